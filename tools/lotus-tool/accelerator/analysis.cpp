@@ -70,7 +70,8 @@ class gap_attribution {
     push(start_ns, end_ns, cause);
   }
 
-  /// Adds the part of a gap that comes after the launch of the work that ends the gap.
+  /// If the work that ends a gap was launched during the gap: adds the part of the gap after this
+  /// launch.
   void add_ordered(std::int64_t from_ns, const device_gap& gap, const runtime_call& call,
                    const device_work& next) {
     idle_cause cause = launch_cause_;

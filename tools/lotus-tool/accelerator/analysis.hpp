@@ -93,7 +93,8 @@ struct accelerator_analysis {
   /// end of its last work, without the time in which it only communicated. Communication includes
   /// waiting for other ranks.
   std::int64_t own_ns() const noexcept;
-  /// Returns the name with the longest time in late_ns; "" if there is none.
+  /// Returns the operation, stage or other activity for which devices waited longest, according to
+  /// late_ns; "" if late_ns is empty.
   std::string latest() const;
 };
 

@@ -22,8 +22,8 @@ void sort_by_start(std::vector<Range>& ranges) {
             [](const Range& a, const Range& b) { return a.start_ns < b.start_ns; });
 }
 
-/// Decides which consumer processes' waits are used: those of the processes in the trace or, if the
-/// logs contain none of these processes, those of all processes.
+/// Selects the consumers whose waits are used: those in the processes that the trace contains. If
+/// no log comes from one of these processes, selects all consumers.
 class counted_consumers {
  public:
   counted_consumers(const run_data& run, const device_trace& trace) : run_(run) {

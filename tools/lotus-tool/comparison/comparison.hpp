@@ -55,8 +55,9 @@ struct compared_times {
   /// resampling, which shows too little variation if there are fewer values.
   static constexpr std::size_t min_values = 5;
   bool enough() const noexcept { return count_before >= min_values && count_after >= min_values; }
-  /// Returns the relative change from `before` to `after`. If a confidence interval is known,
-  /// returns the value in `likely`, which gives each run the same weight.
+  /// Returns the relative change from `before` to `after`. If a confidence interval could be
+  /// computed (`likely`), this is its central value, for which each run has the same weight;
+  /// otherwise it is the change of the mean of all values.
   std::optional<double> grown_by() const noexcept {
     return likely ? std::optional(likely->value) : mean_ns.grown_by();
   }

@@ -155,8 +155,8 @@ change_texts texts_of_change(const compared_times& row) {
   const bool known = row.mean_ns.common() && row.grown_by().has_value();
   const double grown_by = row.grown_by().value_or(0);
   const bool interval = row.likely && !is_inconclusive(*row.likely);
-  // If the change is written as a factor, its interval is too, and the other way around, so that
-  // the reader can compare them.
+  // If the change or its interval is easier to read as a factor, write both as factors, so that the
+  // reader can compare them.
   texts.factors = (known && is_factor(grown_by)) || (interval && is_factor(row.likely->high));
   if (known) texts.change = texts.factors ? factor(grown_by) : signed_share(grown_by);
   if (!row.likely) return texts;

@@ -138,8 +138,9 @@ class planner {
         to.served_cpu_ns += cpu_ns;
       }
       waited_ns[c.work] += all_ns - service_ns;
-      // If this call waited until an earlier call freed the server, its thread was woken then. Time
-      // that the thread waited for a CPU after that is part of the time in which it was served.
+      // If this call waited for a server, its thread was woken when an earlier call freed the
+      // server. If the thread then waited for a CPU, the server was already occupied, so this wait
+      // is part of the time in which the call was served.
       const bool follows =
           !limit && i >= assumed_.servers && op.calls[i - assumed_.servers].end_ns > c.start_ns;
       if (follows) queued_ns[c.work] += std::min(c.queued_ns, service_ns - cpu_ns);

@@ -13,8 +13,8 @@ namespace lotus::tool {
 /// need as much CPU time for each batch as before, or (the other extreme) none.
 enum class unrecorded_cpu : std::uint8_t { stays, vanishes };
 
-/// The CPU time that a run needs. CPUs do not do more than they can: a simulated run lasts at least
-/// as long as all CPUs together need for its CPU time.
+/// The CPU time that a run needs. A simulated run must last at least as long as all CPUs together
+/// need for this CPU time.
 class cpu_budget {
  public:
   /// Without limits.
@@ -23,15 +23,16 @@ class cpu_budget {
   /// @param length_ns  measured length of the simulated part of the run.
   cpu_budget(const recorded_pipeline& recorded, const replay_plan& planned, double length_ns);
 
-  /// Returns whether so much CPU time was used outside the recorded work that predictions depend on
-  /// how it changes.
+  /// Returns whether the run used much CPU time outside the recorded work. Predictions then depend
+  /// on how this CPU time changes, which is unknown.
   bool much_is_unrecorded() const noexcept;
 
   /// Returns how long the CPUs need for all CPU time of a planned run, in ns, if all of them are
   /// always busy.
   double least_length_ns(const replay_plan& planned, unrecorded_cpu unrecorded) const;
 
-  /// Simulates a planned run within this limit.
+  /// Simulates a planned run, and extends the result to at least least_length_ns() if it is
+  /// shorter.
   replay_result replay_within(const replay_plan& planned, unrecorded_cpu unrecorded) const;
 
  private:

@@ -113,9 +113,9 @@ void what_if::count_queueing(explanation& why) {
   if (why.base.per_s() <= (1 + much_too_fast) * achieved() || !waits_little_for_cpus()) return;
   if (!queued_) queued_ = with_queueing(recorded_);
   const replay_result queued = replayed_with({}, law_.law, why.assumed, true);
-  // Waits for a CPU count as blocked time in the simulation `queued`. Use it only if its throughput
-  // is nearer to the measured one, on a logarithmic scale, than that of the simulation without
-  // them.
+  // In the simulation `queued`, waits for a CPU count as blocked time; in `why.base`, they are left
+  // out. Use `queued` only if its throughput is nearer to the measured throughput, on a logarithmic
+  // scale.
   if (queued.per_s() * why.base.per_s() <= achieved() * achieved()) return;
   why.queued = true;
   why.base = queued;

@@ -23,8 +23,8 @@ struct prediction {
   double high = 0;
   double run_ns = 0;        ///< run length in ns, from the first work to the end of the last step
   double steady_per_s = 0;  ///< batches per second between an epoch's first and last reception
-  /// Like steady_per_s, but less noisy: the slope of a line through the times of all received
-  /// batches (see trend). Use it only to compare simulations of one run.
+  /// The throughput in steady state, like steady_per_s, but less noisy: the slope of a line through
+  /// the times of all received batches (see trend). Use it only to compare simulations of one run.
   double trend_per_s = 0;
   /// Run length without the change, divided by run length with the change.
   double gain = 1;
@@ -86,14 +86,15 @@ class what_if {
   /// measured one. Predictions cannot be trusted in this case.
   bool is_unlike() const noexcept;
 
-  /// Returns whether the changed run would have more threads, or other CPUs, than any recorded run.
+  /// Returns whether the changed run would have more threads than any recorded run, or another
+  /// number of CPUs.
   bool beyond_seen(const pipeline_change& change) const;
 
   /// Predicts the effect of a change without a confidence interval (`low` and `high` equal
   /// `per_s`), which is ten times as fast as predict().
   prediction guess(const pipeline_change& change) const;
-  /// Returns the gain that the prediction `of` means for the run without the pauses between epochs,
-  /// because no change shortens these pauses.
+  /// Returns the gain that follows from the prediction `of` if the pauses between epochs are left
+  /// out of the run's length, because no change shortens these pauses.
   double gain_between_pauses(const prediction& of) const;
   /// Returns the most pessimistic prediction: the one with the smallest gain among those under all
   /// possible explanations of the run's throughput.
@@ -154,16 +155,17 @@ class what_if {
   /// Returns how much the predicted gain depends on the batches that happened to be in the run: the
   /// standard deviation of the logarithm of the gain over random samples of these batches.
   double drawn_sd(const pipeline_change& change) const;
-  /// A random sample of the run's batches, with a speed law that the run also allows. All changes
-  /// are simulated with the same samples.
+  /// A random sample of the run's batches, with a speed law that is varied at random, because its
+  /// estimate is not exact. All changes are simulated with the same samples.
   struct drawn_run {
     drawn_units units;
     speed_law law;
     double before_per_s = 0;  ///< simulated throughput without a change
   };
-  /// Draws the random samples that drawn_ contains.
+  /// Draws the random samples of the run and stores them in drawn_.
   void draw_runs() const;
-  /// Simulates a change of a random sample. Returns the throughput in batches per second.
+  /// Simulates a random sample of the run with a change. Returns the throughput in batches per
+  /// second.
   double drawn_per_s(const pipeline_change& change, const speed_law& law,
                      const drawn_units& units) const;
 

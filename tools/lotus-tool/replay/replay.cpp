@@ -244,8 +244,8 @@ class epoch_simulation {
     return false;
   }
 
-  /// Returns whether one more unit is allowed where the plan allows `limit` units and there are
-  /// `units`. make_room() may have increased the limit.
+  /// Returns whether a thread may begin one more unit if `units` units count towards a limit of the
+  /// plan, which allows `limit` units. make_room() may have raised all limits by more_room_.
   bool has_room(std::size_t units, std::size_t limit) const {
     return units < limit || units - limit < more_room_;
   }

@@ -103,7 +103,7 @@ double longer_by_queueing(const recorded_pipeline& p) {
   return work_ns > 0 ? 1 + queued_ns / work_ns : 1;
 }
 
-/// The results that are computed from all operations of a run, each by a function of its own.
+/// The results of several analyses that read all operations of a run.
 struct looked_at_operations {
   recorded_work work;
   recording recorded;
@@ -114,7 +114,8 @@ struct looked_at_operations {
 /// @param counted  for each batch: whether statistics contain it.
 looked_at_operations look_at_operations(const run_data& run, const std::vector<bool>& counted) {
   looked_at_operations found;
-  // The function that takes the longest comes first, so that all CPUs have work until the end.
+  // The functions run in parallel. The one that takes the longest begins first, so that no CPU
+  // waits for it at the end.
   const std::vector<std::function<void()>> all{
       [&] { found.recorded = record_pipeline(run); },
       [&] {
@@ -126,8 +127,8 @@ looked_at_operations look_at_operations(const run_data& run, const std::vector<b
   return found;
 }
 
-/// Simulates the run. If the simulation reproduces the recorded run, sets the verdict, the
-/// suggestions and the predicted gains.
+/// Simulates the run. If the simulation reproduces the recorded run, stores the verdict, the
+/// suggestions and the predicted gains in `d`; otherwise stores the reason in d.why_silent.
 void simulate(const run_data& run, recording recorded, critical_path path, diagnosis& d) {
   if (!recorded.pipeline) {
     if (d.why_silent.empty()) d.why_silent = "the run cannot be simulated: " + recorded.why_not;

@@ -27,8 +27,8 @@ struct partial_overlap {
 
 struct recorded_work {
   double all_ns = 0;  ///< self time of all operations outside the consumer's steps
-  /// Self time of the operations outside batches; a part of `all_ns`. The time `copies_ns` is left
-  /// out.
+  /// Self time of the operations that ran neither in a batch nor in a step of the consumer. It is a
+  /// part of `all_ns`, and does not include `copies_ns`.
   double outside_ns = 0;
   std::vector<work_of_op> outside;  ///< operations outside batches, largest time first
   /// Number of intervals between batches in which a thread probably built a batch that was not

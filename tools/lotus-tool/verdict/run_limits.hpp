@@ -1,4 +1,4 @@
-// Says what limits a run as it was recorded, and why its simulation may differ from it.
+// Describes what limits a run as it was recorded, and why the simulation of a run may be wrong.
 #ifndef LOTUS_TOOL_VERDICT_RUN_LIMITS_HPP
 #define LOTUS_TOOL_VERDICT_RUN_LIMITS_HPP
 

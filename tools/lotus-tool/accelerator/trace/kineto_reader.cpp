@@ -110,8 +110,8 @@ class kineto_handler final : public json_events {
         break;
       case field::name:
         event_.name.assign(text);
-        // Only lotus-tool and the original Lotus (the Python tool of the paper) write such names,
-        // so one of them has merged a run into this trace.
+        // Only lotus-tool and the original Lotus (the Python tool of the paper) write names that
+        // begin with "SBatch", so one of them has merged a run into this trace.
         trace_.merged = trace_.merged || text.substr(0, 6) == "SBatch";
         break;
       case field::category:

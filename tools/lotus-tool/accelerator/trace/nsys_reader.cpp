@@ -301,7 +301,9 @@ class nsys_reader {
     return at->second;
   }
 
-  /// Returns the index of a thread. nsys packs the numbers of process and thread into 24 bits each.
+  /// Returns the index of a thread in device_trace::threads, and adds the thread if it is new.
+  /// `global` is nsys's number of the thread, in which the process and the thread have 24 bits
+  /// each.
   std::uint32_t thread_of(std::int64_t global) {
     const auto [at, added] =
         threads_.try_emplace(global, static_cast<std::uint32_t>(trace_.threads.size()));

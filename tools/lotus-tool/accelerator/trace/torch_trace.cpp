@@ -52,7 +52,7 @@ class trace_handler final : public json_events {
   }
 
   bool text(std::string_view text) override {
-    // Only lotus-tool and the script of the original Lotus write such names.
+    // Only lotus-tool and the script of the original Lotus write names that begin with "SBatch".
     ours_ = ours_ || (wanted_ == wanted::name && text.substr(0, 6) == "SBatch");
     if (wanted_ == wanted::category) (text == "user_annotation" ? annotations_ : others_) = true;
     return value() && !ours_;

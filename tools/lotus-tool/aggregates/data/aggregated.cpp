@@ -31,7 +31,8 @@ double at_rank(const std::vector<duration_bucket>& durations, std::uint64_t rank
   return durations.back().ns;
 }
 
-/// Returns a percentile, interpolated between two durations as for operations that were recorded.
+/// Returns a percentile of the durations of an operation's calls. Interpolates between two
+/// durations, as is done for operations whose calls were recorded.
 double percentile(const aggregated_op& op, double share) {
   const double position = share * static_cast<double>(op.count - 1);
   const auto below = static_cast<std::uint64_t>(position);

@@ -26,8 +26,9 @@ struct aggregated_op {
 /// input_error.
 std::vector<aggregated_op> read_aggregated(const run_files& run, diagnostic_log& diagnostics);
 
-/// Returns the same statistics as for an operation that was recorded. Count, total and mean are
-/// exact; all other values are accurate to 0.8 %.
+/// Returns the statistics of an aggregated operation, in the form that is also used for operations
+/// whose calls were recorded. Count, total and mean are exact. The error of all other values is at
+/// most 0.8 %.
 distribution describe(const aggregated_op& op);
 
 /// Returns the share (0..1) of calls that took less than `limit_ns`.

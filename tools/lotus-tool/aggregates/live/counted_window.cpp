@@ -50,8 +50,8 @@ counted_calls counted_calls::since(const counted_calls& before) const {
 }
 
 void counted_window::add(std::int64_t began_ns, std::int64_t now_ns, counted_by_name sums) {
-  // If the recording began within the window, add a first reading at `began_ns`: all sums were 0
-  // then.
+  // If the recording began less than window_ns_ ago, add a reading for the time when it began
+  // (`began_ns`): all sums were 0 then.
   if (counts_at_.empty() && began_ns <= now_ns && began_ns >= now_ns - window_ns_) {
     counts_at_.push_back({began_ns, began_ns, {}});
   }

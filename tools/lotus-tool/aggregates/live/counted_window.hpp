@@ -49,9 +49,10 @@ class counted_window {
   /// Both times are in ns since 1970.
   void add(std::int64_t began_ns, std::int64_t now_ns, counted_by_name sums);
 
-  /// Returns the calls since the last reading at or before `begin_ns`, or since the first reading.
-  /// Returns nullopt if there is only one reading and the recording began so long before it that
-  /// its beginning is not in the window.
+  /// Returns the calls between the last reading at or before `begin_ns` (or the first reading, if
+  /// all are later) and the newest reading. Returns nullopt if there are fewer than two readings;
+  /// equal readings count as one. The beginning of a recording counts as a reading if it is in the
+  /// window.
   std::optional<interval> since(std::int64_t begin_ns) const;
   /// Whether there is only one reading, so that a second one is needed to compute a difference.
   bool needs_second_reading() const {
@@ -70,7 +71,7 @@ class counted_window {
   };
 
   std::int64_t window_ns_;
-  // The readings are at least an eighth of the window apart, except for the last one.
+  // In order of time. Readings are at least an eighth of the window apart, except for the last one.
   std::deque<counts_at> counts_at_;
 };
 

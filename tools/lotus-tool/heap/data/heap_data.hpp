@@ -75,7 +75,8 @@ struct heap_data {
     return found == operations.end() ? heap_use{} : found->second;
   }
 
-  // The following functions add the values of one call. `name` is a number in run_data::names.
+  // The following functions add what one call of an operation did with the heap. `name` is the
+  // number of the operation's name in run_data::names.
   void add_allocated(std::uint32_t name, std::uint64_t bytes, std::uint64_t calls);
   void add_freed(std::uint32_t name, std::uint64_t bytes, std::uint64_t calls);
   void add_retained(std::uint32_t name, std::uint64_t bytes, std::uint64_t blocks);

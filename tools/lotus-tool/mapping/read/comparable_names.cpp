@@ -26,7 +26,7 @@ bool is_word(char c) noexcept {
 /// them are not brackets.
 std::size_t behind_operator(std::string_view name, std::size_t at) noexcept {
   constexpr std::string_view word = "operator";
-  // Longer operators must come before their own prefixes.
+  // The search takes the first match, so longer operators must come before their own prefixes.
   constexpr std::array<std::string_view, 19> with_brackets{
       "()", "[]",  "<=>", "<<=",    "<<",   "<=",        "<",       ">>=",       ">>",   ">=",
       ">",  "->*", "->",  " new[]", " new", " delete[]", " delete", " co_await", "\"\" "};
@@ -136,7 +136,8 @@ std::string_view without_version(std::string_view symbol) noexcept {
   const std::size_t at = symbol.find('@');
   if (at == std::string_view::npos || at == 0) return symbol;
   const std::size_t version = symbol.find_first_not_of('@', at);
-  // A version begins with a letter, as in GLIBC_2.14, LIBJPEG_9.0 and Base.
+  // In a symbol such as memcpy@@GLIBC_2.14, the text after the '@' is a version. Versions begin
+  // with a letter, as in GLIBC_2.14, LIBJPEG_9.0 and Base.
   const bool begins =
       version != std::string_view::npos && is_word(symbol[version]) && symbol[version] > '9';
   return begins && symbol.substr(version) != "plt" ? symbol.substr(0, at) : symbol;

@@ -77,7 +77,7 @@ void read_gui(const std::string& path, std::string_view text, counter_table& tab
                   "the number of fields differs from the number of columns in the header"));
     }
     if (table.metrics.empty()) {
-      // The columns after Module contain no numbers, only texts and addresses.
+      // The columns after the column Module contain no numbers, only texts and addresses.
       for (std::size_t c = 1; c < module.value_or(fields.size()); ++c) {
         columns.push_back(c);
         table.metrics.push_back({head->names()[c], metric_kind::sum});

@@ -30,7 +30,8 @@ bound_seen bound_finder::found() const {
   if (all >= fewest) {
     const auto most = std::max_element(after_idling_.begin(), after_idling_.end());
     const auto at = static_cast<std::size_t>(most - after_idling_.begin());
-    // It is enough if half of the observations agree on the limit, because the queue contains fewer
+    // If the queue has a limit, it is usually at the limit when an idle thread begins to work
+    // again. It is enough if this is so in half of the cases, because the queue contains fewer
     // units at the start and at the end of an epoch.
     if (2 * *most >= all && at + 1 >= most_) return {at, true};
   }

@@ -87,10 +87,10 @@ class consumer_work {
   std::map<std::pair<std::string, std::string>, std::uint64_t> calls_;
 };
 
-/// Returns the index of the call in which the program calls the class that contains the function
-/// that waits: the innermost call outside this class. If the function that waits has no class,
-/// returns its own index if it also calls functions that do work, because then it contains the loop
-/// over batches; otherwise returns the index of its caller.
+/// Finds the call by which the program enters the class whose function waits: the innermost call
+/// outside this class. Returns its index. If the function that waits belongs to no class, returns
+/// the index of its caller, unless the function also calls functions that do work. Then it contains
+/// the loop over batches, so returns its own index.
 std::optional<std::size_t> waiting_api_call(const named_stack& stack, const consumer_work& work) {
   const std::size_t waits_in = waiting_call(stack);
   if (waits_in >= stack.size() || is_of_runtime(stack[waits_in])) return std::nullopt;
@@ -131,9 +131,9 @@ std::optional<source_place> consumer_call(const named_stack& stack, const consum
   return stack[*best];
 }
 
-/// Returns the call in a task for other threads. A task is a lambda in a function of the class
-/// `scope`, if this function itself is not among the lambda's callers. Returns nullopt if the stack
-/// contains no task.
+/// Finds a task in the stack of a worker. A task is a lambda that was written in a function of the
+/// class `scope` but is called by other code, for example by a pool of threads. Returns the line in
+/// the lambda that calls a function of the program; nullopt if the stack contains no task.
 std::optional<source_place> task_call(const named_stack& stack, const std::string& scope) {
   for (std::size_t i = stack.size(); !scope.empty() && i-- > 1;) {
     const std::string containing = containing_function(stack[i].function);

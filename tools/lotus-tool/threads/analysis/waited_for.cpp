@@ -28,9 +28,8 @@ constexpr std::uint64_t condition_bytes = 8;
 constexpr std::uint64_t object_bytes = 256;
 // Waits at addresses that are farther apart than this are in different objects.
 constexpr std::uint64_t max_object_bytes = 4096;
-// If other threads wait for a group, the group must do something else during these waits. It must
-// do so for at least this share of the time of the waits; not for all of it, because times are
-// estimated from samples.
+// A group for which threads wait must have had time to do what they wait for: at least this share
+// of the time of their waits, because times are estimated from samples.
 constexpr double min_time = 0.9;
 
 std::uint64_t distance(std::uint64_t a, std::uint64_t b) {
@@ -164,7 +163,8 @@ double waited_for::needed_seconds(const object_wait& own, std::size_t own_group)
          static_cast<double>(count) / static_cast<double>(calls.all_waits);
 }
 
-/// Returns whether threads also wait in another object of the class in whose function `own` waits.
+/// `own` is a wait in a function of a class. Returns whether threads also wait in another object of
+/// this class.
 bool waited_for::several_objects(const object_wait& own) const {
   const waiting_function& function = functions_[own.function];
   for (const group_calls& calls : calls_) {
@@ -183,8 +183,8 @@ bool waited_for::several_objects(const object_wait& own) const {
   return false;
 }
 
-/// Returns how likely it is that a group uses the object in which `own` waits, because the group
-/// calls other functions of the class in whose function `own` waits.
+/// `own` is a wait in a function of a class. Returns how likely it is that a group uses the object
+/// in which `own` waits, judged by the other functions of this class that the group calls.
 waited_for::evidence waited_for::in_same_class(const object_wait& own, std::size_t group,
                                                bool several) const {
   const waiting_function& function = functions_[own.function];

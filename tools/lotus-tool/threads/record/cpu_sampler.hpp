@@ -47,9 +47,9 @@ class cpu_sampler {
   bool works() const noexcept { return !rings_.empty(); }
   /// Returns the error of perf_event_open(2), as an errno; 0 if sampling works.
   int error() const noexcept { return works() ? 0 : error_; }
-  /// Returns how many of the given threads are not sampled although sampling works. Each thread
-  /// needs one file descriptor per processor, and the number of descriptors of a process is
-  /// limited.
+  /// Returns how many of the threads passed to the constructor are not sampled although sampling
+  /// works. Each thread needs one file descriptor per processor, and the number of descriptors of a
+  /// process is limited.
   std::size_t left_out() const noexcept { return works() ? left_out_ : 0; }
 
   /// Changes the CPU time between samples. Call it often with random values: with a constant
@@ -57,7 +57,8 @@ class cpu_sampler {
   /// same place. Each call changes at most `changed_at_once` events.
   void change_interval(std::uint64_t interval_ns) noexcept;
 
-  /// Passes all records that were not passed by earlier calls to the functions in `to`.
+  /// Reads the records that the kernel has stored since the previous call, and calls the functions
+  /// in `to` for them.
   void drain(const listener& to);
 
  private:

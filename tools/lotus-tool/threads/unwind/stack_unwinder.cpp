@@ -167,8 +167,9 @@ const mapped_code* stack_unwinder::find(std::uint64_t address) const {
   return &*(after - 1);
 }
 
-/// Returns the address that the call instruction before a return address calls; 0 if there is none,
-/// or if the instruction does not contain the address.
+/// Looks at the call instruction before the return address `back`. Returns the address of the
+/// function that it calls; 0 if there is no call instruction, or if it does not contain this
+/// address.
 std::uint64_t stack_unwinder::called_before(std::uint64_t back) {
   const mapped_code* const code = find(back);
   if (code == nullptr) return 0;
@@ -197,12 +198,13 @@ std::uint64_t stack_unwinder::called_before(std::uint64_t back) {
 #endif
 }
 
-/// Returns probable values of the frame pointer, the most probable first. The kernel does not
-/// report its value for a waiting thread. Candidates are the words in the stack that point to the
-/// saved frame pointer and return address of a caller. Some are left from calls that have ended. A
-/// return address behind a call of the function that needs the frame pointer is the most probable.
-/// @param address  an address in that function.
-/// @param from  the stack pointer in that function, which the frame pointer exceeds.
+/// Guesses the frame pointer in a function of a waiting thread, which the kernel does not report.
+/// Returns probable values, the most probable first. Candidates are the words in the stack that
+/// point to the saved frame pointer and return address of a caller. Some of these are left from
+/// calls that have ended. The most probable candidate has a return address that follows a call of
+/// the function.
+/// @param address  an address in the function.
+/// @param from  the stack pointer in the function; the frame pointer is larger.
 std::vector<std::uint64_t> stack_unwinder::likely_frame_pointers(const stack_copy& copy,
                                                                  std::uint64_t address,
                                                                  std::uint64_t from) {

@@ -32,8 +32,8 @@ void read_whole_lines(const std::string& path, const std::string& damage,
                       diagnostic_log& diagnostics,
                       const std::function<bool(std::string_view line)>& take_line);
 
-/// Removes the text up to and including `mark` from the beginning of `text`, and returns it without
-/// the mark. Takes all of it if there is no mark.
+/// Removes the text before the first `mark`, and this mark, from the beginning of `text`; removes
+/// all of `text` if it contains no mark. Returns the removed text without the mark.
 inline std::string_view take(std::string_view& text, char mark) {
   const std::size_t at = text.find(mark);
   const std::string_view taken = text.substr(0, at);

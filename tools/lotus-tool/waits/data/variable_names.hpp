@@ -13,8 +13,8 @@ namespace lotus::tool {
 /// libraries). Reads each module only once. Not thread-safe.
 class variable_names {
  public:
-  /// Returns the demangled name of the variable that contains the address. If the address is not
-  /// the variable's first, a text such as "+0x40" follows. If no variable is found, returns the
+  /// Returns the demangled name of the variable that contains the address. If the variable begins
+  /// before the address, a text such as "+0x40" follows. If no variable is found, returns the
   /// module's name and the distance.
   /// @param distance  distance in bytes between the address and the start of the mapped module.
   std::string at(const std::string& module_path, std::uint64_t distance);

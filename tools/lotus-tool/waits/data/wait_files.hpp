@@ -39,7 +39,7 @@ struct process_waits {
 /// lines to `diagnostics`. Throws input_error.
 std::vector<process_waits> read_waits(const run_files& run, diagnostic_log& diagnostics);
 
-/// Returns the word of wait_reason_words, such as "lock".
+/// Returns the word that stands for a reason in files, such as "lock".
 inline const char* reason_word(wait_reason reason) noexcept {
   return lotus::detail::wait_reason_words[static_cast<std::size_t>(reason)];
 }

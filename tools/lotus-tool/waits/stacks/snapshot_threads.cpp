@@ -55,7 +55,9 @@ void find_last(const run_data& run, const std::vector<std::size_t>& logs, std::i
   if (!to.last.empty()) to.since_last_ns = now_ns - last_ns;
 }
 
-/// Returns how urgently a user must see a thread; the smallest number comes first.
+/// Returns a number by which threads are sorted in the output. The threads with the smallest
+/// number, those that wait for a batch, come first, because they are the most important to the
+/// user.
 int order_of(const snapshot_thread& t) {
   return t.batch_wait_ns > 0                                                 ? 0
          : t.waits && t.reason == wait_reason::lock                          ? 1
