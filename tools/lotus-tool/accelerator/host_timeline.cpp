@@ -121,8 +121,8 @@ class range_collector {
     }
   }
 
-  /// Divides the time of the host into ranges with one cause each. If several causes apply at one
-  /// time, the first of them in idle_cause is used.
+  /// Divides the time of the host into ranges with one cause each. Where several causes apply at
+  /// the same time, uses the one that comes first in the enumeration idle_cause.
   std::vector<cause_range> painted() {
     std::sort(edges_.begin(), edges_.end(),
               [](const edge& a, const edge& b) { return a.at_ns < b.at_ns; });

@@ -75,8 +75,8 @@ class pooled_stage {
 struct pooled_work {
   double self_ns = 0;
   double calls = 0;
-  /// Whether threads that build no batches also call the operation; then its share in preprocessing
-  /// is unknown.
+  /// Whether the operation is also called by threads that build no batches. If so, its share in
+  /// preprocessing is unknown.
   bool elsewhere = false;
 };
 

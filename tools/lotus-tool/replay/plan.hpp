@@ -14,9 +14,9 @@
 
 namespace lotus::tool {
 
-/// The work of one thread on one unit (a batch or an item) in one stage, without any time that it
-/// waits for others. A work has up to three phases: first the thread is blocked; then a lock or
-/// device serves it; then it runs on a CPU.
+/// The work of one thread on one unit (a batch or an item) in one stage, without the time in which
+/// it waits for other threads. A work has up to three phases: first the thread is blocked; then a
+/// lock or device serves it; then it runs on a CPU.
 struct work {
   double blocked_ns = 0;  ///< blocked time in the first phase, in ns
   double cpu_ns = 0;      ///< CPU time in the last phase, in ns

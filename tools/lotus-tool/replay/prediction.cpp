@@ -153,7 +153,8 @@ void what_if::keep_what_explains(const recorded_pipeline& also) {
   constexpr double usual_noise = 0.04;
   const double noise =
       std::max(usual_noise, 2.33 * std::hypot(error_of_mean(recorded_), error_of_mean(also)));
-  // If even the best explanation deviates by more than this share, keep all explanations.
+  // If even the best explanation predicts a throughput of the run `also` that is wrong by more than
+  // about this share, keep all explanations.
   constexpr double max_deviation = 0.2;
   if (tried.empty() || tried.front().first > max_deviation) return;
   explanations_.clear();

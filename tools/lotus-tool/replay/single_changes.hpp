@@ -21,8 +21,9 @@ namespace lotus::tool {
 std::vector<pipeline_change> single_changes(const recorded_pipeline& pipeline,
                                             const name_table& names);
 
-/// Returns whether a stage may need more threads after `change`. Returns false if its threads work
-/// less than half as much as those of the busiest stage, because more threads would only be idle.
+/// Returns whether a stage may need more threads after `change`. Returns false if the threads of
+/// the stage work less than half as much as those of the busiest stage, because additional threads
+/// would only be idle.
 bool may_need_threads(const recorded_pipeline& pipeline, const pipeline_change& change,
                       std::size_t stage);
 

@@ -120,8 +120,8 @@ estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipeli
   }
   centered_sums sums;
   for (const auto& [name, points] : by_stage) sums.add(points);
-  // The slope can be estimated only if the load of the other CPUs varied: its variance must be at
-  // least this.
+  // The slope can be estimated only if the load of the other CPUs varied, so the variance of the
+  // load must be at least `min_variance`.
   constexpr double min_variance = 1e-4;
   const auto count = static_cast<double>(sums.count);
   if (sums.count < sums.groups + 8 || sums.zz < min_variance * count || sums.zx <= 0) {

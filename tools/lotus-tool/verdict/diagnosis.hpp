@@ -87,8 +87,8 @@ struct diagnosis {
   /// Only if makes_itself is true: whether another thread than the consumer builds the batches.
   bool on_demand = false;
   std::optional<double> cpus;  ///< number of CPUs that the run was allowed to use
-  /// CPU time of all threads of the run's processes, in ns, and which share (0..1) of it was used
-  /// outside of recorded work; nullopt if unknown.
+  /// CPU time of all threads of the run's processes, in ns; nullopt if unknown. The share
+  /// unrecorded_cpu (0..1) of it was used outside of recorded work.
   std::optional<double> cpu_ns;
   double unrecorded_cpu = 0;
   /// Mean number of CPUs that other programs used; nullopt if unknown.
@@ -111,15 +111,15 @@ struct diagnosis {
   std::optional<double> preprocessing_capacity;  ///< capacity of the slowest stage
   std::string slowest_stage;                ///< name of the slowest stage, if it is a named stage
   std::optional<double> consumer_capacity;  ///< capacity of the consumer
-  /// The 95 % confidence intervals of the two capacities; nullopt if there are so many batches that
-  /// the interval is narrow.
+  /// The 95 % confidence intervals of preprocessing_capacity and consumer_capacity; nullopt if
+  /// there are so many batches that the interval is narrow.
   std::optional<rate_interval> preprocessing_interval;
   std::optional<rate_interval> consumer_interval;
   double samples_per_batch = 0;  ///< number of samples in a batch; 0 if unknown
   /// Operations with their shares of the workers' time, largest share first.
   std::vector<op_share> ops;
-  /// For each of the first elements of `ops`: the factor by which the run would be faster if the
-  /// operation took no time.
+  /// For each of the operations with the largest shares (the first elements of `ops`): the factor
+  /// by which the run would be faster if the operation took no time.
   std::vector<double> gains_without_ops;
   std::vector<operation_total> operations;  ///< all operations, only for a run without batches
   /// Only for a run without batches: time from the first start to the last end.

@@ -20,7 +20,8 @@
 namespace lotus::tool {
 namespace {
 
-/// A time or duration of the trace, where it is written in microseconds.
+/// A time or duration that was read from a trace, in ns and in microseconds. Traces contain
+/// microseconds.
 struct trace_time {
   std::int64_t ns = 0;
   double us = 0;

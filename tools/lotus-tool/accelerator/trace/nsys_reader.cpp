@@ -193,8 +193,10 @@ class nsys_reader {
  private:
   static constexpr int first_special = 5;
 
-  /// Reads the kernels, copies or memsets in a table.
-  /// @param special  SQL for four more columns, the first of which has the number of bytes.
+  /// Adds the kernels, copies or memsets in a table to the trace.
+  /// @param special  SQL for the last four columns of the result, which depend on the table; the
+  ///   first of them contains the number of bytes.
+  /// @param make     returns the device_work for a row, without the values that all tables have.
   template <class Make>
   void read_work(const std::string& table, const std::string& special, const std::string& join,
                  Make make) {

@@ -19,8 +19,8 @@ using lotus::detail::aggregate_state;
 using lotus::detail::aggregates_block;
 using lotus::detail::whole_aggregate;
 
-// Limits for what is read from a ring file at once, which happens every second. max_bytes is the
-// size of about 4,000 usual blocks.
+// Limits for reading the blocks of aggregates in a ring file, which happens every second.
+// max_bytes, the limit for all blocks together, is the size of about 4,000 usual blocks.
 constexpr std::uint64_t max_block_bytes = std::uint64_t{256} << 10U;
 constexpr std::uint64_t max_bytes = std::uint64_t{64} << 20U;
 

@@ -107,7 +107,8 @@ function_report read_uprof(const std::string& path, std::string_view text) {
   const table_head head(split_fields(line, ','));
   const std::size_t function = column(head, "FUNCTION", path, lines.number());
   const std::size_t columns = head.names().size();
-  // The second column is named after the sampled event; Module may come after other columns.
+  // The column after FUNCTION is named after the sampled event. Other columns may come between it
+  // and the column Module.
   const std::size_t module = head.find("Module").value_or(columns - 1);
   const std::size_t value = function + 1;
   if (columns < 3 || module == value) {

@@ -34,9 +34,10 @@ class bound_finder {
   void add(const std::vector<begin_of_unit>& begins, const std::vector<std::int64_t>& takes,
            double late_ns);
 
-  /// Returns how many units the queue can hold. The queue has a limit if idle threads mostly began
-  /// to work again when it held the same number of units. If it has no limit, the returned maximum
-  /// may be one too high, because a unit may leave the queue a moment before this is recorded.
+  /// Returns how many units the queue can hold. The queue has a limit if it mostly held the same
+  /// number of units when an idle thread began to work again. If the queue has no limit, the
+  /// returned maximum may be one too high, because a unit may leave the queue a moment before this
+  /// is recorded.
   bound_seen found() const;
 
  private:

@@ -354,8 +354,8 @@ void compare_alone(const std::vector<operation_call>& calls,
   found.shared_ns = mean_of(shared);
   if (alone.empty()) return;
   found.alone_ns = mean_of(alone);
-  // Usually only few calls are alone, too few to estimate their standard deviation. Assume that it
-  // is at least that of the other calls.
+  // Usually only few calls began while no other call was open: too few to estimate the standard
+  // deviation of their durations. Assume that it is at least that of the other calls.
   const auto sd_share = [](const std::vector<double>& of, double mean) {
     double squares = 0;
     for (const double v : of) squares += (v - mean) * (v - mean);
@@ -435,8 +435,8 @@ served_at_once find_served_at_once(const std::vector<operation_call>& all) {
     const std::size_t c = candidates[i] == at_once ? found.max_inside : candidates[i];
     if (deviations[i] <= best) found.likeliest = c;
     // The candidate `at_once` (as many servers as calls that were ever open at the same time) means
-    // that there is no limit. This is the usual case, so reject it only for a larger deviation than
-    // the others, in particular if there are few calls.
+    // that there is no limit. This is the usual case, so a larger deviation is required to reject
+    // it than to reject other candidates, in particular if there are few calls.
     constexpr std::size_t many = 100;
     const double too_far = candidates[i] < at_once ? far_off
                            : window.size() < many  ? 2.5 * far_off

@@ -27,8 +27,8 @@ struct joined_op {
   std::map<std::string, std::uint64_t> counters;  ///< sum of the values of each event, by event
   /// Time in ns for which the operation was innermost on its threads while samples were taken.
   std::int64_t wall_ns = 0;
-  /// Samples of threads of the same process that have no scopes, taken while the operation ran. The
-  /// operation may have waited for the work of these threads.
+  /// Samples of other threads that were taken while the operation ran. These threads belong to the
+  /// same process and have no scopes. The operation may have waited for their work.
   thread_groups meanwhile;
   /// The sum of the samples in `meanwhile`. If several threads were in the operation at the time of
   /// a sample, the sample counts once for each of them.

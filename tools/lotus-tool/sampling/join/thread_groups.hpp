@@ -19,7 +19,7 @@ struct joined_samples {
   std::uint64_t value = 0;  ///< sum of the samples' values, in the event's unit: ns, cycles, …
 
   joined_samples& operator+=(const joined_samples& more) noexcept;
-  /// Returns the value of these samples as a share of the value of `all`, 0..1.
+  /// Returns the member `value` of this object as a share (0..1) of the member `value` of `all`.
   double share_of(const joined_samples& all) const noexcept;
 };
 
@@ -30,7 +30,7 @@ struct thread_group {
   std::set<std::uint32_t> tids{};
   joined_samples total{};
 
-  /// Returns a text such as "av:h264", or "av:h264:df*" if there are several names.
+  /// Returns a text such as "av:h264", or "av:h264:df*" if the threads have different names.
   std::string name() const;
   /// Returns a text such as "4 threads named av:h264 that have no scope".
   std::string description() const;

@@ -47,9 +47,9 @@ class module_map {
   /// Adds a forked process, which starts with the mappings of its parent.
   void forked(std::uint32_t parent, std::uint32_t child);
 
-  /// Returns the file that was mapped at a sample's address; null if there was none. This is the
-  /// last mapping made before the sample, otherwise the first one made after it, because the
-  /// built-in collector records a mapping only when it first sees the mapping.
+  /// Returns the mapped file that contained a sample's address; null if there was none. Prefers the
+  /// last mapping made before the sample. If there is none, uses the first mapping made after the
+  /// sample, because the built-in collector records a mapping only when it first sees the mapping.
   const mapped* find(const sample& s) const;
 
  private:

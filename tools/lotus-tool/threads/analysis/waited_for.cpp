@@ -207,8 +207,8 @@ waited_for::evidence waited_for::in_same_class(const object_wait& own, std::size
   return evidence::none;
 }
 
-/// Returns the group that uses the object in which `own` waits, or that calls functions of its
-/// class; nullopt if several groups do so.
+/// Returns the group that uses the object in which `own` waits, or that calls functions of the
+/// object's class; nullopt if several groups do so.
 std::optional<waited_for::target> waited_for::user_of_object(const object_wait& own,
                                                              std::size_t own_group) const {
   const bool several = several_objects(own);
@@ -217,8 +217,8 @@ std::optional<waited_for::target> waited_for::user_of_object(const object_wait& 
   std::vector<evidence> by_class(groups_.size(), evidence::none);
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     if (i == own_group) continue;
-    // Skip a group that itself waits near the address of `own` for so long that the rest of its
-    // time is shorter than the waits of the own group. It cannot be the group that ends these
+    // Skip a group whose threads wait near the address of `own` for so long that the rest of their
+    // time is shorter than the waits of `own_group`. This group cannot be the one that ends these
     // waits: it waits in another object, such as the next queue in an array.
     if (groups_[i].of.time_s - seconds_at(own, i) < min_time * needed_s) continue;
     for (const object_wait& other : calls_[i].waits) {

@@ -116,8 +116,8 @@ class thread_recorder {
   reservoir running_;
   reservoir waiting_;
   raw_sample* next_running_ = nullptr;
-  // The number of all waits by key, including those that the reservoir does not select, so that
-  // shares are as precise as all samples allow.
+  // For each key: the number of waits. It includes the waits that the reservoir does not select,
+  // because shares are more precise if they are computed from all samples.
   std::map<wait_key, std::uint64_t> counted_waits_;
   std::mt19937_64 random_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> alive_;  // pid and tid of each thread

@@ -185,8 +185,8 @@ seen_state watched_process::sample_wait(std::uint32_t tid, seen_wait& wait) {
   if (error != 0 || !call.parse(before.c_str()) || call.sp == 0) return seen_state::runs;
   wait.stack.sp = call.sp;
   wait.stack.pc = call.pc;
-  // If the stack cannot be read, the process may have called exec: then the open file still refers
-  // to the old memory, so open it again.
+  // If the stack cannot be read, the process may have called exec. The file of its memory, which
+  // was opened before, then still refers to the old memory, so open the file again.
   if (std::uint64_t word = 0; read_memory(wait.stack.sp, &word, sizeof word) == 0) open_memory();
   describe(call, wait);
   wait.stack.bytes.resize(stack_copy::max_bytes);

@@ -33,7 +33,8 @@ class stack_unwinder {
  private:
   struct state;
 
-  /// @param complete  set to whether the stack was unwound to its end.
+  /// Unwinds a stack once. Returns the addresses as unwind() does.
+  /// @param complete  set to true if the stack was unwound to its end, otherwise to false.
   std::vector<std::uint64_t> attempt(const stack_copy& copy, bool& complete);
   std::uint64_t called_before(std::uint64_t back);
   std::vector<std::uint64_t> likely_frame_pointers(const stack_copy& copy, std::uint64_t address,

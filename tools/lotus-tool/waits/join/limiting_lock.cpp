@@ -86,9 +86,9 @@ std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_b
   limiting_lock lock{*found, {}, std::fmin(1, ns / time.wall_ns)};
   const auto threads = static_cast<double>(time.threads);
   const double waiting = lock.share * threads;
-  // If nearly all threads except the holder wait for the lock, the lock is always held. 75 % is
-  // enough: if two threads hold it for random times, 0.75 waiting threads mean that it is held 97 %
-  // of the time.
+  // If nearly all threads except the holder wait for the lock, it is held nearly all the time. It
+  // is enough if 75 % of them wait: if two threads hold a lock for random times, and 0.75 threads
+  // wait for it on average, it is held 97 % of the time.
   const bool nearly_all_wait = threads > 1 && waiting >= 0.75 * (threads - 1);
   const bool mostly_one_waits =
       stage.empty() && found == all.begin() && threads > 1 && waiting >= 1;
