@@ -108,6 +108,7 @@ std::vector<std::string> waits_of(const run_data& run, const run_blocked_on& joi
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<std::string> texts;
+  texts.reserve(found.size());
   for (auto& [ns, text] : found) texts.push_back(std::move(text));
   return texts;
 }
