@@ -72,7 +72,7 @@ CHECKED = {
     instant: ('report',), names: ('stats', 'report', 'viz'), one_batch: ('top', 'stats'),
 }
 
-NAME_BYTES = {'stats': 250, 'top': 350, 'viz': 270, 'export': 120}  # at most, for a name with one record
+NAME_BYTES = {'stats': 200, 'top': 350, 'viz': 200, 'export': 120}  # at most, for a name with one record
 
 
 def counted(tool, shape, command, n, valgrind, look_for):

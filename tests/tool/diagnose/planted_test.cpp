@@ -136,7 +136,7 @@ void judge(const planted& p, answers& idle) {
   const result text = run({"diagnose", dir.path(), "--details", "-q"});
   CHECK(text.status == 0);
   CHECK(contains(text.out, "No verdict: ") == answer["verdict"].is_null());
-  for (const std::string& id : failed) CHECK(contains(text.out, id + ": "));
+  for (const std::string& id : failed) CHECK(contains(text.out, " (" + id + "): "));
 }
 
 }  // namespace

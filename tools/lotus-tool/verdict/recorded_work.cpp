@@ -284,13 +284,21 @@ recorded_work look_at_work(const run_data& run) {
     }
     for (const std::uint32_t name : copied) work.copied.push_back(shown_name(run.names.name(name)));
   }
+  // A run may have a million names. Free what is no longer needed, and sort numbers, not texts.
+  common.ops = std::vector<double>();
+  elsewhere = std::vector<double>();
+  std::vector<std::uint32_t> outside;
   for (std::uint32_t n = 0; n < outside_ns.size(); ++n) {
     if (outside_ns[n] <= 0) continue;
     work.outside_ns += outside_ns[n];
+    outside.push_back(n);
+  }
+  std::stable_sort(outside.begin(), outside.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return outside_ns[a] > outside_ns[b]; });
+  work.outside.reserve(outside.size());
+  for (const std::uint32_t n : outside) {
     work.outside.push_back({shown_name(run.names.name(n)), outside_ns[n]});
   }
-  std::stable_sort(work.outside.begin(), work.outside.end(),
-                   [](const work_of_op& a, const work_of_op& b) { return a.ns > b.ns; });
   return work;
 }
 

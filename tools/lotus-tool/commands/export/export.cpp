@@ -27,6 +27,7 @@
 #include "threads/analysis/pprof.hpp"
 #include "threads/analysis/thread_activity.hpp"
 #include "threads/data/thread_samples.hpp"
+#include "waits/data/wait_files.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -70,11 +71,18 @@ std::unique_ptr<row_sink> sink_for(const export_options& options) {
   return std::make_unique<csv_sink>(options.output, exported_tables(), csv_texts::guarded);
 }
 
+bool has_wait_samples(const run_files& run) {
+  diagnostic_log silent = diagnostic_log::silenced();  // join_waits() prints the messages later
+  return !read_waits(run, silent).empty();
+}
+
 void export_tables(const export_options& options, const std::vector<run_files>& runs,
                    diagnostic_log& diagnostics) {
   const std::unique_ptr<row_sink> sink = sink_for(options);
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const run_data run = read_run(runs[i], {true, false, true}, diagnostics);
+    // The times of operations are needed only to scale samples of waits. With a million names, they
+    // would take half of the memory.
+    const run_data run = read_run(runs[i], {has_wait_samples(runs[i]), false, true}, diagnostics);
     if (run.empty() && run.aggregated.empty()) {
       diagnostics.warning(runs[i].dir + ": ignored: its logs contain nothing usable");
       continue;

@@ -1,5 +1,6 @@
 #include "commands/viz/formats/chrome_sink.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -95,8 +96,10 @@ void chrome_sink::change_track(track where) {
 }
 
 const std::string& chrome_sink::head_of(track where, std::uint32_t name) {
-  if (name >= heads_.size()) heads_.resize(names_.size());
-  std::string& head = heads_[name];
+  const bool is_kept = name < max_heads;
+  if (is_kept && name >= heads_.size()) heads_.resize(std::min(max_heads, names_.size()));
+  std::string& head = is_kept ? heads_[name] : other_head_;
+  if (!is_kept) head.clear();
   if (head.empty()) {
     head = ",\n";
     json_writer to(head);

@@ -60,8 +60,11 @@ class chrome_sink final : public trace_sink {
   bool first_ = true;
   std::string event_;  // text of the event that is being written
   track track_{};      // track of the current slices
-  // For each name, the beginning of an operation's event up to the time `ts`.
+  // For each of the first names, the beginning of an operation's event up to the time `ts`. Keeping
+  // it for each of a million names would take more memory than all else.
+  static constexpr std::size_t max_heads = 16384;
   std::vector<std::string> heads_;
+  std::string other_head_;  // the same for a name that is not among the first
   viewer_times times_;
 };
 
