@@ -115,6 +115,29 @@ TEST_CASE("a slow consumer makes a run consumer-bound") {
   CHECK(d["consumer_capacity"].number() == Approx(1000.0 / 99));
 }
 
+TEST_CASE("the first screen says which part limits the run after a faster step") {
+  trace t;
+  // One worker builds a batch in 25 ms, at most two batches ahead. A step takes 30 ms.
+  std::int64_t given[42] = {};
+  std::int64_t free = 0;
+  std::int64_t now = 0;
+  for (int i = 0; i < 40; ++i) {
+    const std::int64_t start = std::max(free, given[i]);
+    free = start + 25;
+    t.made(0, i, start, 25);
+    const std::int64_t wait = std::max<std::int64_t>(free - now, 1);
+    t.waited(i, now, wait);
+    t.used(i, now + wait);
+    given[i + 2] = now + wait;
+    now += wait + 30;
+  }
+  const auto d = t.diagnosis();
+  CHECK(text(d["verdict"]) == "consumer-bound");
+  CHECK(text(d["screen"]["advice"][0]["change"]) == "the consumer's step 2x faster");
+  CHECK(text(d["screen"]["assumption"]) ==
+        "With the first change, the workers would limit the run, to 40 batches/s.");
+}
+
 TEST_CASE("a run is order-bound if the consumer waits while later batches are ready") {
   trace t;
   // Batches with even numbers take 100 ms, the others 10 ms. Each worker begins its next batch

@@ -52,8 +52,8 @@ std::string headline_of(const rank_comparison& c, const std::vector<accelerator_
 void print_ranks(const rank_comparison& c, const std::vector<accelerator_analysis>& ranks,
                  std::ostream& out) {
   table rows;
-  rows.row({"rank", "verdict", c.by_step ? "own time/step" : "own time", "compute", "only comm.",
-            "idle", "batch-wait", "copy", "sync.", "launch", "host"});
+  rows.row({"rank", "verdict", c.by_step ? "own time/step" : "own time", "compute",
+            "only communication", "idle", "batch-wait", "copy", "sync.", "launch", "host"});
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const accelerator_analysis& rank = ranks[i];
     const auto cell = [&rank](std::int64_t ns) { return share_text(ns, rank.span_ns()); };
@@ -74,7 +74,7 @@ void print_ranks(const rank_comparison& c, const std::vector<accelerator_analysi
     for (const idle_cause cause : all_idle_causes) cells.push_back(cell(causes.of(cause)));
     rows.row(cells);
   }
-  rows.spare({"compute", "only comm."});
+  rows.spare({"compute", "only communication"});
   rows.print(out);
 }
 

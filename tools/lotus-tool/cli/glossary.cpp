@@ -53,7 +53,7 @@ constexpr entry entries[] = {
     {"verdict", "what its accelerators are limited by"},
     {"own time", "a rank's time outside communication, in which ranks wait for the slowest"},
     {"own time/step", "a rank's time outside communication, per profiler step"},
-    {"only comm.", "while kernels of a communication library ran, and no computing kernel"},
+    {"only communication", "while kernels of a communication library ran, and no computing kernel"},
     {"sync.", "idle while the host waited for the device, or work for another stream"},
     // Labels in the output of `lotus-tool stats`.
     {"operation", "the name of a scope in the program"},
