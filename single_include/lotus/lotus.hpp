@@ -15826,8 +15826,9 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return true;
   }
 
-  /// Makes room in a full ring. Writes the records to the logs, or moves them to memory if writing
-  /// fails or if full rings drop records, because then the thread must not wait for the disk.
+  /// Makes room in a full ring. Writes the ring's records to the logs, or moves them to memory if
+  /// the disk is full. With the option full_ring::drop, always moves them to memory, because then
+  /// the thread must not wait for the disk; if memory is full, drops the oldest ones there.
   bool make_room(producer& p) noexcept {
     if (!state_.drops_when_full()) {
       if (rings_.is_disk_full()) return set_aside(p);

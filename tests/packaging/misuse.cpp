@@ -1,4 +1,5 @@
-// Uses each macro incorrectly; the compiler must reject each of these uses.
+// Uses classes and macros correctly, and then incorrectly in one way for each MISUSE_ macro. The
+// compiler must reject each of the incorrect uses.
 #include <string>
 #include <utility>
 

@@ -66,8 +66,8 @@ struct planned_use {
   work step;  ///< the consumer's work between receiving the batch and waiting for the next one
 };
 
-/// The batches and items of an epoch, in the order in which work on them begins. Items come before
-/// batches.
+/// The items and batches of an epoch: first all items, then all batches, each in the order in which
+/// work on them begins.
 struct planned_epoch {
   std::uint32_t first_unit = 0;
   std::uint32_t first_batch = 0;  ///< index of the first unit that is a batch

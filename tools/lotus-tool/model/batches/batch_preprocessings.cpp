@@ -155,11 +155,11 @@ class preprocessing_finder {
             std::upper_bound(deliveries_.begin(), deliveries_.end(), std::pair(key, INT64_MAX))};
   }
 
-  /// Considers the spans of one batch number in [first, last). Returns for how many receptions of a
-  /// batch with this number the following holds: since the previous reception, the number passed
-  /// through the pipeline several times. If this holds for most receptions, several spans build
-  /// each batch together. Preprocess spans count only if they are on several threads, because a
-  /// worker that builds a batch twice does not build it in parts.
+  /// Counts the receptions before which a batch was built by several spans together.
+  /// @param first, last  the range of spans of one batch number.
+  /// @param of  the moments when the consumer received batches with this number. The spans since
+  /// the previous reception count as one batch's. If they are preprocess spans, they must be on
+  /// several threads, because a worker that builds a batch twice does not build it in parts.
   std::size_t joint_deliveries(const span_number* first, const span_number* last,
                                const delivery_range& of) const {
     std::size_t joint = 0;

@@ -23,8 +23,8 @@ class consumer_passes {
   void add(batch_record& r) { records_.push_back(&r); }
   void add(batch_preprocessing& m) { preprocessings_.push_back(&m); }
 
-  /// Sets the final epoch of all records and preprocessings. Returns the number that follows the
-  /// number of the last epoch.
+  /// Replaces the preliminary epochs of all records and preprocessings by their final epochs.
+  /// Returns the number that follows the number of the last epoch.
   /// @param counted_from  the lowest preliminary epoch of this consumer.
   /// @param first  the number that the first final epoch gets.
   std::uint32_t number_epochs(std::uint32_t counted_from, std::uint32_t first);

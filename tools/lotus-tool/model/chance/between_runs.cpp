@@ -39,9 +39,9 @@ spread spread_of(const std::vector<double>& values) {
   return of;
 }
 
-/// Returns the sum of the logarithms of the runs that an assignment puts into one group (`chosen`
-/// has their indices). The sum over both groups is the same for all assignments, so the sum of one
-/// group determines how much the groups differ.
+/// Returns the sum of `logs`, the logarithms of a figure of each run, over one group of the runs:
+/// those whose indices are in `chosen`. The other runs are the other group. The sum over both
+/// groups is always the same, so the sum of one group determines how much the groups differ.
 double sum_of(const std::vector<double>& logs, const std::vector<std::size_t>& chosen) {
   return std::accumulate(chosen.begin(), chosen.end(), 0.0,
                          [&](double sum, std::size_t i) { return sum + logs[i]; });

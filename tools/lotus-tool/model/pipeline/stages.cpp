@@ -95,8 +95,9 @@ class stage_reader {
       passages_[n] = {s.start_ns, s.end_ns(), std::nullopt, std::nullopt,
                       s.batch ? run_.batches.at(*s.batch).epoch : s.pass.value()};
     }
-    // For each batch: the spans in which the batch itself was processed, without those of its
-    // items. These spans show when the items of the batch were fetched.
+    // For each batch: the spans in which the batch as a whole was processed, not one of its items.
+    // The first of these spans that begins after an item's last span shows when the batch took the
+    // item.
     std::map<batch_id, std::vector<span_number>> own;
     const std::vector<item> items = items_of(run_.batches);
     for (const item& it : items) {
