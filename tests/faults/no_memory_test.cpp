@@ -80,7 +80,7 @@ TEST_CASE("no record is lost when the kernel kills a process at its control grou
   const int status = status_of_child([&] {
     if (!group.enter()) _exit(1);
     lotus::start(options_for(run));
-    for (std::size_t i = 0;; ++i) {
+    for (;;) {
       for (int scopes = 0; scopes < 1000; ++scopes) {
         { LOTUS_SCOPE("allocate"); }
         ended[0].fetch_add(1, std::memory_order_relaxed);

@@ -179,8 +179,8 @@ constexpr entry entries[] = {
     {"start-up", "until the workers had started and had built their first batch"},
     // Labels in the output of `lotus-tool whatif`.
     {"change",
-     "from the first side to the second: in percent, or in rows where the value may have doubled, "
-     "as a factor: 2x means twice the value"},
+     "from the first side to the second, in percent; large changes are written as factors: 2x "
+     "means twice the value"},
     {"simulated change", "the change of the recorded run that is simulated"},
     {"batches/s", "throughput of the changed run over its run time"},
     {"speed", "the recorded run time divided by the predicted one: 2x means twice as fast"},

@@ -168,8 +168,8 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
   print_calls(d, out);
   if (d.accelerator.empty()) {
     out << fitted(out,
-                  "No trace of a GPU or other accelerator was found. If the consumer's steps use "
-                  "one, 'lotus-tool accelerator' shows whether it is busy.",
+                  "The recording does not tell whether a GPU or other accelerator was busy. If "
+                  "the consumer's steps use one, 'lotus-tool accelerator' shows it.",
                   "  ", "    ")
         << "\n\n";
   }

@@ -119,7 +119,7 @@ const std::vector<figure_field>& figure_fields() {
       {"iqr_ns", "iqr", [](f of) { return figure(of.time.p75_ns - of.time.p25_ns); }, time, 0, 0,
        10},
       {"above_500ms", "% > 500 ms", [](f of) { return or_missing(of.above_500ms); }, share, 0, 0,
-       11},
+       11, false, "-"},
       {"total_ns", "total", [](f of) { return figure(of.time.total_ns); }, time,
        json | stats_csv | report_op, 11, 12, true},
       {"self_ns", "self", [](f of) { return or_missing(of.self_ns); }, time,

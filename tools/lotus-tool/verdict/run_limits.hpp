@@ -28,7 +28,8 @@ std::string limit_text(const what_if& run);
 
 /// Returns the assumption about how much busy CPUs slow each other down. The assumption is needed
 /// because one run alone cannot show this effect.
-std::string slowing_text(const what_if& run);
+/// @param they_do  the subject of the clause that says so: "this run does" or "these runs do".
+std::string slowing_text(const what_if& run, const std::string& they_do);
 
 /// Returns what predictions assume about other programs if these did not slow down the run: "no
 /// other program uses the CPUs", or, if the recording shows that others used a tenth of the CPUs,

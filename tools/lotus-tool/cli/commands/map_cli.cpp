@@ -131,8 +131,8 @@ void add_map_attribute(CLI::App& map, action& chosen) {
 void add_map_run(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_run_options>();
   auto span = std::make_shared<std::string>("0.66ms");
-  CLI::App* command =
-      map.add_subcommand("run", "Run a probe program to find the functions of operations");
+  CLI::App* command = map.add_subcommand(
+      "run", "Find the functions of operations with a test program of yours that runs them");
   command->footer(
       "Example:\n"
       "  lotus-tool map run --confidence 0.99 --span 0.3ms -- ./probe images/\n"

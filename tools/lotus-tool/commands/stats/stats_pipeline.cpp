@@ -127,7 +127,7 @@ void print_async(const run_stats_result& run, std::ostream& out) {
 void print_counters(const run_stats_result& run, std::ostream& out) {
   if (run.counters.empty()) return;
   table rows;
-  rows.row({"counter", "count", "min", "mean over time", "max", "last"});
+  rows.row({"counter", "values", "min", "mean over time", "max", "last"});
   for (const counter_figures& c : run.counters) {
     rows.row({c.name, std::to_string(c.count), std::to_string(c.min), three_digits(c.mean),
               std::to_string(c.max), std::to_string(c.last)});

@@ -79,7 +79,8 @@ live_verdict verdict_of(judgement& judged) {
   diagnosis& d = *judged.found;
   if (d.is == verdict::start_up_bound || d.has("loaders-mixed") || d.has("negative-delay")) {
     return {
-        "no verdict: these seconds do not show it; `lotus-tool diagnose` examines the whole run",
+        "no verdict: the last seconds do not show what limits the run; `lotus-tool diagnose` "
+        "examines the whole run",
         std::nullopt};
   }
   if (!d.is) return {"no verdict: " + d.why_silent, std::nullopt};

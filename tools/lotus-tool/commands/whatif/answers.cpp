@@ -86,8 +86,10 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   } else if (run.law().law.cpus <= 0) {
     all.emplace_back("the number of CPUs is unknown (pass it with --recorded-cpus)");
   } else if (!run.law().levels_seen && run.law().law.cpus > 1) {
-    all.emplace_back(slowing_text(run) +
-                     "; a second run, with another number of workers, shows it (--also)");
+    all.emplace_back(answers.has_second_run
+                         ? slowing_text(run, "these runs do")
+                         : slowing_text(run, "this run does") +
+                               "; a second run, with another number of workers, shows it (--also)");
   }
   if (run.fitted() < 0.99 * run.replayed() && run.law().law.turn_ns > 0) {
     all.push_back(

@@ -167,6 +167,7 @@ class asker {
     answers.why_not = why_unlike(*kept.asked);
     if (!answers.why_not.empty()) return answers;
     answers.run = &*kept.asked;
+    answers.has_second_run = kept.also.has_value();
     answers.bytes_per_batch =
         options_.bytes_per_batch ? options_.bytes_per_batch : counted_bytes(kept.run);
     if (options_.feed_consumer || options_.target_per_s) {

@@ -136,7 +136,7 @@ void print_group(const thread_activity& group, const std::vector<thread_activity
                            ? "sleeps in " + shown_place(part.function)
                            : "waits in " + shown_place(part.function) + ' ' + shown_wait(part);
     if (part.of) {
-      text += part.sure ? "; for " : "; probably for ";
+      text += part.sure ? ", that is, for " : ", that is, probably for ";
       text +=
           &groups[*part.of] == &group ? "others of these threads" : shown_group(groups[*part.of]);
     }
