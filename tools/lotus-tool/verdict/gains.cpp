@@ -214,7 +214,7 @@ std::vector<std::string> assumptions_of(const what_if& run, const pipeline_chang
   const recorded_pipeline& p = run.recorded();
   const bool more = run.beyond_seen(change);
   if (more && p.cpu_known && run.law().law.cpus > 0 && !run.law().levels_seen) {
-    all.push_back(slowing_text(run, "this run does"));
+    all.push_back(slowing_text(run, recorded_runs::one));
   }
   if (more && !p.cpu_known)
     all.emplace_back(

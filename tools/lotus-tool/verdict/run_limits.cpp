@@ -92,10 +92,13 @@ std::string limit_text(const what_if& run) {
          " are served at once (" + by + "): more workers than that do not help";
 }
 
-std::string slowing_text(const what_if& run, const std::string& they_do) {
+std::string slowing_text(const what_if& run, recorded_runs shown) {
   const long percent = std::lround(100 * run.law().law.slowing);
   return "work needs " + (percent == 0 ? std::string("no") : std::to_string(percent) + " %") +
-         " more CPU time while all CPUs are busy: a guess, because " + they_do + " not show it";
+         (shown == recorded_runs::one
+              ? " more CPU time while all CPUs are busy: a guess, because this run does not show it"
+              : " more CPU time while all CPUs are busy: a guess, because these runs do not show "
+                "it");
 }
 
 std::string free_cpus_text(std::optional<double> others_cpus, std::optional<double> cpus) {

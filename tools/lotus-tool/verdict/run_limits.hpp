@@ -26,10 +26,13 @@ bool is_limited_by_cpus(const what_if& run, const pipeline_change& change);
 /// operation that limits the number of useful workers; "" if the recording shows no such limit.
 std::string limit_text(const what_if& run);
 
+/// One recorded run, or two runs of the same pipeline.
+enum class recorded_runs { one, two };
+
 /// Returns the assumption about how much busy CPUs slow each other down. The assumption is needed
 /// because one run alone cannot show this effect.
-/// @param they_do  the subject of the clause that says so: "this run does" or "these runs do".
-std::string slowing_text(const what_if& run, const std::string& they_do);
+/// @param shown  how many runs could have shown the effect.
+std::string slowing_text(const what_if& run, recorded_runs shown);
 
 /// Returns what predictions assume about other programs if these did not slow down the run: "no
 /// other program uses the CPUs", or, if the recording shows that others used a tenth of the CPUs,

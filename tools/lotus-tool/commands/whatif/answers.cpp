@@ -87,8 +87,8 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
     all.emplace_back("the number of CPUs is unknown (pass it with --recorded-cpus)");
   } else if (!run.law().levels_seen && run.law().law.cpus > 1) {
     all.emplace_back(answers.has_second_run
-                         ? slowing_text(run, "these runs do")
-                         : slowing_text(run, "this run does") +
+                         ? slowing_text(run, recorded_runs::two)
+                         : slowing_text(run, recorded_runs::one) +
                                "; a second run, with another number of workers, shows it (--also)");
   }
   if (run.fitted() < 0.99 * run.replayed() && run.law().law.turn_ns > 0) {
