@@ -92,8 +92,9 @@ TEST_CASE("export writes every table to Parquet with any names, and NULL differs
   const temp_dir plain;
   std::filesystem::copy(folder, plain.path());
   CHECK(plain.names() == std::vector<std::string>{"aggregated.parquet", "batches.parquet",
-                                                  "counters.parquet", "runs.parquet",
-                                                  "spans.parquet", "stages.parquet"});
+                                                  "blocked_on.parquet", "counters.parquet",
+                                                  "runs.parquet", "spans.parquet",
+                                                  "stages.parquet"});
   const std::string spans = "from '" + plain.path() + "/spans.parquet' ";
   CHECK(
       query(to, "select replace(name, chr(10), '<br>'), host, rank, thread, loader = '', cpu_ns " +
