@@ -1,58 +1,27 @@
 // Fuzzes the reader of files of stacks: it must read or reject any lines, and it must be possible
 // to unwind every stack.
-#include <unistd.h>
-
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "base/diagnostics.hpp"
 #include "fuzz.hpp"
+#include "fuzz_folder.hpp"
 #include "log/folder/log_files.hpp"
 #include "lotus/folder/hidden_files.hpp"
 #include "waits/data/stack_files.hpp"
 #include "waits/data/wait_files.hpp"
 #include "waits/stacks/unwound_stacks.hpp"
 
-namespace {
-
-namespace fs = std::filesystem;
-
-struct workplace {
-  workplace() {
-    std::string name = std::string(access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp") +
-                       "/lotus_stacks_fuzz_XXXXXX";
-    require(mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~workplace() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  workplace(const workplace&) = delete;
-  workplace& operator=(const workplace&) = delete;
-
-  fs::path path;
-};
-
-}  // namespace
-
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const workplace place;
-  {
-    std::ofstream out(place.path / (std::string(lotus::detail::stacks_file_start) + "1_a"),
-                      std::ios::binary);
-    out.write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));  // NOLINT
-  }
+  static const fuzz_folder place("stacks");
+  place.write(std::string(lotus::detail::stacks_file_start) + "1_a", data, size);
   std::ostringstream err;
   lotus::tool::diagnostic_log diagnostics(err, false);
   lotus::tool::run_files run;
-  run.dir = run.info_dir = place.path.string();
+  run.dir = run.info_dir = place.path().string();
   std::vector<lotus::tool::process_waits> processes(1);
   processes[0].ending = "1_a";
   processes[0].samples.resize(1);
