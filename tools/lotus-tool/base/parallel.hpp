@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -32,7 +33,11 @@ void for_each_in_parallel(std::size_t count, std::size_t max_threads, Work&& wor
   const auto threads =
       std::min<std::size_t>({max_threads, count, std::thread::hardware_concurrency()});
   std::vector<std::thread> others;
-  for (std::size_t t = 1; t < threads; ++t) others.emplace_back(work_on);
+  try {
+    for (std::size_t t = 1; t < threads; ++t) others.emplace_back(work_on);
+  } catch (const std::system_error&) {
+    // The process may not have more threads; those that it has do all the work.
+  }
   work_on();
   for (std::thread& other : others) other.join();
   if (failure) std::rethrow_exception(failure);
