@@ -30,12 +30,20 @@ find "$work/clean" -type f -mtime +30 -delete
 # the checks, and because clang's analyzer looks only at functions of the file that it is given.
 # Tests that are also built with the single header are checked only with include/, because the
 # single header may not exist yet. Of the headers that are compiled alone, only lotus.hpp is
-# checked, because it includes all others. CMake writes one field per line.
+# checked, because it includes all others. The library's headers are checked only there, and the
+# tool's only with their modules: all other files include them like system headers, which halves the
+# time. CMake writes one field per line.
 rm -rf "$work/together"
 mkdir -p "$work/together"
 cp "$source/.clang-tidy" "$work/together/"
-regex=$regex source=$source/ build=$build/ together=$work/together/ awk '
+# Tests parse catch.hpp, which takes most of their time, only once, if there is a clang++ of the same
+# version.
+catch_header=$work/catch.pch
+"${CLANG_TIDY/-tidy/++}" -std=c++17 -DNDEBUG -x c++-header "$source/tests/catch.hpp" -o "$catch_header" \
+  2>/dev/null || catch_header=
+regex=$regex source=$source/ build=$build/ together=$work/together/ catch_header=$catch_header awk '
   BEGIN {
+    catch_header = ENVIRON["catch_header"]
     regex = ENVIRON["regex"]; source = ENVIRON["source"]; build = ENVIRON["build"]
     together = ENVIRON["together"]
   }
@@ -45,9 +53,21 @@ regex=$regex source=$source/ build=$build/ together=$work/together/ awk '
     file = substr(file, length(source) + 1)
     return regex ~ /torch/ || file !~ /^(examples|bench|tests\/library)\/torch/
   }
-  function entry(file, command) {
+  function entry(file, command,    room, own) {
     if (file in seen) return
     seen[file] = 1
+    if (file !~ /\/lotus_lotus_hpp\.cpp$|\/include\/lotus\.cpp$/) {
+      gsub(" -I" source "include ", " -isystem " source "include ", command)
+      room = build "/tools/lotus-tool/rooms/"
+      gsub(" -I" room, " -isystem " room, command)
+      if (index(file, together) == 1) {
+        own = file
+        gsub(/.*\/|\.cpp$/, "", own)
+        sub(" -isystem " room own " ", " -I" room own " ", command)
+      }
+    }
+    if (catch_header != "" && command ~ / -I[^ ]*\/tests / && file !~ /\/torch/)
+      sub(/ -c /, " -include-pch " catch_header "&", command)
     printf "%s{\n%s\n%s\n  \"file\": \"%s\"\n}", separator, directory, command, file
     separator = ",\n"
   }
@@ -87,10 +107,11 @@ regex=$regex source=$source/ build=$build/ together=$work/together/ awk '
     entry(text, substr(command, 1, start - 1) text substr(command, start + length(unity)))
   }
   /^  "directory": / { directory = $0 }
-  # clang cannot read headers that g++ has precompiled; the files include them anyway.
+  # clang cannot read headers that g++ has precompiled; the files include them anyway. It refuses its
+  # own precompiled header if that was compiled with another level of optimization.
   /^  "command": / {
     command = $0
-    gsub(/ -Winvalid-pch| -include [^ ]*cmake_pch\.hxx/, "", command)
+    gsub(/ -Winvalid-pch| -include [^ ]*cmake_pch\.hxx| -O[0-3]/, "", command)
   }
   /^  "file": / {
     file = $0
