@@ -3805,48 +3805,42 @@ inline constexpr const char* collector_names[] = {
 /// as unset, so that VARIABLE= in front of a command cancels an exported variable.
 inline constexpr variable_row environment_table[] = {
     {"LOTUS_LOG_FILE", variable_type::text, "DIRECTORY/PREFIX", "not recorded",
-     "records a program that does not call lotus::start(); the logs are written to DIRECTORY, and "
-     "their names begin with PREFIX"},
+     "where to write the logs; also starts a recording in programs without lotus::start()"},
     {"LOTUS_FORMAT", variable_type::word, "text|compact", "text",
-     "the format of the logs; compact has priority over options::format"},
+     "the format of logs; compact wins over options::format"},
     {"LOTUS_KEEP_BYTES", variable_type::number, "bytes", "0",
-     "keeps only the newest logs, up to about this many bytes in all; 0 keeps all logs", 0,
-     UINT64_MAX, 0},
+     "keeps the newest logs, about this size; 0: all logs", 0, UINT64_MAX, 0},
     {"LOTUS_WAIT_SAMPLES", variable_type::number, "samples a second", "100",
-     "how often to sample what a recording thread waits for; 0 switches it off", 0, 10'000, 100},
+     "how often to sample threads' waits; 0: never", 0, 10'000, 100},
     {"LOTUS_RANK", variable_type::number, "number", "RANK, OMPI_COMM_WORLD_RANK or SLURM_PROCID",
      "the rank of this process in a distributed job", 0, UINT32_MAX, 0},
     {"LOTUS_ANNOTATE", variable_type::words, "itt|nvtx|torch", "none",
-     "also shows scopes on the timelines of VTune (itt), Nsight Systems (nvtx) and PyTorch's "
-     "profiler (torch); several are separated by commas"},
+     "also shows scopes in VTune (itt), Nsight (nvtx) and PyTorch's profiler (torch); or several, "
+     "with commas"},
     {"LOTUS_COLLECTOR", variable_type::word,
      "auto|" LOTUS_DETAIL_COLLECTORS(LOTUS_DETAIL_WORD) "none", "auto; if invalid: none",
-     "the profiler (collector) that samples code in a LOTUS_MAP_REGION; auto takes the one under "
-     "which the program runs"},
+     "the profiler that samples a LOTUS_MAP_REGION; auto: the profiler under which the program "
+     "runs"},
     {"LOTUS_COLLECTOR_TIMEOUT_MS", variable_type::number, "milliseconds", "2000",
-     "how long to wait for an answer of the collector before the program goes on without it", 1,
-     3'599'999, 2000},
+     "maximum wait for an answer of the profiler", 1, 3'599'999, 2000},
     {"LOTUS_PERF_CONTROL", variable_type::text, "fifo:CTL,ACK or fd:CTL,ACK", "no perf",
-     "how to reach a running perf record: the text that was given to its option --control"},
+     "value of --control of a perf record that is running"},
     {"LOTUS_MAP_OP", variable_type::text, "name", "all regions",
      "the name of the only LOTUS_MAP_REGION to sample"},
     {"LOTUS_MAP_WARMUP", variable_type::number, "passes", "4",
-     "how many times a LOTUS_MAP_REGION runs before it is sampled, to warm up", 0, 1'000'000'000,
-     4},
+     "passes of a LOTUS_MAP_REGION before sampling begins", 0, 1'000'000'000, 4},
     {"LOTUS_MAP_PASSES", variable_type::number, "passes", "1",
-     "how many times a LOTUS_MAP_REGION runs while it is sampled", 1, 1'000'000'000, 1},
+     "passes of a LOTUS_MAP_REGION that are sampled", 1, 1'000'000'000, 1},
     {"LOTUS_MAP_SLEEP_MS", variable_type::number, "milliseconds", "1000",
-     "how long the program waits before it lets VTune or uProf begin; these do not say when they "
-     "are ready",
-     0, 1'000'000'000, 1000},
+     "wait before VTune or uProf begins to sample", 0, 1'000'000'000, 1000},
     {"LOTUS_MAP_RATE", variable_type::number, "samples a second", "1000",
      "how often the collectors builtin and perf sample", 1, 1'000'000, 1000},
     {"LOTUS_MAP_FOLDER", variable_type::text, "folder", "next to the logs",
      "the folder for the samples of the collector builtin"},
     {"LOTUS_MAP_LIST", variable_type::text, "file", "not written",
-     "a file to which the names of all LOTUS_MAP_REGIONs are written; set by 'lotus-tool map'"},
+     "file for region names (set by 'lotus-tool map')"},
     {"LOTUS_RUN_LIST", variable_type::text, "file", "not written",
-     "a file to which every recording writes the path of its logs; set by 'lotus-tool run'"},
+     "file for the paths of logs (set by 'lotus-tool run')"},
 };
 #undef LOTUS_DETAIL_WORD
 inline constexpr std::size_t environment_variables =

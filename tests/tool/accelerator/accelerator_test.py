@@ -116,7 +116,7 @@ class Planted(unittest.TestCase):
 
     def test_a_busy_device_clears_the_input_pipeline(self):
         path = train(kernel=50_000, wait=10).write_kineto(self.path("t.json"))
-        self.assertIn("the input pipeline is not the problem", run("accelerator", path).stdout)
+        self.assertIn("The input pipeline is not the problem", run("accelerator", path).stdout)
 
     def test_logs_name_the_operation_that_was_late(self):
         training = train(wait=1500)
@@ -135,15 +135,15 @@ class Planted(unittest.TestCase):
         self.assertEqual(told["verdict"], "input-bound")
         told = parse("stats", run("stats", logs, "--json").stdout)["runs"][0]["accelerator"]
         self.assertEqual(told["verdict"], "input-bound")
-        self.assertNotIn("does not tell whether a GPU or other accelerator", run("diagnose", logs, "--details").stdout)
+        self.assertNotIn("was not recorded whether a GPU or other accelerator", run("diagnose", logs, "--details").stdout)
 
     def test_without_a_trace_the_verdict_says_what_it_cannot_see(self):
         logs = train(wait=1500).write_logs(self.path("run"))
-        self.assertIn("does not tell whether a GPU or other accelerator", run("diagnose", logs, "--details").stdout)
+        self.assertIn("was not recorded whether a GPU or other accelerator", run("diagnose", logs, "--details").stdout)
 
     def test_diagnose_believes_a_busy_device(self):
         logs = train(kernel=50_000, wait=10).write_logs(self.path("run"))
-        self.assertIn("'lotus-tool accelerator' shows whether it is busy", " ".join(run("diagnose", logs).stdout.split()))
+        self.assertIn("'lotus-tool accelerator' shows whether a GPU or other accelerator is busy", " ".join(run("diagnose", logs).stdout.split()))
         train(kernel=50_000, wait=10).write_kineto(os.path.join(logs, "t.json"))
         screen = parse("diagnose", run("diagnose", logs, "--json").stdout)["screen"]
         self.assertIn("The accelerator is the bottleneck", screen["headline"])
@@ -331,8 +331,8 @@ class Ranks(unittest.TestCase):
         self.assertIn("the others", text)
         # Prints all columns with shares; in 80 columns, some would be left out.
         rows = [line.split() for line in run("accelerator", self.folder, "--wide").stdout.split("\n")]
-        row, = [r for r in rows if r[:1] == ["2"]]
-        self.assertEqual(row[1], "input-bound")
+        row, = [r for r in rows if r[:2] == ["rank", "2"] and r[2] != "is"]
+        self.assertEqual(row[2], "input-bound")
         self.assertIn("rank2/host.pt.trace.json " + logs[2], text)
 
     def test_one_folder_for_all(self):

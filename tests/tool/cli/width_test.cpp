@@ -104,10 +104,11 @@ TEST_CASE("tables of real runs fit 80 columns too") {
 TEST_CASE("a wider terminal shows more columns, and --wide shows all") {
   const std::string a = traces() + "/c_ooo_w4";
   const std::string narrow = plain({"stats", a}, 80);
-  CHECK(contains(narrow, "--wide also shows: std, min, p50, p90, % < 10 ms, % < 100 us"));
-  CHECK_FALSE(contains(narrow, "75.70 ms    88.67 %"));
+  CHECK(contains(narrow,
+                 "--wide also shows the columns std, min, p50, p90, under 10 ms, under 100 us"));
+  CHECK_FALSE(contains(narrow, "75.70 ms      88.67 %"));
   const std::string wide = plain({"stats", a}, 200);
-  CHECK(contains(wide, "75.70 ms    88.67 %"));
+  CHECK(contains(wide, "75.70 ms      88.67 %"));
   CHECK_FALSE(contains(wide, "also shows"));
   CHECK(plain({"stats", a, "--wide"}, 80) == wide);
   CHECK(widest(plain({"stats", a}, 120)) > 80);
@@ -135,9 +136,9 @@ TEST_CASE("the least important columns are omitted first, and their names are pr
   CHECK_FALSE(contains(printed(wide_table(), 0), "--wide"));
   CHECK_FALSE(contains(printed(wide_table(), 46), "--wide"));
   const std::string narrow = printed(wide_table(), 45);
-  CHECK(contains(narrow, "  --wide also shows: least\n"));
+  CHECK(contains(narrow, "  --wide also shows the column 'least'\n"));
   CHECK(contains(narrow, "4.000 ms"));
-  CHECK(contains(printed(wide_table(), 35), "  --wide also shows: least, three\n"));
+  CHECK(contains(printed(wide_table(), 35), "  --wide also shows the columns least, ...\n"));
   CHECK(contains(printed(wide_table(), 1), "1.000 ms"));  // a number must never be broken
 }
 
@@ -154,6 +155,31 @@ TEST_CASE("a name that is too long has a line of its own before its numbers") {
   CHECK(lines[2].size() == lines[3].size());
   CHECK(contains(printed(t, 60), "…"));
   CHECK(widest(printed(t, 60)) <= 60);
+}
+
+TEST_CASE("the end of a name that is too long is printed before its numbers") {
+  table t;
+  t.row({"change", "run time"});
+  t.row({"3 workers instead of 1, 2 batches in flight per worker", "1.000 ms"});
+  t.row({"a name of many words that no comma divides", "2.000 ms"});
+  CHECK(printed(t, 45) ==
+        "  change                             run time\n"
+        "  3 workers instead of 1,\n"
+        "    2 batches in flight per worker   1.000 ms\n"
+        "  a name of many\n"
+        "    words that no comma divides      2.000 ms\n");
+}
+
+TEST_CASE("sentences begin on new lines if lines have the usual width") {
+  const std::string text = "It took 1.5 s. 'run' is one. `x.y. z` is another. The end";
+  std::ostringstream out;
+  set_line_width(out, 80);
+  CHECK(fitted_sentences(out, text, "  ", "    ") ==
+        "  It took 1.5 s.\n  'run' is one.\n  `x.y. z` is another.\n  The end");
+  set_line_width(out, 0);
+  CHECK(fitted_sentences(out, text, "  ", "    ") == "  " + text);
+  set_line_width(out, 70);
+  CHECK(fitted_sentences(out, text, "  ", "    ") == "  " + text);
 }
 
 TEST_CASE("columns of the same importance are stacked") {

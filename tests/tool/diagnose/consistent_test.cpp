@@ -83,14 +83,14 @@ TEST_CASE("threads that sleep in their spans are no reason to use fewer of them"
   const answer much = sleeping_workers(3);
   INFO(much.text);
   CHECK(much.checks == std::set<std::string>{"oversubscribed"});
-  CHECK(contains(text_of(much, "oversubscribed"), "and waited for a CPU during 29"));
+  CHECK(contains(text_of(much, "oversubscribed"), "include waits for a CPU: 29"));
 }
 
 TEST_CASE("a stage-bound diagnosis says why, and names the next limit") {
   const answer a = diagnose(read_decode_pack(1));
   CHECK(a.verdict() == "stage-bound");
   CHECK(contains(in_one_line(a.text),
-                 "Why: its thread can process 250 batches/s; the next limit, of "));
+                 "Why: the thread of this stage can process 250 batches/s. The next limit, of "));
 }
 
 TEST_CASE("of a stage and its operation with the same gain, only the operation is suggested") {

@@ -169,8 +169,8 @@ TEST_CASE("without a verdict, work that waited for CPUs is named") {
     logs.write(dir);
     const std::string out = run({"diagnose", dir.path(), "--wide"}).out;
     INFO(out);
-    CHECK(contains(out, "its logs do not show what slows it down"));
-    CHECK(contains(out, "Its recorded work waited for a CPU during ") == waited_for_cpu);
+    CHECK(contains(out, "The logs do not show what slows the run down"));
+    CHECK(contains(out, "Recorded work waited for a CPU during ") == waited_for_cpu);
   }
 }
 

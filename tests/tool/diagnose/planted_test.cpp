@@ -124,7 +124,7 @@ void judge(const planted& p, answers& idle) {
     std::cout << "not explained: " << p.shape << ": " << answer["why"].text() << '\n';
   }
   const bool is_service =
-      answer.has("why") && contains(answer["why"].text(), "their work arrives at");
+      answer.has("why") && contains(answer["why"].text(), "The run is like a service");
   CHECK((!is_service || p.shape == "service"));
   CHECK(answer["verdict"].is_null() == (unexplained || is_service || !unsafe.empty()));
   CHECK(answer.has("why") == answer["verdict"].is_null());

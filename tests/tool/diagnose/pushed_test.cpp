@@ -67,7 +67,7 @@ TEST_CASE("without a consumer, the ends of the last stage give the throughput") 
   CHECK(d["verdict"].text() == "stage-bound");
   CHECK(d["stage"].text() == "Transform");
   const result text = run({"diagnose", dir.path(), "-q"});
-  CHECK(contains(text.out, "batches leave the pipeline with its last stage"));
+  CHECK(contains(text.out, "Batches leave the pipeline with its last stage"));
   CHECK_FALSE(contains(text.out, "the consumer"));
 
   pushed_pipeline faster = pipeline;

@@ -75,8 +75,8 @@ TEST_CASE("the maximum of samples between batches is not called the peak") {
   REQUIRE(run.status() == 0);
   const std::string out = lotus::tool_test::run({"stats", "--memory", run.dir()}).out;
   INFO(out);
-  CHECK(contains(out, "sampled when batches end"));
-  CHECK(contains(out, "the peak may be higher"));
+  CHECK(contains(out, "in samples at the ends of batches"));
+  CHECK(contains(out, "may be higher"));
   // The program held 50 MB at some time, but not at a moment when the library sampled how much
   // memory was held.
   const json memory = run.memory();
@@ -255,8 +255,8 @@ TEST_CASE("without --memory nothing is counted and no message is printed") {
   const counted_run run(MEMORY_PROGRAM, "families", "", false);
   REQUIRE(run.status() == 0);
   CHECK_FALSE(contains(run.err(), "memory"));
-  CHECK(
-      contains(lotus::tool_test::run({"stats", "--memory", run.dir()}).out, "memory: not counted"));
+  CHECK(contains(lotus::tool_test::run({"stats", "--memory", run.dir()}).out,
+                 "memory use was not recorded"));
   for (const auto& file : std::filesystem::directory_iterator(run.dir())) {
     CHECK_FALSE(contains(read_file(file.path().string()), "allocated,"));
   }

@@ -67,6 +67,6 @@ TEST_CASE("predictions do not deny that other programs used the CPUs") {
     const result r = run({"diagnose", dir.path(), "-q"});
     INFO(r.out);
     CHECK(contains(r.out, "no other program uses the CPUs") != busy);
-    CHECK(contains(r.out, "other programs, which used 1 CPUs, use none") == busy);
+    CHECK(contains(r.out, "other programs no longer use CPUs (they used 1)") == busy);
   }
 }

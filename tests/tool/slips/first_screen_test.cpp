@@ -171,7 +171,7 @@ TEST_CASE("the first screen fits 24 lines, and its numbers agree with each other
     if (one.slip == "slow-steps") CHECK(contains(r.out, "the consumer's step 2x faster"));
     // The operations of this program compute, so they wait for CPUs. Only operations that block can
     // wait for a lock or a device.
-    if (one.slip == "oversubscribed") CHECK_FALSE(contains(r.out, "served at once"));
+    if (one.slip == "oversubscribed") CHECK_FALSE(contains(r.out, "run at the same time"));
   }
 }
 

@@ -50,8 +50,9 @@ TEST_CASE("without prefetch, diagnose says why and what building ahead would gai
     CHECK(r.status == 0);
     const std::string out = joined(r.out);
     CHECK(contains(out, "preprocessing-bound"));
-    CHECK(contains(out, slip == "own-thread" ? "on the consumer's own thread" : "one at a time"));
-    CHECK(contains(out, "no batch is built while the consumer works"));
+    CHECK(contains(out, slip == "own-thread" ? "on the consumer's own thread"
+                                             : "only when the consumer asks for it"));
+    CHECK(contains(out, "No batch is built while the consumer works"));
     CHECK(contains(out, "batches built ahead by "));
     const result all = shell(dir, "lotus-tool whatif run --own-thread --json");
     CHECK(all.status == 0);
@@ -210,7 +211,7 @@ TEST_CASE("compare says if the same work waits longer") {
   CHECK(r.out.find("throughput: ") == 0);
   CHECK(contains(joined(r.out), "times slower, because Compute takes "));
   CHECK(contains(joined(r.out),
-                 "it waits longer, for a CPU or for something else: the CPU time of a batch is "
+                 "The cause are longer waits: the CPU time of a batch is "
                  "unchanged ("));
 }
 

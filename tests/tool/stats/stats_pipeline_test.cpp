@@ -109,15 +109,15 @@ TEST_CASE("stats shows stages in the table and in CSV") {
   const result r = run({"stats", dir.path(), "--slowest", "1"});
   CHECK(r.status == 0);
   CHECK(r.err.empty());
-  for (const char* part : {"capacity", "busy", "no input", "output full", "in steady state 50",
+  for (const char* part : {"capacity", "busy", "no input", "output full", "without start-up 50",
                            "30 batches", "Huffman"}) {
     INFO(part);
     CHECK(contains(r.out, part));
   }
   // Without --slowest, one line names the slowest item, and no table follows it.
   const result brief = run({"stats", dir.path()});
-  CHECK(contains(brief.out, "the slowest, batch "));
-  CHECK(contains(brief.out, "'stats --slowest 3'"));
+  CHECK(contains(brief.out, "Slowest: batch "));
+  CHECK(contains(brief.out, "'lotus-tool stats --slowest 3'"));
   CHECK_FALSE(contains(brief.out, "thread "));
   CHECK_FALSE(contains(brief.out, "\n  preprocess "));
   const result csv = run({"stats", dir.path(), "--csv"});

@@ -83,8 +83,9 @@ TEST_CASE("the table shows every quantity") {
   const result r = run({"stats", traces() + "/c_ooo_w4"});
   CHECK(r.status == 0);
   CHECK(r.err.empty());
-  for (const auto* part : {"  RandomResizedCrop", "p90", "< 100 us", "preprocess", "wait", "delay",
-                           "step", "> 500 ms", "119.51 %", "out-of-order arrivals: 44 of 75"}) {
+  for (const auto* part :
+       {"  RandomResizedCrop", "p90", "under 100 us", "preprocess", "wait", "delay", "step",
+        "over 500 ms", "119.51 %", "batches that arrived out of order: 44 of 75"}) {
     INFO(part);
     CHECK(contains(r.out, part));
   }
@@ -130,7 +131,7 @@ TEST_CASE("--skip-batches also applies to out-of-order arrivals") {
   CHECK(stats(dir.path())["runs"][0]["out_of_order"].integer() == 2);
   CHECK(stats(dir.path(), {"--skip-batches", "2"})["runs"][0]["out_of_order"].integer() == 1);
   CHECK(contains(run({"stats", dir.path(), "--skip-batches", "2"}).out,
-                 "out-of-order arrivals: 1 of 1 batches"));
+                 "batches that arrived out of order: 1 of 1\n"));
 }
 
 TEST_CASE("batches of ranks that train at the same time are kept apart") {
@@ -209,5 +210,5 @@ TEST_CASE("several directories and runs are listed separately, then side by side
   CHECK(r.status == 0);
   CHECK(contains(r.out, "b8_gpu4"));
   CHECK(r.out.find("b1_gpu1") < r.out.find("b2_gpu1"));
-  CHECK(contains(r.out, "means per batch of each run"));
+  CHECK(contains(r.out, "mean times per batch of each run"));
 }

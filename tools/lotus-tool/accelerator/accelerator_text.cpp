@@ -82,15 +82,15 @@ std::string_view memory_name(host_memory memory) noexcept {
 std::string_view reason_of(device_verdict verdict) noexcept {
   switch (verdict) {
     case device_verdict::batch_wait:
-      return "because the consumer waits for batches";
+      return "the consumer waits for batches";
     case device_verdict::copy:
-      return "or only copies, because the host copies";
+      return "it copies data at that time";
     case device_verdict::synchronization:
-      return "because host, streams or devices wait for each other";
+      return "host, streams or devices wait for each other";
     case device_verdict::launch:
-      return "because the host launches work too slowly";
+      return "the host launches work too slowly";
     case device_verdict::host:
-      return "because the host does something else";
+      return "the host does something else";
     case device_verdict::busy:
       break;
   }
@@ -198,12 +198,13 @@ void write_parts(json_writer& to, std::string_view name, const std::vector<idle_
 
 void print_devices(const accelerator_analysis& of, std::ostream& out) {
   table devices;
-  devices.row({"device", "span", "in use", "compute", "communication", "only copies", "idle"});
+  devices.row(
+      {"device", "whole time", "in use", "compute", "communication", "only copies", "idle"});
   for (const device_figures& d : of.devices) {
     const auto cell = [&d](std::int64_t ns) {
       return time_text(ns) + " " + percent(share(ns, d.span_ns));
     };
-    devices.row({std::to_string(d.device), time_text(d.span_ns),
+    devices.row({"device " + std::to_string(d.device), time_text(d.span_ns),
                  percent(share(d.busy_ns(), d.span_ns)), cell(d.compute_ns),
                  cell(d.communication_ns), cell(d.only_copies_ns), cell(d.idle_ns)});
   }
@@ -214,7 +215,7 @@ void print_devices(const accelerator_analysis& of, std::ostream& out) {
 void print_causes(const accelerator_analysis& of, std::ostream& out) {
   const cause_times causes = of.all_causes();
   table rows;
-  rows.row({"idle because of", "time", "of the idle time", "of the span"});
+  rows.row({"idle because of", "time", "% of idle time", "% of whole time"});
   const auto row = [&](std::string name, std::int64_t ns) {
     rows.row({std::move(name), time_text(ns), percent(share(ns, of.idle_ns())),
               percent(share(ns, of.span_ns()))});
@@ -238,9 +239,9 @@ void print_streams(const accelerator_analysis& of, std::ostream& out) {
   rows.row({"device, stream", "in use", "waits for host", "short gaps", "other gaps"});
   for (const device_figures& d : of.devices) {
     for (const stream_figures& s : d.streams) {
-      rows.row({std::to_string(d.device) + ", " + std::to_string(s.number), time_text(s.busy_ns),
-                time_text(s.idle.host_wait_ns), time_text(s.idle.kernel_wait_ns),
-                time_text(s.idle.other_ns)});
+      rows.row({"device " + std::to_string(d.device) + ", stream " + std::to_string(s.number),
+                time_text(s.busy_ns), time_text(s.idle.host_wait_ns),
+                time_text(s.idle.kernel_wait_ns), time_text(s.idle.other_ns)});
     }
   }
   out << '\n';
@@ -249,7 +250,7 @@ void print_streams(const accelerator_analysis& of, std::ostream& out) {
 
 void print_copies(const accelerator_analysis& of, std::ostream& out) {
   table rows;
-  rows.row({"device, copies", "count", "time", "bytes", "bandwidth"});
+  rows.row({"device, direction of copies", "count", "time", "bytes", "bandwidth"});
   bool any = false;
   for (const device_figures& d : of.devices) {
     for (const auto& [kind, copies] : d.copies) {
@@ -258,7 +259,8 @@ void print_copies(const accelerator_analysis& of, std::ostream& out) {
         const copy_sum& sum = copies.of(memory);
         if (sum.count == 0) continue;
         any = true;
-        std::string name = std::to_string(d.device) + ", " + std::string(copy_kind_name(kind));
+        std::string name =
+            "device " + std::to_string(d.device) + ", " + std::string(copy_kind_name(kind));
         if (memory != host_memory::unknown) name.append(" ").append(memory_name(memory));
         rows.row({name, std::to_string(sum.count), time_text(sum.ns),
                   human_bytes(static_cast<double>(sum.bytes)), bandwidth_text(sum)});
@@ -271,7 +273,10 @@ void print_copies(const accelerator_analysis& of, std::ostream& out) {
 }
 
 /// Prints the steps or batches with the longest idle times.
-void print_parts(std::string_view what, const std::vector<idle_part>& parts, std::ostream& out) {
+/// @param what  the heading of the first column.
+/// @param unit  a step or a batch, as a word before its number.
+void print_parts(std::string_view what, std::string_view unit, const std::vector<idle_part>& parts,
+                 std::ostream& out) {
   constexpr std::size_t shown = 5;
   std::vector<const idle_part*> most;
   for (const idle_part& p : parts) {
@@ -285,16 +290,16 @@ void print_parts(std::string_view what, const std::vector<idle_part>& parts, std
   rows.row({std::string(what), "idle", "batch-wait", "copy", "synchronization", "launch", "host"});
   for (std::size_t i = 0; i < std::min(shown, most.size()); ++i) {
     const idle_part& p = *most[i];
-    std::vector<std::string> cells{
-        (p.epoch > 0 ? std::to_string(p.epoch) + "/" : "") + std::to_string(p.number),
-        time_text(p.causes.sum())};
+    const std::string before = p.epoch > 0 ? "epoch " + std::to_string(p.epoch) + ", " : "";
+    std::vector<std::string> cells{before + std::string(unit) + ' ' + std::to_string(p.number),
+                                   time_text(p.causes.sum())};
     for (const idle_cause cause : all_idle_causes) cells.push_back(time_text(p.causes.of(cause)));
     rows.row(cells);
   }
   out << '\n';
   rows.print(out);
   if (most.size() > shown) {
-    out << "  " << most.size() - shown << " more with --json\n";
+    out << "  " << most.size() - shown << " more rows with --json\n";
   }
 }
 
@@ -316,21 +321,22 @@ std::string accelerator_headline(const accelerator_analysis& of) {
     for (const device_figures& d : of.devices) working_ns += d.working_ns();
     const double working = share(working_ns, of.span_ns());
     if (working >= 0.9) {
-      return devices + "busy " + percent(busy) + ": the input pipeline is not the problem";
+      return devices + "busy " + percent(busy) + ". The input pipeline is not the problem";
     }
     if (busy >= 0.9) {
       return devices + "busy " + percent(busy) + ", of the time " + percent(busy - working) +
-             " only with communication, which includes waiting for slower ranks: compare the "
-             "traces of all ranks";
+             " only with communication. This includes waiting for slower ranks: compare the traces "
+             "of all ranks";
     }
     return devices + "busy " + percent(busy) + ", and no single cause of its idle time takes 5 %";
   }
   const std::int64_t ns = time_of(of, of.is);
   std::string text = std::string(device_verdict_name(of.is)) + ": " + devices + "idle ";
-  text += percent(share(ns, of.span_ns())) + " of the time (" + time_text(ns) + ") ";
+  text += percent(share(ns, of.span_ns())) + " of the time (" + time_text(ns) + "). Reason: ";
   text += reason_of(of.is);
   const std::string late = of.latest();
-  if (of.is == device_verdict::batch_wait && !late.empty()) text += "; late is mostly " + late;
+  if (of.is == device_verdict::batch_wait && !late.empty())
+    text += ". The operation that was late is mostly " + late;
   return text;
 }
 
@@ -339,64 +345,64 @@ std::string accelerator_advice(const accelerator_analysis& of) {
     case device_verdict::busy:
       return {};
     case device_verdict::batch_wait:
-      return "'lotus-tool diagnose' of the run says what to change in the input pipeline.";
+      return "'lotus-tool diagnose' shows what to change in the input pipeline.";
     case device_verdict::copy: {
       const copy_figures in = copies_to_device(of);
       const copy_sum& pageable = in.of(host_memory::pageable);
       if (2 * pageable.ns >= in.all.ns && pageable.ns > 0) {
         return "Copies to the device read pageable memory at " + bandwidth_text(pageable) +
-               ": pin the batches (pin_memory=True, cudaHostAlloc) and copy them asynchronously "
-               "(non_blocking=True, cudaMemcpyAsync).";
+               ". Pin the batches in memory (pin_memory=True, cudaHostAlloc). Copy them "
+               "asynchronously (non_blocking=True, cudaMemcpyAsync).";
       }
       if (in.of(host_memory::pinned).ns > 0) {
         return "Copies to the device read pinned memory already, at " +
                bandwidth_text(in.of(host_memory::pinned)) +
-               ": copy the next batch on a stream of its own while this one is computed, or copy "
-               "fewer bytes (smaller types, decoding on the device).";
+               ". Copy the next batch on a stream of its own while this one is computed. Or copy "
+               "fewer bytes, with smaller types or decoding on the device.";
       }
-      return "Copy the next batch on a stream of its own while this one is computed, from pinned "
-             "memory.";
+      return "Copy the next batch on a stream of its own while this one is computed. Copy from "
+             "pinned memory.";
     }
     case device_verdict::synchronization:
-      return "Avoid .item(), .cpu(), print() of tensors and synchronize calls in the step. Where "
-             "work was launched early but starts late, look at what its stream waits for: events "
-             "of other streams, or other devices.";
+      return "Avoid .item(), .cpu(), print() of tensors and synchronize calls in the step. If work "
+             "was launched early but starts late, look at what its stream waits for. A stream may "
+             "wait for events of other streams, or for other devices.";
     case device_verdict::launch:
-      return "Launch fewer but larger pieces of work: larger batches, fused kernels "
-             "(torch.compile), or CUDA "
-             "graphs.";
+      return "Launch less often, but more work each time. Use larger batches, fused kernels "
+             "(torch.compile), or CUDA graphs.";
     case device_verdict::host:
       break;
   }
-  return "Look at what the consumer's thread does between launches: logging, metrics, "
-         "checkpoints, Python code.";
+  return "Look at what the consumer's thread does between launches. It may write logs, metrics or "
+         "checkpoints, or run other Python code.";
 }
 
 void print_accelerator(const accelerator_analysis& of, std::ostream& out) {
   out << printable_line(of.path);
   if (of.rank) out << ", rank " << *of.rank;
-  out << "\n\n" << styled(out, style::bold, fitted(out, accelerator_headline(of))) << '\n';
+  out << "\n\n"
+      << styled(out, style::bold, fitted_sentences(out, accelerator_headline(of) + '.')) << '\n';
   const std::string advice = accelerator_advice(of);
-  if (!advice.empty()) out << fitted(out, advice) << '\n';
+  if (!advice.empty()) out << fitted_sentences(out, advice) << '\n';
   out << '\n';
   print_devices(of, out);
   print_causes(of, out);
   print_streams(of, out);
   print_copies(of, out);
-  print_parts("profiler step", of.steps, out);
-  print_parts("batch", of.batches, out);
+  print_parts("profiler step", "step", of.steps, out);
+  print_parts("batch", "batch", of.batches, out);
   if (of.without_last_step || of.rounded) out << '\n';
   if (of.without_last_step) {
-    out << fitted(
-               out,
-               "Work of the last profiler step is left out, because the recording may have ended "
-               "before it did; --last-step includes it.")
+    out << fitted_sentences(out,
+                            "The last profiler step is left out, because its recording may be "
+                            "incomplete. --last-step includes the last profiler step.")
         << '\n';
   }
   if (of.rounded) {
-    out << fitted(out,
-                  "Times are rounded to whole microseconds as HolisticTraceAnalysis does, which "
-                  "lengthens idle times by up to 2 us each; --exact does not round.")
+    out << fitted_sentences(
+               out,
+               "Times are rounded to whole microseconds, as HolisticTraceAnalysis does. Rounding "
+               "lengthens each idle time by up to 2 us. Option --exact does not round.")
         << '\n';
   }
 }

@@ -26,9 +26,9 @@ std::string shown_time(std::int64_t ns) {
 std::string slowest_text(const rank_comparison& c, std::size_t ranks) {
   const std::string number = std::to_string(ranks);
   if (!c.slowest) return "none of " + number + " ranks is 5 % slower than the others";
-  return c.names[*c.slowest] + " is the slowest of " + number + " (" +
-         shown_time(c.own_ns[*c.slowest]) + (c.by_step ? " per step" : "") +
-         " outside communication, the others " + shown_time(c.others_ns) + ")";
+  return c.names[*c.slowest] + " is the slowest of " + number + " ranks. Outside communication, " +
+         c.names[*c.slowest] + " takes " + shown_time(c.own_ns[*c.slowest]) +
+         (c.by_step ? " per step" : "") + ", the others " + shown_time(c.others_ns);
 }
 
 /// Returns which rank waits for data; "" if the headline of the decisive rank already shows that.
@@ -43,7 +43,8 @@ std::string waiting_text(const rank_comparison& c, const std::vector<accelerator
 
 std::string headline_of(const rank_comparison& c, const std::vector<accelerator_analysis>& ranks) {
   std::string text = slowest_text(c, ranks.size());
-  text += c.slowest ? "; " : "; " + c.names[c.decisive] + " is idle longest; ";
+  text += c.slowest ? ". On " + c.names[*c.slowest] + ", "
+                    : "; " + c.names[c.decisive] + " is idle longest: ";
   text += accelerator_headline(ranks[c.decisive]);
   const std::string waiting = waiting_text(c, ranks);
   return waiting.empty() ? text : text + "; " + waiting;
@@ -62,14 +63,10 @@ void print_ranks(const rank_comparison& c, const std::vector<accelerator_analysi
       compute_ns += d.compute_ns;
       communication_ns += d.only_communication_ns;
     }
-    const bool is_rank = rank.rank && c.names[i] == "rank " + std::to_string(*rank.rank);
     std::vector<std::string> cells{
-        is_rank ? std::to_string(*rank.rank) : printable_line(c.names[i]),
-        std::string(device_verdict_name(rank.is)),
-        shown_time(c.own_ns[i]),
-        cell(compute_ns),
-        cell(communication_ns),
-        cell(rank.idle_ns())};
+        printable_line(c.names[i]), std::string(device_verdict_name(rank.is)),
+        shown_time(c.own_ns[i]),    cell(compute_ns),
+        cell(communication_ns),     cell(rank.idle_ns())};
     const cause_times causes = rank.all_causes();
     for (const idle_cause cause : all_idle_causes) cells.push_back(cell(causes.of(cause)));
     rows.row(cells);
@@ -92,16 +89,17 @@ std::string accelerator_advice(const std::vector<accelerator_analysis>& ranks) {
 void print_accelerator(const std::vector<accelerator_analysis>& ranks, std::ostream& out) {
   if (ranks.size() == 1) return print_accelerator(ranks.front(), out);
   const rank_comparison c = compare_ranks(ranks);
-  out << styled(out, style::bold, fitted(out, headline_of(c, ranks))) << '\n';
+  out << styled(out, style::bold, fitted_sentences(out, headline_of(c, ranks) + '.')) << '\n';
   const std::string advice = accelerator_advice(ranks[c.decisive]);
-  if (!advice.empty()) out << fitted(out, advice) << '\n';
+  if (!advice.empty()) out << fitted_sentences(out, advice) << '\n';
   out << '\n';
   print_ranks(c, ranks, out);
   const accelerator_analysis& shown = ranks[c.decisive];
   out << '\n'
-      << fitted(out,
-                "Shares are of the time from a rank's first to its last work. Own time excludes "
-                "communication, during which ranks wait for the slowest one.")
+      << fitted_sentences(
+             out,
+             "Percentages are of the time from a rank's first to its last work. Own time excludes "
+             "communication, because ranks then wait for the slowest one.")
       << "\nNext:  lotus-tool accelerator " << printable_line(shown.path)
       << (shown.logs.empty() ? "" : " " + printable_line(shown.logs)) << "  details of "
       << printable_line(c.names[c.decisive]) << '\n';

@@ -53,14 +53,22 @@ std::string usage(const CLI::App& app, const std::string& words) {
 }
 
 /// Formats the name of an option or argument and its description, in two columns. If the name is
-/// too long for its column, the description begins on the next line.
+/// too long for its column, the description begins on the next line. Line ends in the description
+/// are kept.
 std::string described(const std::string& name, const std::string& text) {
   const std::string margin(2 + name_columns + 1, ' ');
+  std::string all;
+  std::string before = margin;
   if (columns_of(name) <= name_columns) {
-    const std::string padded = "  " + name + std::string(name_columns + 1 - columns_of(name), ' ');
-    return in_lines(text, help_columns, padded, margin) + '\n';
+    before = "  " + name + std::string(name_columns + 1 - columns_of(name), ' ');
+  } else {
+    all = "  " + name + '\n';
   }
-  return "  " + name + '\n' + in_lines(text, help_columns, margin, margin) + '\n';
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line); before = margin) {
+    all += in_lines(line, help_columns, before, margin) + '\n';
+  }
+  return all;
 }
 
 /// Converts "words|of|one" to "words, of, one".
@@ -80,7 +88,7 @@ std::string option_entry(const CLI::Option& option) {
   if (option.get_items_expected_max() > 0) {
     std::string value = option.get_option_text();
     if (value.size() > max_choices) {
-      text += "; one of " + listed(value);
+      text += "\none of " + listed(value);
       value = "WORD";
     }
     name += ' ' + (value.empty() ? "VALUE" : value);
@@ -94,14 +102,13 @@ std::string option_entry(const CLI::Option& option) {
 /// library and the tool read.
 std::string environment_topic() {
   std::string text =
-      in_lines(
-          "Environment variables of programs that record with lotus. An empty variable counts as "
-          "not set. An invalid value is reported once, and the default is used.",
-          help_columns) +
-      "\n\nVariables:\n";
+      "Environment variables of programs that record with lotus.\n"
+      "An empty variable counts as not set.\n"
+      "An invalid value is reported once, and the default is used.\n"
+      "\nVariables:\n";
   for (const detail::variable_row& row : detail::environment_table) {
-    text += described(row.name, std::string(row.meaning) + " (value: " + listed(row.values) +
-                                    "; default: " + row.otherwise + ')');
+    text += described(row.name, std::string(row.meaning) + "\nvalue: " + listed(row.values) +
+                                    "; default: " + row.otherwise);
   }
   return text;
 }
@@ -119,9 +126,10 @@ std::vector<std::string> option_words(const CLI::App& app) {
   return words;
 }
 
-/// Formats the text at the end of a command's help. Examples (lines that begin with blanks) keep
-/// their line breaks and are followed by an empty line; other text is wrapped. If the text does not
-/// list the command's exit statuses, appends those that all commands share.
+/// Formats the text at the end of a command's help. Examples (lines that begin with blanks) are
+/// followed by an empty line; each other line is wrapped on its own, so that a sentence begins on a
+/// new line. If the text does not list the command's exit statuses, appends those that all commands
+/// share.
 std::string closing_text(const CLI::App& app) {
   std::string text = app.get_footer();
   if (text.find(exit_status) == std::string::npos) {
@@ -129,26 +137,15 @@ std::string closing_text(const CLI::App& app) {
             "0 = success, 1 = bad input, 2 = usage error.";
   }
   std::string all;
-  std::string words;
-  const auto pour = [&] {
-    if (!words.empty()) all += in_lines(words, help_columns) + '\n';
-    words.clear();
-  };
   bool after_example = false;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    const bool apart = line.empty() || line.front() == ' ' || line.rfind("Example", 0) == 0;
-    if (apart) {
-      pour();
-      all += line + '\n';
-    } else {
-      if (line.rfind(exit_status, 0) == 0) pour();
-      if (after_example) all += '\n';
-      words += (words.empty() ? "" : " ") + line;
-    }
-    after_example = apart;
+    const bool is_example = line.empty() || line.front() == ' ' || line.rfind("Example", 0) == 0;
+    if (!is_example && after_example) all += '\n';
+    all += is_example ? line : in_lines(line, help_columns);
+    all += '\n';
+    after_example = is_example;
   }
-  pour();
   return all;
 }
 
@@ -177,9 +174,9 @@ void add_help(CLI::App& app, action& chosen) {
   auto words = std::make_shared<std::vector<std::string>>();
   CLI::App* help = app.add_subcommand("help", "Show how a command is used");
   help->footer("Examples:\n  lotus-tool help map join\n  lotus-tool help environment");
-  help->add_option(
-      "COMMAND", *words,
-      "the command to describe, such as map join; or environment, for the environment variables");
+  help->add_option("COMMAND", *words,
+                   "the command to describe, such as map join, or the\n"
+                   "word environment for the environment variables");
   help->callback([words, &app, &chosen] {
     chosen = [words, &app](std::ostream& out, std::ostream&) {
       if (*words == std::vector<std::string>{"environment"}) {

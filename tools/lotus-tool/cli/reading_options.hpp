@@ -12,11 +12,8 @@ namespace lotus::tool {
 /// Adds the options that are common to all commands that read logs.
 template <class Options>
 void add_reading(CLI::App& command, Options& options) {
-  command.add_option("--prefix", options.prefix, "common first part of the log files' names")
-      ->capture_default_str();
-  command.add_flag("--all-runs",
-                   "if several runs recorded into one folder, read all of them, not only the "
-                   "newest");
+  command.add_option("--prefix", options.prefix, "how log file names start")->capture_default_str();
+  command.add_flag("--all-runs", "read all runs in a folder, not only the newest");
   command.add_flag("--strict", options.strict,
                    "exit with status 1 if a line of the logs is malformed");
   command.add_flag("-q,--quiet", options.quiet, "print no notes, only errors and warnings");
@@ -25,7 +22,7 @@ void add_reading(CLI::App& command, Options& options) {
 /// Adds the flag --wide to a command that prints tables. The command itself ignores the flag:
 /// run_cli() checks whether it was given.
 inline void add_wide(CLI::App& command) {
-  command.add_flag("--wide", "show all columns, and do not break lines at the terminal's width");
+  command.add_flag("--wide", "show all columns; do not wrap lines");
 }
 inline void add_table_options(CLI::App& command) {
   add_wide(command);
@@ -35,7 +32,7 @@ inline void add_table_options(CLI::App& command) {
 inline void add_skipping(CLI::App& command, std::size_t& skip_batches) {
   command
       .add_option("--skip-batches", skip_batches,
-                  "exclude the first N batches of every epoch from the times per batch")
+                  "per-batch times: ignore each epoch's first N batches")
       ->check(whole_number(0))
       ->option_text("N");
 }

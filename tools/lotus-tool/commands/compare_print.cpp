@@ -124,7 +124,7 @@ void print_stages(const std::vector<compared_stage>& stages, const side_names& s
 /// differences between the runs.
 void print_conclusion(const compared_loader& l, const comparison& found, std::ostream& out) {
   const auto tell = [&out](const std::string& text) {
-    out << fitted(out, printable_line(text), "", "  ") << '\n';
+    out << fitted_sentences(out, printable_line(text), "", "  ") << '\n';
   };
   const std::string throughput = throughput_of(l);
   if (!throughput.empty()) {
@@ -140,8 +140,8 @@ void print_conclusion(const compared_loader& l, const comparison& found, std::os
   }
   if (l.runs_before < 2 && l.runs_after < 2) {
     tell(
-        "one run per side: the intervals do not cover how much two runs of the same program "
-        "differ; record several runs per side to cover it");
+        "The intervals do not cover differences between two runs of the same program. To cover "
+        "these differences, record several runs per side.");
   }
   out << '\n';
 }

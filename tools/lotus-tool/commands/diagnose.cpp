@@ -97,8 +97,8 @@ class screen_printer {
 
   std::string head_of(const first_screen& s) const {
     std::string text = fitted(out_, s.title, "", "  ") + "\n\n";
-    text += styled(out_, style::bold, fitted(out_, s.headline)) + '\n';
-    if (!s.why.empty()) text += fitted(out_, s.why) + '\n';
+    text += styled(out_, style::bold, fitted_sentences(out_, s.headline)) + '\n';
+    if (!s.why.empty()) text += fitted_sentences(out_, s.why) + '\n';
     if (!d_.accelerator.empty()) {
       std::string device = "Accelerator: " + d_.accelerator + '.';
       // Advice about the accelerator is shown only for these two verdicts. With any other verdict,
@@ -106,25 +106,39 @@ class screen_printer {
       if (d_.is == verdict::consumer_bound || d_.is == verdict::balanced) {
         device += ' ' + d_.accelerator_advice;
       }
-      text += fitted(out_, printable_line(device)) + '\n';
+      text += fitted_sentences(out_, printable_line(device)) + '\n';
     }
     const std::size_t shown = details_ ? s.warnings.size() : max_warnings;
     for (std::size_t i = 0; i < std::min(s.warnings.size(), shown); ++i) {
-      text += styled(out_, style::yellow, fitted(out_, "Warning: " + s.warnings[i] + '.')) + '\n';
+      text +=
+          styled(out_, style::yellow, fitted_sentences(out_, "Warning: " + s.warnings[i] + '.')) +
+          '\n';
     }
     if (s.warnings.size() > shown) {
       text += "Warnings not shown: " + std::to_string(s.warnings.size() - shown) +
               " (--details shows them)\n";
     }
     if (!s.advice.empty()) text += '\n' + advice_of(s);
-    if (!s.assumption.empty()) text += fitted(out_, s.assumption, "  ", "    ") + '\n';
-    std::string not_worth;
-    for (const std::string& one : s.not_worth) not_worth += (not_worth.empty() ? "" : ", ") + one;
-    if (!not_worth.empty()) {
-      if (s.advice.empty()) text += '\n';
-      text += fitted(out_, "Little or no gain: " + not_worth + '.', "  ", "    ") + '\n';
+    if (!s.assumption.empty()) text += fitted_sentences(out_, s.assumption, "  ", "    ") + '\n';
+    if (!s.not_worth.empty() && s.advice.empty()) text += '\n';
+    return text + not_worth_of(s);
+  }
+
+  /// Returns the changes that gain too little. Each line begins with the same words, so that it can
+  /// be understood alone.
+  std::string not_worth_of(const first_screen& s) const {
+    const std::string start = "  Little or no gain: ";
+    const std::size_t width = line_width(out_);
+    std::string text;
+    std::string line;
+    for (const std::string& one : s.not_worth) {
+      if (!line.empty() && width > 0 && columns_of(line) + columns_of(one) + 3 > width) {
+        text += line + ".\n";
+        line.clear();
+      }
+      line += (line.empty() ? start : ", ") + one;
     }
-    return text;
+    return line.empty() ? text : text + line + ".\n";
   }
 
   std::string advice_of(const first_screen& s) const {
@@ -133,15 +147,16 @@ class screen_printer {
     rows.row({sure ? "try first" : "uncertain suggestions", "run time", "likely range"});
     for (const shown_advice& a : s.advice) {
       std::string change = a.change;
-      // The table would cut off a text that is wider than a line. Therefore the condition at the
-      // end of such a text gets a line of its own.
-      const std::size_t width = line_width(out_);
+      // The condition at the end of an uncertain suggestion gets a line of its own, so that the
+      // suggestion and its numbers fit on one line.
       const std::size_t comma = change.rfind(", ");
-      if (width > 0 && change.size() + 2 > width && comma != std::string::npos) {
-        rows.row({change.substr(0, comma + 1)});
-        change.replace(0, comma + 2, "  ");
+      std::string condition;
+      if (line_width(out_) > 0 && change.rfind("perhaps", 0) == 0 && comma != std::string::npos) {
+        condition = "  (" + change.substr(comma + 2) + ')';
+        change.resize(comma);
       }
       rows.row({change, a.now + " -> " + a.then, a.low + " to " + a.high});
+      if (!condition.empty()) rows.row({condition});
     }
     std::ostringstream text;
     set_line_width(text, line_width(out_));
@@ -208,7 +223,7 @@ class screen_printer {
     const char* start = "Next:  ";
     for (const auto& [command, what] : next) {
       text.append(start).append(command).append(width - command.size(), ' ');
-      text.append("  ").append(what).append("\n");
+      text.append("  # ").append(what).append("\n");
       start = "       ";
     }
     return text;

@@ -29,7 +29,8 @@ void print_checks(const diagnosis& d, std::ostream& out) {
   for (const check& c : d.checks) {
     const std::string line = std::string(c.unsafe ? "no verdict" : "warning") + " (" +
                              std::string(c.id) + "): " + printable_line(c.text);
-    out << styled(out, c.unsafe ? style::red : style::yellow, fitted(out, line, "  ", "    "))
+    out << styled(out, c.unsafe ? style::red : style::yellow,
+                  fitted_sentences(out, line, "  ", "    "))
         << '\n'
         << fitted(out, "to do: " + c.to_do, "    ", "      ") << '\n';
   }
@@ -53,7 +54,7 @@ void print_attacks(const diagnosis& d, std::ostream& out) {
     return gain < 1.005 ? "no gain" : "run " + three_digits(gain) + "x faster";
   };
   table ops;
-  ops.row({"optimize first", "of the run", "on CPU", "waits for CPU", "blocked", "if 1.25x faster",
+  ops.row({"optimize first", "% of run", "on CPU", "waits for CPU", "blocked", "if 1.25x faster",
            "without it"});
   for (const attack& a : d.attacks) {
     const std::optional<cpu_split>& cpu = a.path.cpu;
@@ -93,7 +94,7 @@ void print_moves(const diagnosis& d, const std::vector<shown_advice>& shown, std
     }
   }
   for (const std::string& line : lines) {
-    out << fitted(out, printable_line(line), "  ", "    ") << '\n';
+    out << fitted_sentences(out, printable_line(line), "  ", "    ") << '\n';
   }
   if (!lines.empty()) out << '\n';
 }
@@ -102,7 +103,7 @@ void print_moves(const diagnosis& d, const std::vector<shown_advice>& shown, std
 void print_path(const diagnosis& d, std::ostream& out) {
   bool any = false;
   table path;
-  path.row({"time outside of operations", "of the run"});
+  path.row({"time outside of operations", "% of run"});
   for (const path_share& share : d.path.shares) {
     if (share.kind == path_kind::operation || share.kind == path_kind::stage) continue;
     any = true;
@@ -114,10 +115,10 @@ void print_path(const diagnosis& d, std::ostream& out) {
   if (any) out << '\n';
   if (any) path.print(out);
   if (any || !d.attacks.empty())
-    out << fitted(out,
-                  "Together with the operations, these percentages add up to the run's time. "
-                  "Work done in parallel counts only while the run waited for it.",
-                  "  ", "    ")
+    out << fitted_sentences(out,
+                            "With the operations, these percentages add up to 100 % of the run's "
+                            "time. Parallel work counts only while the run waited for it.",
+                            "  ", "    ")
         << '\n';
 }
 
@@ -146,10 +147,10 @@ void print_slow(const diagnosis& d, std::ostream& out) {
          three_digits(w.slower_than) + " times the median of the workers");
   }
   for (const slow_sample& s : d.slow_samples) {
-    tell("slow call: " + printable_line(shown_name(s.name)) + " took " +
+    tell("slow call: " + printable_line(shown_name(s.name)) + ' ' +
          human_time(static_cast<double>(s.duration_ns)) + " (median " + human_time(s.median_ns) +
-         ") in batch " + std::to_string(s.batch) + " of epoch " + std::to_string(s.epoch) +
-         ", worker " + std::to_string(s.worker));
+         ")" + (s.epoch > 0 ? ", epoch " + std::to_string(s.epoch) : "") + ", batch " +
+         std::to_string(s.batch) + ", worker " + std::to_string(s.worker));
   }
 }
 
@@ -167,10 +168,10 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
   print_moves(d, shown, out);
   print_calls(d, out);
   if (d.accelerator.empty()) {
-    out << fitted(out,
-                  "The recording does not tell whether a GPU or other accelerator was busy. If "
-                  "the consumer's steps use one, 'lotus-tool accelerator' shows it.",
-                  "  ", "    ")
+    out << fitted_sentences(out,
+                            "It was not recorded whether a GPU or other accelerator was busy. "
+                            "'lotus-tool accelerator' shows whether an accelerator was busy.",
+                            "  ", "    ")
         << "\n\n";
   }
   print_checks(d, out);
@@ -178,23 +179,22 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
   facts.row({"batches", std::to_string(d.batches)});
   if (d.discarded > 0) facts.row({"built and discarded", std::to_string(d.discarded)});
   if (!d.pushed) {
-    if (d.workers > 0) facts.row({"workers at a time", std::to_string(d.workers)});
+    if (d.workers > 0) facts.row({"workers at the same time", std::to_string(d.workers)});
     facts.row({"consumer's waits, total", human_time(d.wait_ns)});
-    facts.row({"of that, with a later batch ready", human_share(d.head_of_line_share)});
+    facts.row({"waits while a later batch was ready", human_share(d.head_of_line_share)});
     facts.row({"consumer's steps, total", human_time(d.step_ns)});
     // If stages build the batches, `workers` is 0. Then no thread builds a whole batch, so there
     // are no preprocess times.
     if (d.workers > 0) {
-      facts.row({"preprocess time per batch, mean", human_time(d.mean_preprocess_ns)});
-      facts.row({"preprocess time per batch, std", human_time(d.std_preprocess_ns)});
+      facts.row({"preprocess time, mean", human_time(d.mean_preprocess_ns)});
+      facts.row({"preprocess time, standard deviation", human_time(d.std_preprocess_ns)});
     }
   }
   if (d.cpu_ns) {
     facts.row({"CPU time of the program", human_time(*d.cpu_ns)});
-    facts.row({"of that, in no recorded operation", human_share(d.unrecorded_cpu)});
+    facts.row({"CPU time outside all operations", human_share(d.unrecorded_cpu)});
   }
-  if (d.others_cpus)
-    facts.row({"CPUs that other programs used, mean", three_digits(*d.others_cpus)});
+  if (d.others_cpus) facts.row({"CPUs that other programs used", three_digits(*d.others_cpus)});
   // The throughput in steady state is not shown next to the capacities, because it may exceed them:
   // it also counts batches that were built during the start-up.
   const auto with_samples = [&d](std::optional<double> per_s,

@@ -97,10 +97,10 @@ std::string other_size(const pooled_loader& before, const pooled_loader& after) 
     all_differ = all_differ && differ(a, b);
     if (was.self_ns < max_ns) continue;
     max_ns = was.self_ns;
-    text = shown_name(name) + " is called " + three_digits(a) + " times a batch before, " +
-           three_digits(b) + " times after";
+    text = shown_name(name) + " calls per batch: " + three_digits(a) + " before, " +
+           three_digits(b) + " after";
   }
-  return text.empty() || !all_differ ? "" : "batches are of different sizes: " + text;
+  return text.empty() || !all_differ ? "" : "batch size (" + text + ')';
 }
 
 std::vector<std::string> other_threads(const pooled_loader& before, const pooled_loader& after) {

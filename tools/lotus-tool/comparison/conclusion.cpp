@@ -75,7 +75,7 @@ std::string because(const compared_loader& l) {
   std::string text;
   double share_shown = 0;
   if (!l.shared_cpus.empty()) return ", because " + l.shared_cpus;
-  if (!l.other_size.empty()) return ", but batches are of different sizes";
+  if (!l.other_size.empty()) return ", but batch sizes differ";
   for (const cause& c : l.causes) {
     if (share_shown >= 0.75) break;
     share_shown += c.share;
@@ -99,8 +99,7 @@ std::string same_work(const compared_loader& l, const compared_times& r) {
   if (std::string(r.kind) != "batch" || !cpu.common() || *cpu.before <= 0) return {};
   const double longer_ns = *r.mean_ns.after - *r.mean_ns.before;
   if (longer_ns <= 0 || std::abs(*cpu.after - *cpu.before) > 0.1 * longer_ns) return {};
-  return "; it waits longer, for a CPU or for something else: the CPU time of a batch is "
-         "unchanged (" +
+  return ". The cause are longer waits: the CPU time of a batch is unchanged (" +
          human_time(*cpu.before) + " before, " + human_time(*cpu.after) + " after)";
 }
 
@@ -184,12 +183,12 @@ std::string conclusion_of(const compared_loader& l) {
            human_time(*r->typical_ns.after) + " after" + but;
   }
   if (!r->is_sure() && is_inconclusive(*r->likely)) {
-    return what + " did not change significantly: the runs of one side differ too much among " +
+    return what + " did not change significantly. The runs of one side differ too much among " +
            "themselves" + runs_text(l);
   }
   if (!r->is_sure()) {
-    return what + " did not change significantly: " +
-           times_text(1 + r->likely->value, 1 + r->likely->low, 1 + r->likely->high) + " as long" +
+    return what + ": no significant change (" +
+           times_text(1 + r->likely->value, 1 + r->likely->low, 1 + r->likely->high) + " as long)" +
            runs_text(l);
   }
   return slower_steps(l, *r) + what + ' ' + became(*r) + because(l) + same_work(l, *r) +

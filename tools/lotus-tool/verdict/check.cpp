@@ -227,13 +227,12 @@ class checker {
     if (cpus.back() == '.') cpus.pop_back();
     fail("oversubscribed", false,
          "up to " + std::to_string(busy.most) + " threads " +
-             (busy.queued_share ? "were busy" : "had work") + " at the same time on " + cpus +
+             (busy.queued_share ? "were busy" : "had work") + " at once on " + cpus +
              (cpus == "1" ? " CPU" : " CPUs") +
              (busy.queued_share
-                  ? ", and waited for a CPU during " + human_share(*busy.queued_share) +
-                        " of their time: times and rates include these waits"
-                  : ", and the logs do not show whether they waited for a CPU: if they did, times "
-                    "and rates include these waits"),
+                  ? ". Times and rates include waits for a CPU: " +
+                        human_share(*busy.queued_share) + " of the threads' time"
+                  : ". If the threads waited for a CPU, times and rates include these waits"),
          "use fewer threads, or more CPUs");
   }
 

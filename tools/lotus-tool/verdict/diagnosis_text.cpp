@@ -145,11 +145,13 @@ std::string rate(std::optional<double> per_second, const std::optional<rate_inte
 std::string stage_evidence(const diagnosis& d) {
   const auto own = std::find_if(d.stages.begin(), d.stages.end(),
                                 [&d](const stage_capacity& s) { return s.name == d.stage; });
-  if (own == d.stages.end()) return "of all parts, it gains most if it becomes faster";
+  if (own == d.stages.end()) return "making this stage faster gains most";
   const std::string busy = std::to_string(std::lround(100 * own->busy)) + " % of ";
-  if (own->shared) return "it takes " + busy + "the time of the threads that the stages share";
+  if (own->shared)
+    return "this stage takes " + busy + "the time of the threads that the stages share";
   const std::string threads =
-      own->threads == 1 ? "its thread" : "its " + std::to_string(own->threads) + " threads";
+      own->threads == 1 ? "the thread of this stage"
+                        : "the " + std::to_string(own->threads) + " threads of this stage";
   std::optional<double> next_per_s = d.pushed ? std::nullopt : d.consumer_capacity;
   std::string next = "the consumer";
   for (const stage_capacity& s : d.stages) {
@@ -160,7 +162,7 @@ std::string stage_evidence(const diagnosis& d) {
   if (!own->per_s || !next_per_s || *next_per_s <= *own->per_s) {
     return threads + (own->threads == 1 ? " works " : " work ") + busy + "the time";
   }
-  return threads + " can process " + rate(own->per_s) + "; the next limit, of " + next + ", is " +
+  return threads + " can process " + rate(own->per_s) + ". The next limit, of " + next + ", is " +
          rate(next_per_s);
 }
 
@@ -177,7 +179,7 @@ std::string next_limit_text(const diagnosis& d, const move& m) {
   const std::string next = !faster_consumer          ? "the consumer"
                            : d.slowest_stage.empty() ? "the workers"
                                                      : "stage " + printable_line(d.slowest_stage);
-  return "With the first change, " + next + " would limit the run, to " + rate(most_per_s) + ".";
+  return "With the first change, " + next + " would limit the run to " + rate(most_per_s) + ".";
 }
 
 std::string verdict_sentence(const diagnosis& d) {
@@ -200,7 +202,7 @@ std::string verdict_sentence(const diagnosis& d) {
       text += waits + ", because of stage " + d.stage;
       break;
     case verdict::lock_bound:
-      text += waits + ", because " + lock_text(*d.lock) + "; " + lock_advice;
+      text += waits + ", because " + lock_text(*d.lock) + ". " + lock_advice;
       break;
     case verdict::order_bound:
       text += waits + ", and during " + human_share(d.head_of_line_share) +

@@ -194,14 +194,14 @@ void explain_doubt(const what_if& run, move& m) {
   const std::size_t now = workers_now(run.recorded());
   if (run.is_bracket(m.change)) {
     m.condition = "if CPUs are free";
-    m.note = "; the number of CPUs is not in the logs: pass it with 'whatif --recorded-cpus N'";
+    m.note = ". The number of CPUs is not in the logs: pass it with 'whatif --recorded-cpus N'";
   } else if (run.others_share() > 0) {
     m.condition = "if other programs end";
-    m.note = ": record again without them";
+    m.note = ". Record again without other programs";
   } else if ((m.change.workers && *m.change.workers > now) || !m.change.threads.empty()) {
     m.condition = "if they can run in parallel";
-    m.note = ", which this run does not show: record a run with " + std::to_string(2 * now) +
-             (m.change.workers ? " workers" : " threads there") + " and pass it to 'whatif --also'";
+    m.note = ". This run does not show it: record a run with " + std::to_string(2 * now) +
+             (m.change.workers ? " workers" : " threads there") + " for 'whatif --also'";
   } else {
     m.condition = "which may gain nothing";
   }
@@ -214,7 +214,7 @@ std::vector<std::string> assumptions_of(const what_if& run, const pipeline_chang
   const recorded_pipeline& p = run.recorded();
   const bool more = run.beyond_seen(change);
   if (more && p.cpu_known && run.law().law.cpus > 0 && !run.law().levels_seen) {
-    all.push_back(slowing_text(run, recorded_runs::one));
+    all.push_back(slowing_text(run));
   }
   if (more && !p.cpu_known)
     all.emplace_back(

@@ -44,7 +44,7 @@ struct move {
   /// Why the change may gain nothing, such as "if CPUs are free"; "" if it certainly gains.
   std::string condition;
   /// What else to know, such as how to find out whether the change gains, with the separator before
-  /// it: ": record again without them". "" if there is nothing.
+  /// it: ". Record again without other programs". "" if there is nothing.
   std::string note;
 };
 

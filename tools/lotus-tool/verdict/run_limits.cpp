@@ -37,25 +37,25 @@ std::string why_unlike(const what_if& run) {
   if (!run.is_unlike()) return {};
   if (run.fitted() < run.achieved()) {
     return "a simulation of the run reaches only " + rate(run.fitted()) + ", not " +
-           rate(run.achieved()) + ": more work ran in parallel than the logs show";
+           rate(run.achieved()) + ". More work ran in parallel than the logs show";
   }
   constexpr double worth_saying = 0.1;
   const double no_cpu = share_without_cpu(run.recorded());
   if (!run.recorded().has_consumer && no_cpu < worth_saying) {
-    return "the stages could do " + rate(run.fitted()) + ", but their work arrives at " +
-           rate(run.achieved()) + ", as in a service: `lotus-tool stats` shows their times";
+    return "the stages could process " + rate(run.fitted()) + ", but get only " +
+           rate(run.achieved()) + ". The run is like a service: `lotus-tool stats` shows its times";
   }
   std::string text = "a simulation of the run reaches " + rate(run.fitted()) + ", not " +
-                     rate(run.achieved()) + ": its logs do not show what slows it down";
+                     rate(run.achieved()) + ". The logs do not show what slows the run down";
   if (no_cpu >= worth_saying) {
-    text += ". Its recorded work waited for a CPU during " + human_share(no_cpu) +
-            " of its time: record again on an idle machine, or with fewer threads";
+    text += ". Recorded work waited for a CPU during " + human_share(no_cpu) +
+            " of its time. Record again on an idle machine, or with fewer threads";
   }
   const double unrecorded = unrecorded_cpu_share(run.recorded());
   if (unrecorded >= worth_saying) {
-    text += ". " + human_share(unrecorded) +
-            " of the CPU time was used outside of all markers: 'lotus-tool run' and then "
-            "'lotus-tool threads' show by which functions";
+    text += ". Code outside of all markers used " + human_share(unrecorded) +
+            " of the CPU time. 'lotus-tool run' and then 'lotus-tool threads' show which functions "
+            "these are";
   }
   return text;
 }
@@ -84,21 +84,19 @@ std::string limit_text(const what_if& run) {
   const std::string by = run.recorded().cpu_known ? "a lock, a device or a limit"
                                                   : "a lock, a device, a limit or CPUs";
   if (found.most == 1) {
-    return found.name + " runs only once at a time (" + by +
-           "): more workers do not help; make it faster, use several locks or devices, or hold the "
+    return found.name + " runs only once at a time (" + by + "). More workers do not help. Make " +
+           found.name +
+           " faster, use several locks or devices, or hold the "
            "lock for a shorter time";
   }
   return "at most " + std::to_string(found.most) + " calls of " + found.name +
-         " are served at once (" + by + "): more workers than that do not help";
+         " run at the same time (" + by + "). More workers do not help";
 }
 
-std::string slowing_text(const what_if& run, recorded_runs shown) {
+std::string slowing_text(const what_if& run) {
   const long percent = std::lround(100 * run.law().law.slowing);
   return "work needs " + (percent == 0 ? std::string("no") : std::to_string(percent) + " %") +
-         (shown == recorded_runs::one
-              ? " more CPU time while all CPUs are busy: a guess, because this run does not show it"
-              : " more CPU time while all CPUs are busy: a guess, because these runs do not show "
-                "it");
+         " more CPU time while all CPUs are busy (a guess)";
 }
 
 std::string free_cpus_text(std::optional<double> others_cpus, std::optional<double> cpus) {
@@ -106,7 +104,7 @@ std::string free_cpus_text(std::optional<double> others_cpus, std::optional<doub
   if (!others_cpus || *others_cpus < many * cpus.value_or(1)) {
     return "no other program uses the CPUs";
   }
-  return "other programs, which used " + three_digits(*others_cpus) + " CPUs, use none";
+  return "other programs no longer use CPUs (they used " + three_digits(*others_cpus) + ")";
 }
 
 std::string others_text(const what_if& run) {
@@ -115,11 +113,11 @@ std::string others_text(const what_if& run) {
   if (others && *others < 0.5 * run.others_share() * run.recorded().cpus.value_or(1)) {
     return "the run did not get " + percent +
            " % of the CPU time that its threads could have used, although other programs used "
-           "little, so predictions are rough";
+           "little. Therefore predictions are rough";
   }
   return "other programs used " + percent +
-         " % of the CPU time that this run could have used, so predictions are rough: record again "
-         "on an idle machine";
+         " % of the CPU time that this run could have used. Therefore predictions are rough: "
+         "record again on an idle machine";
 }
 
 }  // namespace lotus::tool

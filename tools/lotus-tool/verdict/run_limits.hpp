@@ -26,17 +26,13 @@ bool is_limited_by_cpus(const what_if& run, const pipeline_change& change);
 /// operation that limits the number of useful workers; "" if the recording shows no such limit.
 std::string limit_text(const what_if& run);
 
-/// One recorded run, or two runs of the same pipeline.
-enum class recorded_runs { one, two };
-
 /// Returns the assumption about how much busy CPUs slow each other down. The assumption is needed
 /// because one run alone cannot show this effect.
-/// @param shown  how many runs could have shown the effect.
-std::string slowing_text(const what_if& run, recorded_runs shown);
+std::string slowing_text(const what_if& run);
 
 /// Returns what predictions assume about other programs if these did not slow down the run: "no
 /// other program uses the CPUs", or, if the recording shows that others used a tenth of the CPUs,
-/// "other programs, which used 0.95 CPUs, use none".
+/// "other programs no longer use CPUs (they used 0.95)".
 /// @param others_cpus  mean number of CPUs that other programs used; nullopt: unknown.
 /// @param cpus         number of CPUs that the run could use; nullopt: unknown.
 std::string free_cpus_text(std::optional<double> others_cpus, std::optional<double> cpus);

@@ -85,4 +85,21 @@ std::string in_lines(std::string_view text, std::size_t columns, std::string_vie
   return lines;
 }
 
+std::string fitted_sentences(std::ostream& stream, std::string_view text, std::string_view first,
+                             std::string_view others) {
+  const std::size_t width = line_width(stream);
+  constexpr std::size_t usual = 80;
+  if (width < usual) return in_lines(text, width, first, others);
+  std::string lines;
+  std::size_t begin = 0;
+  for (std::size_t at = text.find(". "); at != std::string_view::npos;
+       at = text.find(". ", at + 1)) {
+    const char next = at + 2 < text.size() ? text[at + 2] : ' ';
+    if ((next < 'A' || next > 'Z') && next != '\'' && next != '`') continue;
+    lines += in_lines(text.substr(begin, at + 1 - begin), width, first, others) + '\n';
+    begin = at + 2;
+  }
+  return lines + in_lines(text.substr(begin), width, first, others);
+}
+
 }  // namespace lotus::tool

@@ -33,6 +33,12 @@ inline std::string fitted(std::ostream& stream, std::string_view text, std::stri
   return in_lines(text, line_width(stream), first, others);
 }
 
+/// Returns the same as fitted(), but every sentence begins on a new line, so that it can be read
+/// alone. If lines are narrower than usual or their width is unlimited, sentences follow each
+/// other, to save lines. A sentence ends with a '.', a blank and an uppercase letter or a quote.
+std::string fitted_sentences(std::ostream& stream, std::string_view text,
+                             std::string_view first = "", std::string_view others = "");
+
 }  // namespace lotus::tool
 
 #endif  // LOTUS_TOOL_BASE_TERMINAL_LINE_WIDTH_HPP

@@ -76,14 +76,42 @@ std::size_t wide_of(const std::string& text) {
   return is_printable_ascii(text) ? text.size() : columns_of(text);
 }
 
+/// Returns the position of the blank at which a name is split if it is wider than its column: the
+/// longest end of the name that fits the column, indented by 2, is printed before the numbers.
+/// Returns npos if no end fits, or if the name is that of a function, which has a '|'.
+std::size_t split_of(const std::string& name, std::size_t column) {
+  if (name.find('|') != std::string::npos) return std::string::npos;
+  std::size_t found = std::string::npos;
+  for (std::size_t at = name.rfind(' '); at != std::string::npos && at > 0;
+       at = name.rfind(' ', at - 1)) {
+    if (2 + wide_of(name.substr(at + 1)) > column) break;
+    if (name[at - 1] == ',') return at;
+    found = at;
+  }
+  return found;
+}
+
+/// Prints the names of columns that the table omits: as many as fit on one line.
 void report_left_out(std::ostream& out, const std::vector<std::string>& heads,
                      const std::vector<std::size_t>& columns) {
-  std::string text;
+  std::vector<std::string> left_out;
   for (std::size_t c = 1; c < heads.size(); ++c) {
     const bool shown = std::find(columns.begin(), columns.end(), c) != columns.end();
-    if (!shown && !heads[c].empty()) text += (text.empty() ? "" : ", ") + heads[c];
+    if (!shown && !heads[c].empty()) left_out.push_back(heads[c]);
   }
-  if (!text.empty()) out << fitted(out, "--wide also shows: " + text, "  ", "    ") << '\n';
+  if (left_out.empty()) return;
+  const std::string_view more = ", ...";
+  std::string text = "  --wide also shows the column";
+  text += left_out.size() == 1 ? " '" + left_out.front() + '\'' : "s " + left_out.front();
+  for (std::size_t i = 1; i < left_out.size(); ++i) {
+    const std::size_t rest = i + 1 < left_out.size() ? more.size() : 0;
+    if (columns_of(text) + 2 + columns_of(left_out[i]) + rest > line_width(out)) {
+      text += more;
+      break;
+    }
+    text += ", " + left_out[i];
+  }
+  out << text << '\n';
 }
 
 }  // namespace
@@ -168,8 +196,15 @@ void table::print_columns(std::ostream& out, const column_list& columns, column_
       if (own_line) {
         const bool numbered = std::any_of(row.begin() + 1, row.end(),
                                           [](const std::string& cell) { return !cell.empty(); });
-        line += without_middle(row[c], room - 2);
-        line += numbered ? "\n  " + std::string(widths[0], ' ') : "";
+        const std::size_t split = numbered ? split_of(row[c], widths[0]) : std::string::npos;
+        if (split != std::string::npos) {
+          const std::string end = "  " + row[c].substr(split + 1);
+          line += without_middle(row[c].substr(0, split), room - 2) + "\n  " + end;
+          line.append(widths[0] - wide_of(end), ' ');
+        } else {
+          line += without_middle(row[c], room - 2);
+          line += numbered ? "\n  " + std::string(widths[0], ' ') : "";
+        }
       } else {
         if (c > 0) line += "  ";
         if (c > 0) line.append(widths[c] - wide, ' ');

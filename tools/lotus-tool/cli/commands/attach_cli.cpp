@@ -47,25 +47,24 @@ int attach_and_report(command_options& options, std::ostream& out, std::ostream&
 
 void add_attach(CLI::App& app, action& chosen) {
   auto options = std::make_shared<command_options>();
-  CLI::App* command =
-      app.add_subcommand("attach", "Show what the threads of a running process do and wait for");
+  CLI::App* command = app.add_subcommand("attach", "Show what the threads of a running process do");
   command->footer(
       "Examples:\n"
       "  lotus-tool attach $(pidof train) --for 10\n"
       "  lotus-tool attach 4711 --for 10 --json | jq -r .headline\n"
-      "Samples the process, and those that it has started, from outside: nothing is added to it, "
-      "and it is never stopped. Ends after the time of --for, at Ctrl-C, or with the process, and "
-      "prints the output of 'threads'.");
+      "Samples the process and its child processes from outside.\n"
+      "Nothing is added to the process, and it is never stopped.\n"
+      "Sampling ends after the time of --for, at Ctrl-C, or with the process.\n"
+      "Then the output of 'lotus-tool threads' is printed.");
   command->add_option("PID", options->process.pid, "id of the process")
       ->check(whole_number(1))
       ->required();
   command
-      ->add_option("--for", options->seconds,
-                   "how long to sample; default: until Ctrl-C or the end of the process")
+      ->add_option("--for", options->seconds, "how long to sample; default: until the process ends")
       ->option_text("SECONDS");
   command
       ->add_option("--dir", options->process.dir,
-                   "folder for the samples; default: run, or run-2, ... if run is not empty")
+                   "folder for the samples; default: run, else run-2, ...")
       ->option_text("DIR")
       ->check(not_empty());
   command->add_flag("--json", options->json, "print JSON");

@@ -36,10 +36,12 @@ void add_stats(CLI::App& app, action& chosen) {
       "  lotus-tool stats run/ --sort total --limit 5\n"
       "  lotus-tool stats run/ --style profile --sort cumtime --row-limit 10\n"
       "  lotus-tool stats run/ --json | jq '.runs[0].ops.SLoader.p90_ns'\n"
-      "'total' is the sum of all calls, 'self' the part of it outside other operations that were "
-      "called inside; --explain describes every column. A standard deviation is that of the "
-      "population, percentiles are interpolated linearly, and a batch that arrived before its turn "
-      "counts as a wait of 0.");
+      "'total' is the sum of the times of all calls.\n"
+      "'self' is 'total' without the time in other operations that were called inside.\n"
+      "--explain describes every column.\n"
+      "Standard deviations are those of the population.\n"
+      "Percentiles are interpolated linearly.\n"
+      "The wait for a batch that arrived before its turn counts as 0.");
   command->add_option("DIR", options->dirs, "folders of the logs")->required();
   CLI::Option* json = command->add_flag_callback(
       "--json", [options] { options->form = stats_form::json; },
@@ -76,21 +78,18 @@ void add_stats(CLI::App& app, action& chosen) {
       ->option_text("N");
   command
       ->add_option("--slowest", options->slowest,
-                   "show the N slowest items or batches with the times of all their stages")
+                   "show the slowest N batches or items, stage by stage")
       ->check(whole_number(0))
       ->option_text("N");
   add_skipping(*command, options->skip_batches);
   command->add_flag("--group-by-args", options->group_by_args,
-                    "show calls with different texts of LOTUS_SCOPE_ARGS as different operations");
+                    "one row per operation and LOTUS_SCOPE_ARGS text");
   command->add_flag("--memory", options->memory,
-                    "show what operations allocate and what is never freed, for runs recorded with "
-                    "'run --memory'");
+                    "memory use of operations; record it with run --memory");
   command->add_flag("--per-worker", options->per_worker, "also show the times of every worker");
   add_table_options(*command);
-  command->add_flag(
-      "--remove-outliers", options->remove_outliers,
-      "ignore preprocess times that are unusually short: below Q1 - 2 (Q3 - Q1), where Q1 "
-      "and Q3 are the quartiles p25 and p75");
+  command->add_flag("--remove-outliers", options->remove_outliers,
+                    "ignore preprocess times below p25 - 2 (p75 - p25)");
   for (const char* const unused : {"--json", "--csv", "--skip-batches", "--per-worker", "--memory",
                                    "--slowest", "--remove-outliers"}) {
     style->excludes(unused);
@@ -111,22 +110,23 @@ void add_diagnose(CLI::App& app, action& chosen) {
       "Examples:\n"
       "  lotus-tool diagnose run/\n"
       "  lotus-tool diagnose run/ --fail-if preprocessing-bound   # exits with 3 if so\n"
-      "The run is simulated once for each possible bottleneck, with this bottleneck reduced: the "
-      "consumer's step, preprocessing or a stage becomes 1.25 times faster, or the order of "
-      "batches, "
-      "the prefetch depth or the start-up no longer limits the run. The verdict is the bottleneck "
-      "whose reduction gains "
-      "most. It is 'balanced' if none gains 5 %, and 'lock-bound' if wait samples show that "
-      "preprocessing mostly waits for one lock.\n"
-      "Exit status: 0 = success, 1 = bad input, 2 = usage error, 3 = --fail-if names the verdict, "
-      "4 = --fail-if was given and there is no verdict.");
+      "The run is simulated once for each possible bottleneck, with less of it.\n"
+      "The consumer's step, preprocessing or a stage becomes 1.25 times as fast.\n"
+      "A limit by the order of batches, prefetch depth or start-up is removed.\n"
+      "The verdict is the bottleneck whose reduction makes the run fastest.\n"
+      "The verdict is 'balanced' if no reduction makes the run 5 % faster.\n"
+      "The verdict is 'lock-bound' if preprocessing mostly waits for one lock.\n"
+      "--fail-if preprocessing-bound also covers stage-bound and lock-bound.\n"
+      "Exit status: 0 = success, 1 = bad input, 2 = usage error.\n"
+      "Exit status 3: --fail-if names the verdict.\n"
+      "Exit status 4: --fail-if was given and there is no verdict.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command
       ->add_option("--fail-if", options->fail_if,
-                   "exit with status 3 if this is the verdict, with 4 if there is none; one or "
-                   "several, separated by commas, of consumer-bound, preprocessing-bound (includes "
-                   "the next two), stage-bound, lock-bound, order-bound, prefetch-bound, "
-                   "start-up-bound, balanced")
+                   "exit with status 3 if this is the verdict:\n"
+                   "consumer-bound, preprocessing-bound, stage-bound,\n"
+                   "lock-bound, order-bound, prefetch-bound,\n"
+                   "start-up-bound or balanced (several: with commas)")
       ->delimiter(',')
       ->check(known_word({"consumer-bound", "preprocessing-bound", "stage-bound", "lock-bound",
                           "order-bound", "prefetch-bound", "start-up-bound", "balanced"}))
@@ -148,33 +148,33 @@ void add_diagnose(CLI::App& app, action& chosen) {
 void add_accelerator(CLI::App& app, action& chosen) {
   auto options = std::make_shared<accelerator_options>();
   CLI::App* command =
-      app.add_subcommand("accelerator", "Show why an accelerator is idle, from a profiler's trace");
+      app.add_subcommand("accelerator", "Show why a GPU or other accelerator is idle");
   command->footer(
       "Examples:\n"
       "  lotus-tool accelerator trace.json.gz\n"
       "  lotus-tool accelerator trace.json run/   # also shows which operation was late\n"
       "  lotus-tool accelerator training/         # compares all ranks in the folder\n"
       "  lotus-tool accelerator report.sqlite     # from nsys export --type sqlite\n"
-      "A device is idle while none of its streams runs a kernel, copy or memset. Its idle time "
-      "is attributed to what the host did before it submitted the next work: wait for a batch, "
-      "copy, synchronize, launch, or something else. The idle time of each stream is split as "
-      "HolisticTraceAnalysis does. The verdict is the cause that takes most of the time, if it "
-      "takes at least 5 %. Of several ranks the slowest is named: the one with the longest time "
-      "outside "
-      "communication, in which the others wait for it.");
+      "A device is idle while none of its streams runs a kernel, copy or memset.\n"
+      "Idle time is explained by what the host did before it submitted the next work.\n"
+      "The host waited for a batch, copied, synchronized, launched, or did other work.\n"
+      "The idle time of each stream is split as HolisticTraceAnalysis does.\n"
+      "The verdict is the cause that takes most of the time, if it takes at least 5 %.\n"
+      "Of several ranks, the output names the slowest.\n"
+      "The slowest rank has the longest time outside communication.\n"
+      "The other ranks wait for the slowest one during communication.");
   command
-      ->add_option(
-          "PATH", options->paths,
-          "traces of PyTorch's profiler (.json, .json.gz) or databases of nsys, and folders of the "
-          "logs of the same program; without a file, the traces in the folders are read")
+      ->add_option("PATH", options->paths,
+                   "traces of PyTorch's profiler (.json, .json.gz),\n"
+                   "databases of nsys (.sqlite), folders with traces, or\n"
+                   "folders with the logs of the same program")
       ->required();
   command->add_flag("--json", options->json, "print JSON, with every step and batch");
   command->add_flag("--last-step", options->analysis.with_last_step,
-                    "include the work of the last profiler step, whose end may be missing");
+                    "include the last profiler step, which may be cut off");
   command->add_flag_callback(
       "--exact", [options] { options->analysis.rounding = time_rounding::exact; },
-      "do not round times; by default they are rounded to whole microseconds, as in "
-      "HolisticTraceAnalysis");
+      "do not round times to whole microseconds");
   add_table_options(*command);
   add_reading(*command, *options);
   command->callback([options, &chosen] {
@@ -196,24 +196,25 @@ void add_compare(CLI::App& app, action& chosen) {
       "  lotus-tool compare before/ after/ --fail-above 5%     # exits with 3 if slower\n"
       "  lotus-tool compare --a old1/ old2/ old3/ --b new1/ new2/ new3/\n"
       "  lotus-tool compare before/ after/ --format markdown   # for a pull request\n"
-      "Runs of one program differ from each other, so give several runs per side: the intervals "
-      "then cover the difference between the means of both sides (Welch), and from five runs per "
-      "side on, column p has the result of a permutation test. With one run per side, the "
-      "intervals come from a bootstrap of its values.\n"
-      "--fail-above: an operation or a time per batch fails if it "
-      "became slower by more than the limit and its interval lies above 0, or if it took 0 ns "
-      "before and takes time now. Nothing fails if throughput rose by more than the limit (with "
-      "one run per "
-      "side, by at least 10 %), because more workers, for example, make single operations slower. "
-      "The delivery delay never fails, because it grows when preprocessing becomes faster; nor do "
-      "CPU "
-      "times, stages, and rows with fewer than 5 values. Loaders are matched by name.\n"
-      "Exit status: 0 = success, 1 = bad input, 2 = usage error, 3 = a time grew by more than "
-      "--fail-above allows.");
+      "Runs of one program differ from each other, so give several runs per side.\n"
+      "The intervals then cover the difference between the means (Welch's method).\n"
+      "From five runs per side on, column p has the result of a permutation test.\n"
+      "With one run per side, the intervals come from a bootstrap of its values.\n"
+      "--fail-above checks the mean times of operations and the times per batch.\n"
+      "A time fails if it grew by more than the limit and its interval is above 0.\n"
+      "A time also fails if it was 0 ns before and is not 0 ns now.\n"
+      "Nothing fails if throughput rose by more than the limit.\n"
+      "With one run per side, throughput must have risen by at least 10 % for that.\n"
+      "The reason: more workers, for example, make single operations slower.\n"
+      "The delivery delay never fails: it grows when preprocessing becomes faster.\n"
+      "CPU times, stages, and rows with fewer than 5 values never fail.\n"
+      "Loaders are matched by name.\n"
+      "Exit status: 0 = success, 1 = bad input, 2 = usage error.\n"
+      "Exit status 3: a time grew by more than --fail-above allows.");
   CLI::Option* const before = command->add_option(
-      "BEFORE", given->before, "folder of the logs before the change; may hold several runs");
-  CLI::Option* const after = command->add_option(
-      "AFTER", given->after, "folder of the logs after the change; may hold several runs");
+      "BEFORE", given->before, "folder of one or several runs before the change");
+  CLI::Option* const after =
+      command->add_option("AFTER", given->after, "folder of one or several runs after the change");
   command->add_option("--a", options->before, "folders of the runs before the change")
       ->option_text("DIR...")
       ->excludes(before)
@@ -223,16 +224,14 @@ void add_compare(CLI::App& app, action& chosen) {
       ->excludes(before)
       ->excludes(after);
   command
-      ->add_option(
-          "--fail-above", given->fail_above,
-          "exit with status 3 if a mean time grew by more than this, unless throughput rose")
+      ->add_option("--fail-above", given->fail_above,
+                   "exit with status 3 if a mean time grew more than this")
       ->check(not_empty())
       ->option_text("5%");
   CLI::Option* const json = command->add_flag_callback(
       "--json", [options] { options->form = compare_form::json; }, "print JSON");
   command
-      ->add_option("--format", options->form,
-                   "markdown: a comment for a pull request; bmf: JSON for bencher.dev")
+      ->add_option("--format", options->form, "markdown: for a pull request; bmf: for bencher.dev")
       ->transform(one_of<compare_form>({{"table", compare_form::table},
                                         {"json", compare_form::json},
                                         {"markdown", compare_form::markdown},
@@ -260,14 +259,14 @@ void add_compare(CLI::App& app, action& chosen) {
 void add_recover(CLI::App& app, action& chosen) {
   auto options = std::make_shared<recover_options>();
   CLI::App* command =
-      app.add_subcommand("recover", "Write the last records of killed processes into the logs");
+      app.add_subcommand("recover", "Save the last records of killed processes in the logs");
   command->footer(
       "Example:\n"
       "  lotus-tool recover run/\n"
-      "Every record is appended exactly once, however often this command runs or is interrupted. "
-      "Processes that are still recording are left alone. The other commands of lotus-tool find "
-      "such records also if this command was not run; other programs, which read only the logs, "
-      "do not.");
+      "Every record is appended once, even if this command is interrupted.\n"
+      "The logs of processes that are still recording are not changed.\n"
+      "Other commands of lotus-tool find such records without this command.\n"
+      "Other programs, which read only the logs, need it.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out, std::ostream& err) {
@@ -282,15 +281,16 @@ void add_snapshot(CLI::App& app, action& chosen) {
   command->footer(
       "Example:\n"
       "  lotus-tool snapshot run/     # creates the folder run.snapshot-<UTC>-asked\n"
-      "The recording process writes the snapshot, with every complete record, and goes on "
-      "recording. If no process is recording any more, the snapshot is made from the files that "
-      "the run has left. The name of the new folder is printed; all commands read it like the "
-      "folder of any run.");
+      "The recording process writes the snapshot, with every complete record.\n"
+      "The process then continues to record.\n"
+      "If no process is recording, the snapshot is a copy made from the run's files.\n"
+      "The name of the new folder is printed.\n"
+      "All commands read it like the folder of any run.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
-  command->add_option("--reason", options->reason, "last part of the snapshot's name")
+  command->add_option("--reason", options->reason, "end of the snapshot's name")
       ->capture_default_str()
       ->check(not_empty());
-  command->add_option("--prefix", options->prefix, "common first part of the log files' names")
+  command->add_option("--prefix", options->prefix, "how log file names start")
       ->capture_default_str()
       ->check(not_empty());
   command->callback([options, &chosen] {

@@ -76,15 +76,17 @@ void add_map_build(CLI::App& map, action& chosen) {
   command->footer(
       "Example:\n"
       "  lotus-tool map build reports/ -o mapping_funcs.json\n"
-      "A mapping lists the functions of each operation. DIR holds a folder for each operation, "
-      "with a report for each run, or is one such folder. Reports can be CSV of VTune and uProf, "
-      "output of perf report -t '|', callgrind's profiles, and samples of the built-in collector.");
+      "A mapping lists the functions of each operation.\n"
+      "DIR holds a folder for each operation, or is the folder of one operation.\n"
+      "The folder of an operation has a report for each run.\n"
+      "Reports can be CSV files of VTune or uProf, or output of perf report -t '|'.\n"
+      "Reports can also be callgrind's profiles or samples of the built-in collector.\n"
+      "With --json or --csv, a mapping file is written only if -o is given.");
   command->add_option("DIR", options->dirs, "folders of reports")->required();
   add_hit_rule(*command, options->rule);
   command
-      ->add_option(
-          "-o,--output", options->output,
-          "file for the mapping; default: mapping_funcs.json, or none with --json and --csv")
+      ->add_option("-o,--output", options->output,
+                   "file for the mapping; default: mapping_funcs.json")
       ->option_text("FILE");
   add_printing(*command, *options);
   command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
@@ -104,11 +106,11 @@ void add_map_attribute(CLI::App& map, action& chosen) {
       "Example:\n"
       "  lotus-tool map attribute --mapping mapping_funcs.json --counters b8.tsv \\\n"
       "      --trace run/\n"
-      "Tables of counters can be VTune's TAB-separated microarchitecture table, output of perf "
-      "report -t '|' or perf stat -x, and callgrind's profile. A function that several operations "
-      "call is split "
-      "among them in proportion to their elapsed time, or, with --weights mix, to that time "
-      "multiplied by the function's share of each operation.");
+      "A table of counters can be VTune's TAB-separated microarchitecture table.\n"
+      "It can also be output of perf report -t '|' or perf stat -x, or of callgrind.\n"
+      "Counters of a function that several operations call are split among these,\n"
+      "in proportion to the elapsed times of the operations.\n"
+      "With --weights mix, each time is multiplied by the function's share of it.");
   const attribution_arguments arguments = add_attribution(*command, options->inputs);
   arguments.mapping->required();
   arguments.counters->required();
@@ -116,8 +118,7 @@ void add_map_attribute(CLI::App& map, action& chosen) {
       ->add_option("--trace", options->inputs.traces, "folders of logs with the operations' times")
       ->option_text("DIR...")
       ->excludes(arguments.elapsed);
-  command
-      ->add_option("--prefix", options->inputs.prefix, "common first part of the log files' names")
+  command->add_option("--prefix", options->inputs.prefix, "how log file names start")
       ->capture_default_str();
   add_printing(*command, *options);
   command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
@@ -131,14 +132,16 @@ void add_map_attribute(CLI::App& map, action& chosen) {
 void add_map_run(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_run_options>();
   auto span = std::make_shared<std::string>("0.66ms");
-  CLI::App* command = map.add_subcommand(
-      "run", "Find the functions of operations with a test program of yours that runs them");
+  CLI::App* command =
+      map.add_subcommand("run", "Find the functions of operations with a test program");
   command->footer(
       "Example:\n"
       "  lotus-tool map run --confidence 0.99 --span 0.3ms -- ./probe images/\n"
-      "A probe is a program that performs your operations, each marked with LOTUS_MAP_REGION. A "
-      "collector is the profiler that samples it: 'builtin' needs only the kernel's permission "
-      "(kernel.perf_event_paranoid <= 2); perf, callgrind, vtune and uprof must be installed.");
+      "A probe is a program that runs your operations, each in a LOTUS_MAP_REGION.\n"
+      "The collector is the profiler that samples the probe.\n"
+      "'builtin' needs only the kernel's permission (kernel.perf_event_paranoid <= 2).\n"
+      "The other collectors (perf, callgrind, vtune, uprof) must be installed.\n"
+      "With --json or --csv, a mapping file is written only if -o is given.");
   command->add_option("--collector", options->collector, "profiler that collects the samples")
       ->capture_default_str()
       ->option_text(collector_names("|"));
@@ -153,21 +156,17 @@ void add_map_run(CLI::App& map, action& chosen) {
                           ->option_text("N");
   command
       ->add_option("--confidence", options->confidence,
-                   "run the probe so often that a function that takes --span is seen at least "
-                   "once with this probability, 0 to 1")
+                   "probability, 0 to 1, to see a function that takes\n"
+                   "--span; determines the number of runs")
       ->capture_default_str()
       ->excludes(runs);
-  command
-      ->add_option(
-          "--span", *span,
-          "how long the shortest function takes that --confidence must find, such as 0.3ms")
+  command->add_option("--span", *span, "shortest function time to find")
       ->capture_default_str()
       ->excludes(runs);
   add_hit_rule(*command, options->rule);
   command
-      ->add_option(
-          "-o,--output", options->output,
-          "file for the mapping; default: mapping_funcs.json, or none with --json and --csv")
+      ->add_option("-o,--output", options->output,
+                   "file for the mapping; default: mapping_funcs.json")
       ->option_text("FILE");
   command->add_option("--reports", options->reports, "folder for the raw reports")
       ->option_text("DIR");
@@ -191,9 +190,10 @@ void add_map_record(CLI::App& map, action& chosen) {
       "Examples:\n"
       "  lotus-tool map record -- ./train args\n"
       "  lotus-tool map join run/\n"
-      "Sets LOTUS_LOG_FILE unless it is set. The program is not changed; its output and exit "
-      "status are passed through. All its threads and child processes are sampled; the samples "
-      "are written next to its logs.\n"
+      "Sets LOTUS_LOG_FILE unless it is set.\n"
+      "The program is not changed; its output and exit status are passed through.\n"
+      "All its threads and child processes are sampled.\n"
+      "The samples are written next to the program's logs.\n"
       "Exit status: that of the program.");
   add_rate(*command, options->rate_hz)->capture_default_str();
   command
@@ -209,19 +209,19 @@ void add_map_record(CLI::App& map, action& chosen) {
 void add_map_join(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_join_options>();
   CLI::App* command =
-      map.add_subcommand("join", "Show the functions and CPU time of operations in a recorded run");
+      map.add_subcommand("join", "Show functions and CPU time of operations in a run");
   command->footer(
       "Example:\n"
       "  lotus-tool map join run/ --json\n"
-      "Every sample counts for the innermost operation that was open on its thread at that time. "
-      "Samples come from 'lotus-tool map record' or from 'perf record -k CLOCK_MONOTONIC'.");
+      "Every sample counts for the innermost operation of its thread at that time.\n"
+      "Samples come from 'lotus-tool map record' or 'perf record -k CLOCK_MONOTONIC'.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command
       ->add_option("--samples", options->samples,
                    "files of samples; default: those next to the logs")
       ->option_text("FILE...");
   add_printing(*command, *options);
-  command->add_option("--prefix", options->prefix, "common first part of the log files' names")
+  command->add_option("--prefix", options->prefix, "how log file names start")
       ->capture_default_str();
   command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
   command->callback([options, &chosen] {
@@ -235,22 +235,18 @@ void add_map_join(CLI::App& map, action& chosen) {
 
 attribution_arguments add_attribution(CLI::App& command, attribution_inputs& options) {
   attribution_arguments added{};
-  added.mapping = command
-                      .add_option("--mapping", options.mapping,
-                                  "functions of the operations, from 'map build' or 'map run'")
-                      ->option_text("FILE");
+  added.mapping =
+      command.add_option("--mapping", options.mapping, "functions of operations, from 'map run'")
+          ->option_text("FILE");
   added.counters = command
                        .add_option("--counters", options.counters,
                                    "tables of hardware counters, one per configuration")
                        ->option_text("FILE...");
-  added.elapsed =
-      command
-          .add_option("--elapsed", options.elapsed,
-                      "CSV file of the operations' times, whose first line is config,OPERATION,...")
-          ->option_text("FILE");
-  command
-      .add_option("--weights", options.weights,
-                  "how to split the counters of a function that several operations call")
+  added.elapsed = command
+                      .add_option("--elapsed", options.elapsed,
+                                  "CSV file of times with header config,OPERATION,...")
+                      ->option_text("FILE");
+  command.add_option("--weights", options.weights, "split of shared functions' counters")
       ->transform(one_of<weighting>({{"elapsed", weighting::elapsed}, {"mix", weighting::mix}}))
       ->default_str("elapsed")
       ->option_text("elapsed|mix");
@@ -258,8 +254,7 @@ attribution_arguments add_attribution(CLI::App& command, attribution_inputs& opt
 }
 
 void add_map(CLI::App& app, action& chosen) {
-  CLI::App* map =
-      app.add_subcommand("map", "Find the functions and hardware counters behind operations");
+  CLI::App* map = app.add_subcommand("map", "Find functions and hardware counters of operations");
   map->footer("'lotus-tool map COMMAND --help' describes a command.");
   map->require_subcommand(1);
   add_map_run(*map, chosen);

@@ -16,9 +16,9 @@ void add_mcp(CLI::App& app, action& chosen) {
       "Example:\n"
       "  {\"mcpServers\": {\"lotus\": {\"command\": \"lotus-tool\", \"args\": [\"mcp\", "
       "\"run/\"]}}}\n"
-      "Serves diagnose, stats, whatif, compare and SQL over the run as a Model Context Protocol "
-      "server on standard input and output, for the program that starts it. It reads only this "
-      "folder, changes nothing in it, and opens no connection.");
+      "Runs a Model Context Protocol (MCP) server on standard input and output.\n"
+      "The server offers diagnose, stats, whatif, compare and SQL for the run.\n"
+      "The server reads only this folder, changes nothing, and opens no connection.");
   command->add_option("DIR", options->dir, "folder of the logs; may hold several runs")->required();
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out, std::ostream&) {

@@ -61,11 +61,13 @@ void add_viz(CLI::App& app, action& chosen) {
       "  lotus-tool viz run/ -o part.json --from batch:10 --to batch:20 --op Decode\n"
       "  lotus-tool viz run/ -o run.speedscope.json --format speedscope\n"
       "                                         # for https://www.speedscope.app\n"
-      "DIR holds one run, or several in subfolders; each run becomes a group of processes in the "
-      "viewer. A trace of a whole run of up to 200,000 operations also shows the verdict and the "
-      "critical path as tracks. A PyTorch profiler trace (.json, .json.gz) in the folder of the "
-      "logs is merged in; without -o, the result is then written next to it, with _fine or "
-      "_coarse added to its name.");
+      "DIR holds one run, or several in subfolders.\n"
+      "Each run becomes a group of processes in the viewer.\n"
+      "The verdict and the critical path are shown as tracks of the trace.\n"
+      "These tracks need a trace of a whole run of up to 200,000 operations.\n"
+      "A PyTorch profiler trace in the folder of the logs is merged in.\n"
+      "Without -o, the merged trace is written next to the PyTorch profiler trace.\n"
+      "The name of the merged trace then ends in _fine or _coarse.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command->add_option("-o,--output", options->output, "file to write; - is standard output");
   const format_words formats = words_of_viz_formats();
@@ -73,17 +75,14 @@ void add_viz(CLI::App& app, action& chosen) {
       ->transform(one_of_words(formats.choices))
       ->default_str(formats.choices.front().first)
       ->option_text(formats.with_bars);
-  command->add_flag("--gzip", options->gzip,
-                    "compress the output; implied by an output file that ends in .gz");
+  command->add_flag("--gzip", options->gzip, "compress the output; also if its name ends in .gz");
   command->add_flag("--coarse", options->coarse, "draw only batches, no operations");
   command
       ->add_option("--from", given->from,
-                   "start of the part to draw: time since the run's start (2.5, 300ms), or "
-                   "batch:INDEX, batch:EPOCH/INDEX")
+                   "draw from this time (2.5, 300ms after the start) or\n"
+                   "this batch (batch:INDEX, batch:EPOCH/INDEX)")
       ->check(not_empty());
-  command
-      ->add_option("--to", given->to,
-                   "end of the part to draw, in the same form; a batch named here is drawn too")
+  command->add_option("--to", given->to, "draw to this time, or to the end of this batch")
       ->check(not_empty());
   command->add_option("--last", given->last, "draw only the end of the run, such as the last 5s")
       ->check(not_empty());
@@ -91,8 +90,8 @@ void add_viz(CLI::App& app, action& chosen) {
       ->allow_extra_args(false);
   command
       ->add_option("--only-slowest", given->only_slowest,
-                   "draw only the N batches with the longest preprocessing; STAGE:N draws the "
-                   "items or batches that took longest in that stage")
+                   "draw only the N batches that took longest to build;\n"
+                   "STAGE:N: the N slowest items or batches of that stage")
       ->check(not_empty())
       ->option_text("N");
   command
@@ -100,7 +99,7 @@ void add_viz(CLI::App& app, action& chosen) {
                    "merge the run into this PyTorch profiler trace")
       ->option_text("FILE");
   command->add_flag("--compat", options->compat,
-                    "write the same events and names as the script of the original Lotus");
+                    "write the events and names of the original Lotus");
   add_reading(*command, *options);
   command->callback([options, given, &chosen] {
     chosen = [options, given](std::ostream& out, std::ostream& err) {
@@ -125,17 +124,15 @@ namespace {
 /// page.
 std::shared_ptr<bundle_options> add_bundle(CLI::App& command, CLI::Option* page) {
   auto options = std::make_shared<bundle_options>();
-  CLI::Option* const file =
-      command
-          .add_option("--bundle", options->output,
-                      "instead of a page, write a small archive for a bug report: versions, "
-                      "information files, first and last lines of logs, no secrets")
-          ->check(not_empty())
-          ->option_text("FILE");
+  CLI::Option* const file = command
+                                .add_option("--bundle", options->output,
+                                            "write a small archive for a bug report, not a page")
+                                ->check(not_empty())
+                                ->option_text("FILE");
   if (page != nullptr) file->excludes(page);
   command
       .add_flag("--hide-names", options->hide_names,
-                "with --bundle: also hide names of operations, stages, counters and threads")
+                "with --bundle: also hide names, such as of operations")
       ->needs(file);
   return options;
 }
@@ -178,11 +175,13 @@ void add_report(CLI::App& app, action& chosen) {
       "Examples:\n"
       "  lotus-tool report runs/ -o report.html          # to open in a browser\n"
       "  lotus-tool report run/ --bundle bundle.tar.gz   # for a bug report\n"
-      "The page works without a network. Each run in a subfolder is shown as a configuration of "
-      "its own. The functions behind operations come from the samples of 'lotus-tool map record' "
-      "in the folder of the logs, or from --mapping; hardware counters come from tables as for "
-      "'map attribute'. A bundle contains no command lines, arguments, environment, host and "
-      "folder names; names of operations and threads stay, unless --hide-names is given.");
+      "The page works without a network.\n"
+      "Each run in a subfolder is shown as a configuration of its own.\n"
+      "Functions of operations come from --mapping or 'lotus-tool map record'.\n"
+      "Hardware counters come from tables as for 'lotus-tool map attribute'.\n"
+      "A bundle contains versions, information files, first and last lines of logs.\n"
+      "A bundle contains no command lines, environment, host and folder names.\n"
+      "Names of operations, stages, counters and threads stay without --hide-names.");
   command->add_option("DIR", options->dirs, "folders of the logs")->required();
   const attribution_arguments arguments = add_attribution(*command, options->hardware);
   arguments.counters->needs(arguments.mapping)->allow_extra_args(false);
@@ -236,14 +235,15 @@ void add_export(CLI::App& app, action& chosen) {
       "  lotus-tool export run/ --format pstats -o run.prof    # for snakeviz, pstats\n"
       "  lotus-tool export run/ --format collapsed -o run.txt  # for flame graphs\n"
       "  lotus-tool export run/ --format pprof -o run.pb.gz    # for pprof\n"
-      "The tables are runs, spans, batches, stages, counters, aggregated and blocked_on. Parquet "
-      "needs the program duckdb.");
+      "Tables: runs, spans, batches, stages, counters, aggregated, blocked_on.\n"
+      "Parquet needs the program duckdb.\n"
+      "Stacks of threads come from 'lotus-tool run' or 'lotus-tool attach'.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command
       ->add_option("--format", options->format,
-                   "csv, sqlite, parquet: tables of everything recorded; pstats: calls, times and "
-                   "callers as Python's cProfile saves them; collapsed, pprof: stacks of sampled "
-                   "threads, running and waiting, from 'run' or 'attach'")
+                   "csv, sqlite, parquet: tables of everything recorded;\n"
+                   "pstats: calls and times as Python's cProfile saves;\n"
+                   "collapsed, pprof: stacks of sampled threads")
       ->transform(one_of<export_format>({{"csv", export_format::csv},
 #ifdef LOTUS_TOOL_SQLITE
                                          {"sqlite", export_format::sqlite},
@@ -271,8 +271,8 @@ void add_unpack(CLI::App& app, action& chosen) {
   command->footer(
       "Example:\n"
       "  lotus-tool unpack run/ -o text/\n"
-      "Writes the lines that the program would have written with text logs, for other programs "
-      "that read them. The commands of lotus-tool read compact logs directly.");
+      "Writes the text logs that the program would have written, for other programs.\n"
+      "The commands of lotus-tool read compact logs directly.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command->add_option("-o,--output", options->output, "folder to write to; must be new or empty")
       ->required();

@@ -132,21 +132,21 @@ void add_run(CLI::App& app, action& chosen) {
       "Examples:\n"
       "  lotus-tool run -- ./train args\n"
       "  lotus-tool run --report report.html -- ./train args\n"
-      "Sets LOTUS_LOG_FILE for the program, passes terminal, signals and exit status through, and "
-      "prints the output of 'stats' and 'diagnose' to standard error. Also samples what all "
-      "threads of the program do and wait for: 'lotus-tool threads' shows it; if the program has "
-      "no markers, 'run' prints it.\n"
+      "Sets LOTUS_LOG_FILE for the program.\n"
+      "Passes the terminal, signals and the program's exit status through.\n"
+      "Afterwards prints the output of 'stats' and 'diagnose' to standard error.\n"
+      "Also samples what all threads do and wait for; 'lotus-tool threads' shows it.\n"
+      "If the program has no markers, 'run' prints the output of 'threads' instead.\n"
       "Exit status: that of the program.");
   command
       ->add_option("--dir", options->program.dir,
-                   "folder for the logs; default: run, or run-2, ... if run is not empty")
+                   "folder for the logs; default: run, else run-2, ...")
       ->check(not_empty());
   command->add_flag_callback(
       "--no-threads", [options] { options->program.threads = false; },
       "do not sample what the program's threads do");
   command->add_flag("--memory", options->program.memory,
-                    "count what operations allocate and free; each pair of malloc and free then "
-                    "takes about 10 ns longer");
+                    "record memory use (about 10 ns per malloc and free)");
 #ifdef LOTUS_TOOL_REPORT
   command
       ->add_option("--report", options->report, "also write the HTML page of 'report' to this file")

@@ -18,8 +18,8 @@ void add_schema(CLI::App& app, action& chosen) {
       "Examples:\n"
       "  lotus-tool schema stats > stats.schema.json\n"
       "  lotus-tool schema map join\n"
-      "The schema (draft 2020-12) describes every key that this version prints. Later versions may "
-      "add keys.");
+      "The schema (draft 2020-12) describes every key that this version prints.\n"
+      "Later versions may add keys.");
   std::string known;
   for (const command_schema& of : command_schemas()) {
     known += (known.empty() ? "" : "|") + std::string(of.command);

@@ -11,14 +11,15 @@ namespace lotus::tool {
 
 void add_threads(CLI::App& app, action& chosen) {
   auto options = std::make_shared<threads_options>();
-  CLI::App* command = app.add_subcommand(
-      "threads", "Show what threads do and wait for, without any marker in the program");
+  CLI::App* command =
+      app.add_subcommand("threads", "Show what threads do and wait for; needs no markers");
   command->footer(
       "Examples:\n"
       "  lotus-tool run -- ./train args\n"
       "  lotus-tool threads run/\n"
       "  lotus-tool threads run/ --json | jq -r .headline\n"
-      "Reads the samples that 'run' or 'attach' has taken of any program, with or without markers. "
+      "Reads the samples that 'lotus-tool run' or 'lotus-tool attach' has taken.\n"
+      "The program needs no markers.\n"
       "Threads of a program that began with the same function are shown together.");
   command->add_option("DIR", options->dir, "folder of the run")->required();
   command->add_flag("--json", options->json, "print JSON");

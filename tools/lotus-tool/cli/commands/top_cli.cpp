@@ -27,19 +27,18 @@ void add_top(CLI::App& app, action& chosen) {
       "  lotus-tool top rank0/ rank1/ --window 30s\n"
       "  lotus-tool top run/ --once                           # prints plain text\n"
       "  lotus-tool top run/ --openmetrics metrics/lotus.prom # until Ctrl-C\n"
-      "Keys: s, c, t, m sort by self time, calls, total or longest call; r and the arrow keys "
-      "choose a run; p or space pauses; q quits.\n"
-      "The table of operations shows 'self', the time without other operations inside, also in % "
-      "of the period: two threads that are always in an operation give 200 %.\n"
-      "Reads what is appended to the logs, and the shared memory of the recording processes, which "
-      "are not slowed down by it. If a refresh takes long, refreshes become rarer, so that top "
-      "uses at most 2 % of a CPU. For aggregated operations, which are only counted and summed, "
-      "the calls between two refreshes are shown; --once therefore waits for one interval. The "
-      "file of --openmetrics is for the textfile collector of Prometheus' node exporter.");
+      "Keys: s, c, t, m sort by self time, calls, total or longest call.\n"
+      "Keys: r and the arrow keys choose a run; p or space pauses; q quits.\n"
+      "'self' is the time of an operation without other operations inside it.\n"
+      "Percentages add up over threads: two threads always inside give 200 %.\n"
+      "Reads the logs as they grow, and the shared memory of the recording processes.\n"
+      "This does not slow down the recording processes.\n"
+      "Refreshes become rarer if necessary, so that top uses at most 2 % of a CPU.\n"
+      "Aggregated operations are only counted and summed, not recorded one by one.\n"
+      "Their calls between two refreshes are shown; --once waits for one interval.\n"
+      "--openmetrics FILE is for the textfile collector of Prometheus' node exporter.");
   command->add_option("DIR", options->dirs, "folders of the logs")->required();
-  command
-      ->add_option("--window", given->window,
-                   "length of the period to show, which ends now; default: 10s")
+  command->add_option("--window", given->window, "length of the period to show; default: 10s")
       ->check(not_empty())
       ->option_text("30s");
   command->add_option("--interval", given->interval, "time between two refreshes; default: 1s")
@@ -54,10 +53,10 @@ void add_top(CLI::App& app, action& chosen) {
   command->add_flag("--once", options->once, "print once and exit");
   command
       ->add_option("--openmetrics", options->metrics,
-                   "show nothing, but write metrics for Prometheus to this file at every interval")
+                   "write metrics for Prometheus to this file, no screen")
       ->check(not_empty())
       ->option_text("FILE");
-  command->add_option("--prefix", options->prefix, "common first part of the log files' names")
+  command->add_option("--prefix", options->prefix, "how log file names start")
       ->capture_default_str();
   command->callback([options, given, &chosen] {
     chosen = [options, given](std::ostream& out, std::ostream& err) {

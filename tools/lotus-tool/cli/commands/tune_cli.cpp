@@ -60,58 +60,49 @@ void add_tune(CLI::App& app, action& chosen) {
       "  lotus-tool tune --set workers=1..8 --set prefetch=1,2,4 --for 10s \\\n"
       "      -- ./train --workers {workers} --prefetch {prefetch}\n"
       "  lotus-tool tune --env OMP_NUM_THREADS=1,2 --metric '([0-9.]+) it/s' -- ./train\n"
-      "Runs the program with the first value of every setting, predicts the throughput with other "
-      "values as 'whatif' does, runs the most promising configuration, and so on. Settings named "
-      "workers, prefetch, order, batch_size and stage:NAME (threads of a stage) can be predicted; "
-      "for all others, values are tried one setting at a time. Throughput is measured without the "
-      "start-up. When the time of --for is over, the program and all processes that it has started "
-      "get SIGTERM, and 2 s later SIGKILL; nothing recorded is lost. Of all configurations within "
-      "2 % of the highest throughput, the one with the fewest threads is the best.\n"
-      "Exit status: 0 = success, 1 = every run failed, 2 = usage error, 4 = no run reaches "
-      "--target.");
+      "--set, --env and --start may be repeated.\n"
+      "First runs the program with the first value of every setting.\n"
+      "Predicts the throughput with other values as 'lotus-tool whatif' does.\n"
+      "Then runs the most promising configuration, and so on.\n"
+      "Predicted settings: workers, prefetch, order, batch_size and stage:NAME.\n"
+      "stage:NAME is the number of threads of a stage.\n"
+      "Values of all other settings are tried, one setting at a time.\n"
+      "Throughput is measured without the start-up.\n"
+      "--metric takes the mean of the later half of the printed numbers.\n"
+      "After the time of --for, the program and all its child processes get SIGTERM.\n"
+      "Processes that still run 2 s later get SIGKILL; nothing recorded is lost.\n"
+      "Best: the configuration with the fewest threads within 2 % of the maximum.\n"
+      "Exit status: 0 = success, 1 = every run failed, 2 = usage error.\n"
+      "Exit status 4: no run reaches --target.");
   command
       ->add_option("--set", given->set,
-                   "a setting and the values to try, such as workers=1..16 or prefetch=1,2,4; each "
-                   "run has one of them in place of {NAME} in the command; may be repeated")
+                   "setting and values to try, such as workers=1..16;\n"
+                   "each run replaces {NAME} in the command by a value")
       ->option_text("NAME=VALUES")
       ->allow_extra_args(false);
-  command
-      ->add_option("--env", given->environment,
-                   "an environment variable of the program and the values to try; may be repeated")
+  command->add_option("--env", given->environment, "environment variable and the values to try")
       ->option_text("NAME=VALUES")
       ->allow_extra_args(false);
-  command
-      ->add_option("--start", given->start,
-                   "value of a setting in the first run; default: the first of its values; may be "
-                   "repeated")
+  command->add_option("--start", given->start, "value in the first run; default: the first value")
       ->option_text("NAME=VALUE")
       ->allow_extra_args(false);
-  command
-      ->add_option("--for", given->seconds,
-                   "maximum length of a run, start-up included; default: 20s")
+  command->add_option("--for", given->seconds, "maximum time of a run with start-up; default: 20s")
       ->check(not_empty())
       ->option_text("20s");
   command->add_option("--runs", options->runs, "maximum number of runs; default: 6")
       ->check(whole_number(1))
       ->option_text("N");
   command
-      ->add_option(
-          "--target", given->target,
-          "find the configuration with the fewest threads that reaches this many batches per "
-          "second; exit with status 4 if none does")
+      ->add_option("--target", given->target, "find the fewest threads that reach this throughput")
       ->check(not_empty())
       ->option_text("300/s");
   command
-      ->add_option(
-          "--metric", options->metric,
-          "for programs without markers, read the throughput from the lines that the "
-          "program prints: the first (group) of this regular expression matches the number; "
-          "the throughput is the mean of the later half of these numbers")
+      ->add_option("--metric", options->metric,
+                   "for programs without markers: a regular expression;\n"
+                   "its first (group) matches the printed throughput")
       ->check(not_empty())
       ->option_text("REGEX");
-  command
-      ->add_option("--dir", options->dir,
-                   "folder for the logs; default: tune, or tune-2, ... if tune is not empty")
+  command->add_option("--dir", options->dir, "folder for the logs; default: tune, else tune-2, ...")
       ->check(not_empty());
   command->add_flag("--json", options->json, "print JSON");
   add_wide(*command);

@@ -72,38 +72,31 @@ void add_changes(CLI::App& command, whatif_options& options, whatif_texts& given
   command.add_option("--workers", given.workers, "number of workers, or of the threads of STAGE")
       ->option_text("N|STAGE=N")
       ->allow_extra_args(false);
-  command
-      .add_option("--prefetch", given.prefetch,
-                  "prefetch depth: batches per worker that are dispatched and not yet received")
+  command.add_option("--prefetch", given.prefetch, "prefetch depth: batches in flight per worker")
       ->check(not_empty())
       ->option_text("N");
   command.add_flag("--unordered", options.change.unordered,
-                   "the consumer receives batches in any order");
+                   "let the consumer receive batches in any order");
   command
-      .add_option("--faster", given.faster,
-                  "an operation or stage is this many times as fast; may be repeated")
+      .add_option("--faster", given.faster, "make an operation or stage this many times as fast")
       ->option_text("NAME=2")
       ->allow_extra_args(false);
-  command
-      .add_option("--without", given.without,
-                  "an operation or stage takes no time, as if cached or done in advance")
+  command.add_option("--without", given.without, "make an operation or stage take no time")
       ->option_text("NAME")
       ->allow_extra_args(false);
-  command
-      .add_option("--step", given.step,
-                  "the consumer's step takes this many times as long as recorded")
+  command.add_option("--step", given.step, "multiply the time of the consumer's step by this")
       ->check(not_empty())
       ->option_text("0.5");
   command.add_option("--cpus", given.cpus, "number of CPUs of the simulated machine")
       ->check(not_empty())
       ->option_text("N");
-  command.add_option("--batch-size", given.batch_size, "batches are this many times as large")
+  command.add_option("--batch-size", given.batch_size, "make batches this many times as large")
       ->check(not_empty())
       ->option_text("2x");
   command.add_flag("--own-thread", options.change.own_thread,
-                   "a worker builds the batches that the consumer's own thread builds now");
+                   "let a worker build batches, not the consumer's thread");
   command.add_flag("--no-start-up", options.change.no_start_up,
-                   "workers start immediately, and their first batch takes no longer than others");
+                   "no start-up: workers are ready immediately");
 }
 
 }  // namespace
@@ -112,54 +105,51 @@ void add_whatif(CLI::App& app, action& chosen) {
   auto options = std::make_shared<whatif_options>();
   auto given = std::make_shared<whatif_texts>();
   CLI::App* command =
-      app.add_subcommand("whatif", "Predict the effect of more workers or a faster operation");
+      app.add_subcommand("whatif", "Predict the effect of changes, such as more workers");
   command->footer(
       "Examples:\n"
       "  lotus-tool whatif run/                                # a list of changes\n"
       "  lotus-tool whatif run/ --workers 4 --faster Decode=2  # both changes together\n"
       "  lotus-tool whatif run/ --target 30/s                  # workers needed for it\n"
-      "The run is simulated event by event with the changes. Predictions are corrected by the "
-      "simulation's error on the unchanged run: by all of it for small changes, by half of it for "
-      "large ones. Likely ranges contain the true value in 9 of 10 cases. A "
-      "target counts as reached if the prediction is at most 2 % below it.\n"
-      "Exit status: 0 = success, 1 = bad input, 2 = usage error, 4 = the run cannot be simulated, "
-      "or no number of workers and prefetch depth reaches --target or --feed-consumer.");
+      "--workers, --faster and --without may be repeated.\n"
+      "The run is simulated event by event with the changes.\n"
+      "Predictions are corrected for the simulation's error on the unchanged run.\n"
+      "Small changes are corrected for the whole error, large ones for half of it.\n"
+      "Likely ranges contain the true value in 9 of 10 cases.\n"
+      "A target counts as reached if the prediction is at most 2 % below it.\n"
+      "Exit status: 0 = success, 1 = bad input, 2 = usage error.\n"
+      "Exit status 4: the run cannot be simulated, or no settings reach the target.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   add_changes(*command, *options, *given);
   command
       ->add_option("--also", options->also,
-                   "also read a run of the same pipeline with another number of workers, which "
-                   "shows which times depend on the number of workers and how much busy CPUs slow "
-                   "each other down")
+                   "also read this run with another number of workers,\n"
+                   "which makes the predictions more accurate")
       ->check(not_empty())
       ->option_text("DIR2");
   command
       ->add_option("--recorded-cpus", given->recorded_cpus,
-                   "number of CPUs that the recorded run could use, if its logs do not contain it")
+                   "CPUs of the recorded run, if not in its logs")
       ->check(not_empty())
       ->option_text("N");
   CLI::Option* const target =
       command
-          ->add_option(
-              "--target", given->target,
-              "find settings that reach this many batches per second; exit with status 4 if none "
-              "does")
+          ->add_option("--target", given->target,
+                       "find settings that reach this many batches per second")
           ->check(not_empty())
           ->option_text("30/s");
   command
-      ->add_flag(
-          "--feed-consumer", options->feed_consumer,
-          "find settings with which the consumer never waits; exit with status 4 if there are "
-          "none")
+      ->add_flag("--feed-consumer", options->feed_consumer,
+                 "find settings with which the consumer never waits")
       ->excludes(target);
   command
       ->add_option("--bytes-per-batch", given->bytes,
-                   "size of a batch, to predict memory; default: the counter \"bytes per batch\"")
+                   "bytes of a batch; default: counter \"bytes per batch\"")
       ->check(not_empty())
       ->option_text("N");
   command->add_flag("--json", options->json, "print JSON");
   add_table_options(*command);
-  command->add_option("--prefix", options->prefix, "common first part of the log files' names")
+  command->add_option("--prefix", options->prefix, "how log file names start")
       ->capture_default_str();
   command->add_flag("--strict", options->strict,
                     "exit with status 1 if a line of the logs is malformed");

@@ -257,7 +257,7 @@ int run_map_run(const map_run_options& options, std::ostream& out, std::ostream&
     }
     for (const auto& [op, use] : result.ops) {
       if (use.functions.empty()) {
-        diagnostics.note(op + ": no sample fell into it; raise --rate or --runs");
+        diagnostics.note(op + ": no sample in this operation; raise --rate or --runs");
       }
     }
     diagnostics.note("the raw reports are in " + work.folder());

@@ -59,13 +59,14 @@ void print_stages(const run_stats_result& run, std::ostream& out) {
   rows.spare({"p50", "total", "max", "waits for CPU", "blocked", "on CPU", "p99", "count"});
   out << '\n';
   rows.print(out);
-  out << fitted(out,
-                "measured throughput: " + rate(run.run.batches.achieved_per_s()) +
-                    ", in steady state " + rate(run.run.batches.steady_per_s()) +
-                    "; capacity: if the stage never waited for input or for room; percentages: of "
-                    "its threads' time" +
-                    (shared ? "; shared: the same threads work in several stages" : ""),
-                "  ", "    ")
+  out << fitted_sentences(
+             out,
+             "measured throughput: " + rate(run.run.batches.achieved_per_s()) +
+                 ", without start-up " + rate(run.run.batches.steady_per_s()) +
+                 ". The capacity is the throughput if the stage never had to wait. Percentages are "
+                 "of the time of the stage's threads" +
+                 (shared ? ". 'shared' means: the same threads work in several stages" : ""),
+             "  ", "    ")
       << '\n';
 }
 
@@ -85,10 +86,10 @@ void print_items(const item_stats& of, bool slowest, std::ostream& out) {
                            ": p50 " + human_time(of.time.p50_ns) + ", p99 " +
                            human_time(of.time.p99_ns);
   if (!slowest) {
-    out << fitted(out,
-                  text + "; the slowest, " + item_text(of.slowest.front(), of.name) +
-                      " ('stats --slowest 3' shows where)",
-                  "  ", "    ")
+    out << fitted_sentences(out,
+                            text + ". Slowest: " + item_text(of.slowest.front(), of.name) +
+                                ". 'lotus-tool stats --slowest 3' shows where the time went.",
+                            "  ", "    ")
         << '\n';
     return;
   }

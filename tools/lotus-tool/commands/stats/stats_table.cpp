@@ -10,6 +10,7 @@
 #include "accelerator/ranks_text.hpp"
 #include "base/printable.hpp"
 #include "base/statistics/distribution.hpp"
+#include "base/terminal/labels.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "commands/stats/stats.hpp"
@@ -32,8 +33,8 @@ void print_figures(const std::string& head, std::size_t count, bool cpu, const F
                    unsigned figure_field::*column, std::ostream& out) {
   const std::vector<const figure_field*> columns = columns_of(column, cpu);
   table lines;
-  lines.spare({"% < 100 us", "iqr", "p25", "min", "% < 10 ms", "std/mean", "p75", "p90", "std",
-               "waits for CPU", "% > 500 ms", "p50", "max", "p99"});
+  lines.spare({"under 100 us", "iqr", "p25", "min", "under 10 ms", "std/mean", "p75", "p90", "std",
+               "waits for CPU", "over 500 ms", "p50", "max", "p99"});
   std::vector<std::string> line{head};
   for (const figure_field* field : columns) line.emplace_back(field->title);
   lines.row(line);
@@ -78,8 +79,9 @@ void print_batches(const run_stats_result& run, std::ostream& out) {
     quantities.erase(quantities.begin() + static_cast<std::ptrdiff_t>(quantity::preprocess));
   }
   print_figures("per batch", quantities, &figure_field::quantity_column, out);
-  out << "  out-of-order arrivals: " << run.out_of_order << " of " << run.batch_count
-      << " batches\n";
+  for (const figures& of : quantities) note_label(out, quantity_title(of.name));
+  out << "  batches that arrived out of order: " << run.out_of_order << " of " << run.batch_count
+      << '\n';
 }
 
 /// Prints a row for every pair of a worker and an operation.
@@ -87,7 +89,7 @@ void print_workers(const run_stats_result& run, std::ostream& out) {
   table workers;
   workers.row({"worker", "operation", "count", "mean", "max", "total"});
   for (std::size_t f = 0; f < run.run.files->files.size(); ++f) {
-    const std::string number = std::to_string(run.run.files->files[f].number);
+    const std::string number = "worker " + std::to_string(run.run.files->files[f].number);
     const worker_batches preprocessed = batches_of_worker(run, f);
     const auto mean = [](std::int64_t total_ns, std::uint64_t count) {
       return human_time(static_cast<double>(total_ns) / static_cast<double>(count));
@@ -130,7 +132,7 @@ void print_checks(const run_stats_result& run, std::ostream& out) {
   for (const check& c : run.checks) {
     const std::string text = std::string(c.unsafe ? "no verdict" : "warning") + " (" +
                              std::string(c.id) + "): " + printable_line(c.text);
-    out << fitted(out, text, "  ", "    ") << '\n';
+    out << fitted_sentences(out, text, "  ", "    ") << '\n';
     if (c.unsafe) out << fitted(out, "to do: " + c.to_do, "    ", "      ") << '\n';
   }
 }
@@ -152,7 +154,8 @@ void print_runs(const std::vector<run_stats_result>& runs, std::ostream& out) {
          std::to_string(run.out_of_order)});
   }
   rows.spare({"out of order", "std/mean"});
-  out << "\nmeans per batch of each run (wait and step: of the consumer)\n";
+  out << "\n"
+         "mean times per batch of each run; wait and step are times of the consumer\n";
   rows.print(out);
 }
 

@@ -78,10 +78,8 @@ live_verdict verdict_of(judgement& judged) {
   if (!judged.found) return {"no verdict: " + judged.why_not, std::nullopt};
   diagnosis& d = *judged.found;
   if (d.is == verdict::start_up_bound || d.has("loaders-mixed") || d.has("negative-delay")) {
-    return {
-        "no verdict: the last seconds do not show what limits the run; `lotus-tool diagnose` "
-        "examines the whole run",
-        std::nullopt};
+    return {"no verdict for the last seconds: `lotus-tool diagnose` examines the whole run",
+            std::nullopt};
   }
   if (!d.is) return {"no verdict: " + d.why_silent, std::nullopt};
   const std::string name = std::string(verdict_name(*d.is)) + ": ";

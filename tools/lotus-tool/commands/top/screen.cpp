@@ -140,7 +140,8 @@ part stages_part(const live_figures& now, std::size_t columns) {
   part found;
   if (now.stages.empty()) return found;
   table rows(table_form::rows);
-  rows.row({"stage", "threads", "finished/s", "busy", "no input", "output full", "queued output"});
+  rows.row(
+      {"stage", "threads", "finished/s", "busy", "no input", "output full", "results in queue"});
   for (const live_stage& s : now.stages) {
     rows.row({name_of(s.name), std::to_string(s.threads), three_digits(s.per_s),
               share(s.shares.busy), share(s.shares.starved), share(s.shares.blocked),
@@ -187,10 +188,10 @@ part operations_part(const live_figures& now, const screen_state& state) {
   table rows(table_form::rows);
   const char* const order = head_of(state.order);
   // Columns to omit if the screen is narrow. The column that determines the order is never omitted.
-  std::vector<std::string> spare{"mean", "max", "total", "calls/s", "% of the time"};
+  std::vector<std::string> spare{"mean", "max", "total", "calls/s", "% of time"};
   spare.erase(std::remove(spare.begin(), spare.end(), order), spare.end());
   rows.spare(std::move(spare));
-  rows.row({"operation (by " + std::string(order) + ')', "self", "% of the time", "calls/s",
+  rows.row({"operation (by " + std::string(order) + ')', "self time", "% of time", "calls/s",
             "total", "mean", "max"});
   for (const live_operation& op : ordered) {
     const auto calls = static_cast<double>(std::max<std::uint64_t>(op.calls, 1));

@@ -34,21 +34,20 @@ std::string gain_text(const tune_result& result, const measured_configuration& b
 /// Returns a sentence about how reliable the result is.
 std::string how_sure(const tune_result& result, const measured_configuration& best) {
   const measured_configuration* const rival = result.found->rival();
-  const std::string runs = best.runs == 1 ? "from one run; runs of a program may differ by more"
-                                          : "from its " + std::to_string(best.runs) + " runs";
+  const std::string runs =
+      best.runs == 1 ? "from one run" : "from its " + std::to_string(best.runs) + " runs";
   std::string text =
       "90 % interval " + interval(result.found->with_spread(best)) + " batches/s (" + runs + ")";
   if (result.found->measured().size() == 1) return text;
-  if (rival == nullptr) return text + "; every other configuration that ran is slower";
+  if (rival == nullptr) return text + ". Every other configuration that ran is slower";
   const std::string other = result.space->text(rival->at) + " with " +
                             interval(result.found->with_spread(*rival)) + " batches/s";
   if (result.found->is_decided()) {
-    return text + "; " + other + " is at most 5 % faster, and may be slower";
+    return text + ". The configuration " + other + " is at most 5 % faster, and may be slower";
   }
-  return "cannot decide between this and " + other +
-         ", because their runs differ too much; longer runs (--for) or more runs (--runs) "
-         "decide. " +
-         "This one: " + text;
+  return "There is no clear winner between this configuration and " + other +
+         ". Longer runs (--for) or more runs (--runs) can decide. The chosen configuration has a " +
+         text;
 }
 
 /// Returns a warning if other programs used so much CPU time that they may have disturbed runs.
@@ -64,8 +63,8 @@ std::string disturbance(const std::vector<tune_run>& runs) {
   if (disturbed == 0) return "";
   return "Warning: during " + std::to_string(disturbed) + (disturbed == 1 ? " run" : " runs") +
          " other programs used up to " + three_digits(most) + " of " + three_digits(cpus) +
-         " CPUs, so the result may be different without them; more runs (--runs) or longer ones "
-         "(--for) make it more certain";
+         " CPUs. The result may be different without other programs. More runs (--runs) or longer "
+         "ones (--for) make it more certain";
 }
 
 std::string number_or_null(const std::optional<double>& value) {
@@ -142,7 +141,7 @@ void print_tune(const tune_result& result, std::ostream& out) {
   runs.row(head);
   for (std::size_t r = 0; r < found.runs().size(); ++r) {
     const tune_run& run = found.runs()[r];
-    std::vector<std::string> cells{std::to_string(r + 1)};
+    std::vector<std::string> cells{"run " + std::to_string(r + 1)};
     for (std::size_t k = 0; k < space.knobs().size(); ++k) {
       cells.push_back(printable_line(space.value(run.at, k)));
     }
@@ -158,7 +157,7 @@ void print_tune(const tune_result& result, std::ostream& out) {
   runs.print(out);
   out << '\n';
   const auto tell = [&out](const std::string& text) {
-    out << fitted(out, printable_line(text), "", "  ") << '\n';
+    out << fitted_sentences(out, printable_line(text), "", "  ") << '\n';
   };
   for (std::size_t r = 0; r < found.runs().size(); ++r) {
     const tune_run& run = found.runs()[r];
@@ -188,7 +187,7 @@ void print_tune(const tune_result& result, std::ostream& out) {
   const std::string& limit = found.runs()[best->fastest].limit;
   tell("Bottleneck: " + (limit.empty() ? "unknown."
                                        : (limit == "balanced" ? "none (balanced)" : limit) +
-                                             "; for details: lotus-tool diagnose " +
+                                             ". For details: lotus-tool diagnose " +
                                              found.runs()[best->fastest].dir));
   tell("Search ended: " + result.ended_because + '.');
   for (const std::string& sentence : found.not_run()) tell("Not run: " + sentence + '.');

@@ -43,32 +43,31 @@ std::string target_text(const path_to_target& way, const what_if& run,
                         const prediction& with_start_up) {
   const recorded_pipeline& pipeline = run.recorded();
   const std::string target =
-      "Target of " + three_digits(way.target_per_s) + " batches/s in steady state: ";
+      "Target of " + three_digits(way.target_per_s) + " batches/s without start-up. ";
   if (way.settings) {
     const std::string text = change_text(*way.settings, pipeline);
-    return target + (text.empty() ? "reached without a change" : "reached with " + text) +
+    return target + (text.empty() ? "Reached without a change" : "Reached with " + text) +
            (run.is_bracket(*way.settings) ? ", if there are CPUs for them" : "") +
-           "; predicted: " + three_digits(with_start_up.steady_per_s) + " batches/s (" +
-           three_digits(with_start_up.per_s) + " with start-up)";
+           ". Predicted: " + three_digits(with_start_up.steady_per_s) + " batches/s, or " +
+           three_digits(with_start_up.per_s) + " batches/s with start-up.";
   }
   const std::string best = change_text(way.best_settings, pipeline);
   const std::string workers = pipeline.has_workers() ? "workers" : "threads";
   if (way.faster <= 0) {
-    return target + "not reached with any number of " + workers +
-           ", nor by also making one operation or stage faster";
+    return target + "Not reached with any number of " + workers +
+           " and one faster operation or stage.";
   }
-  return target + "not reached with more " + workers + " alone; " + way.work +
-         " would have to be " + three_digits(way.faster) + " times as fast" +
-         (best.empty() ? "" : ", with " + best);
+  return target + "Not reached with more " + workers + " alone. The target needs " + way.work +
+         ' ' + three_digits(way.faster) + "x faster" + (best.empty() ? "" : ", and " + best) + '.';
 }
 
 /// Returns a sentence about the error of the simulation.
 /// @param off  by how much the simulation of the unchanged run is too fast, relative to the run.
 std::string accuracy_text(double off) {
   constexpr double exact = 0.0005;  // the smallest error that is not printed as 0
-  if (std::abs(off) < exact) return "The simulation of the unchanged run is as fast as the run.";
-  return "The simulation of the unchanged run is " + human_share(std::abs(off)) +
-         (off < 0 ? " too slow" : " too fast") + "; the predictions are corrected for this.";
+  if (std::abs(off) < exact) return "Simulating the unchanged run gives its real duration.";
+  return "Simulating the unchanged run gives a run that is " + human_share(std::abs(off)) +
+         (off < 0 ? " too slow" : " too fast") + ". The predictions are corrected for this error.";
 }
 
 }  // namespace
@@ -78,48 +77,41 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   const recorded_pipeline& p = run.recorded();
   std::vector<std::string> all;
   if (!p.cpu_known) {
-    all.emplace_back(
-        run.law().law.cpus > 0
-            ? "CPU time was not recorded: all preprocessing counts as time on a CPU"
-            : "neither CPU time nor the number of CPUs was recorded (pass --recorded-cpus): more "
-              "workers may gain less than predicted, or nothing");
+    if (run.law().law.cpus > 0) {
+      all.emplace_back("CPU time was not recorded: all preprocessing counts as time on a CPU");
+    } else {
+      all.emplace_back("CPU time and number of CPUs were not recorded (see --recorded-cpus)");
+      all.emplace_back("more workers may gain less than predicted, or nothing");
+    }
   } else if (run.law().law.cpus <= 0) {
     all.emplace_back("the number of CPUs is unknown (pass it with --recorded-cpus)");
   } else if (!run.law().levels_seen && run.law().law.cpus > 1) {
-    all.emplace_back(answers.has_second_run
-                         ? slowing_text(run, recorded_runs::two)
-                         : slowing_text(run, recorded_runs::one) +
-                               "; a second run, with another number of workers, shows it (--also)");
+    all.emplace_back(slowing_text(run));
+    if (!answers.has_second_run) {
+      all.emplace_back("to measure it, record another number of workers, and use --also");
+    }
   }
   if (run.fitted() < 0.99 * run.replayed() && run.law().law.turn_ns > 0) {
-    all.push_back(
-        "threads that share a CPU run for " + human_time(run.law().law.turn_ns) +
-        " in turn, and do not move to an idle CPU earlier; without this assumption the simulation "
-        "would be " +
-        human_share(run.replayed() / run.achieved() - 1) + " too fast");
+    all.push_back("threads that share a CPU run in turn for " + human_time(run.law().law.turn_ns) +
+                  ", and do not move to an idle CPU");
+    all.push_back("without these turns, the simulation would be " +
+                  human_share(run.replayed() / run.achieved() - 1) + " too fast");
   }
   if (run.others_share() > 0) {
-    all.emplace_back(
-        "other programs leave as much CPU time as in this run, or less if the run has fewer "
-        "threads");
+    all.emplace_back("other programs leave as much CPU time, or less if the run has fewer threads");
   }
   const std::string limit = limit_text(run);
   if (!limit.empty()) all.push_back(limit);
   if (!p.makes_itself && !p.in_flight_held) {
-    all.emplace_back(
-        "without --prefetch, at least two batches per worker may be in flight: this run never "
-        "reached its limit");
+    all.emplace_back("without --prefetch, each worker may have two or more batches in flight");
   }
-  all.emplace_back(
-      "waits for a disk, network, lock or sleep take as long as recorded; for more workers than "
-      "recorded, the likely range allows for workers that wait for each other");
-  all.emplace_back(
-      "the consumer's steps wait as long as recorded, but need more CPU time while other CPUs are "
-      "busy");
+  all.emplace_back("waits for disks, networks, locks and sleeps take as long as recorded");
+  all.emplace_back("likely ranges for more workers include waits of workers for each other");
+  all.emplace_back("waits in the consumer's steps take as long as recorded");
+  all.emplace_back("the consumer's steps need more CPU time while other CPUs are busy");
   if (run.others_share() <= 0 && p.cpu_known) {
-    all.emplace_back(free_cpus_text(p.others_cpus, p.cpus) +
-                     ": a thread whose wait ends continues at once unless this "
-                     "run's own threads occupy them");
+    all.emplace_back(free_cpus_text(p.others_cpus, p.cpus));
+    all.emplace_back("a thread whose wait ends runs at once if this run leaves a CPU free");
   }
   return all;
 }
@@ -134,21 +126,22 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
   const recorded_pipeline& p = run.recorded();
   const double off = run.achieved() > 0 ? run.fitted() / run.achieved() - 1 : 0;
   out << styled(out, style::bold,
-                fitted(out, "measured: " + three_digits(run.achieved()) + " batches/s over " +
-                                human_time(run.run_ns()) + " (" + three_digits(p.steady_per_s) +
-                                " in steady state)"))
+                fitted(out, "measured: " + three_digits(run.achieved()) + " batches/s in " +
+                                human_time(run.run_ns()) + ", or " + three_digits(p.steady_per_s) +
+                                " batches/s without start-up"))
       << '\n'
-      << fitted(out, accuracy_text(off)) << "\n\n";
-  if (run.others_share() > 0) out << fitted(out, "Warning: " + others_text(run) + '.') << "\n\n";
+      << fitted_sentences(out, accuracy_text(off)) << "\n\n";
+  if (run.others_share() > 0)
+    out << fitted_sentences(out, "Warning: " + others_text(run) + '.') << "\n\n";
   if (answers.way) {
     out << styled(out, style::bold,
-                  fitted(out, printable_line(target_text(*answers.way, run,
-                                                         answers.changes.front().would_be))))
+                  fitted_sentences(out, printable_line(target_text(
+                                            *answers.way, run, answers.changes.front().would_be))))
         << "\n\n";
   }
   table changes;
   std::vector<std::string> head{"simulated change", "run time", "batches/s",
-                                "likely range",     "speed",    "in flight"};
+                                "likely range",     "faster",   "in flight"};
   if (answers.bytes_per_batch) head.emplace_back("batch memory");
   changes.row(head);
   for (const answer& a : answers.changes) {
@@ -164,9 +157,9 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
     changes.row(row);
   }
   changes.print(out);
-  out << "\nassumed:\n";
+  out << "\nThe predictions assume:\n";
   for (const std::string& text : assumptions_of(answers)) {
-    out << fitted(out, text, "  ", "    ") << '\n';
+    out << fitted_sentences(out, text, "  ", "    ") << '\n';
   }
 }
 

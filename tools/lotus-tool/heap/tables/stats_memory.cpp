@@ -92,12 +92,13 @@ void print_memory_table(const run_data& run, const std::vector<operation_calls>&
                         std::ostream& out) {
   const heap_data& heap = run.side.heap;
   if (!heap.known()) {
-    out << "\n  memory: not counted; lotus-tool run --memory -- PROGRAM counts it\n";
+    out << "\n"
+           "  memory use was not recorded; 'lotus-tool run --memory -- PROGRAM' records it\n";
     return;
   }
   table rows;
-  rows.row({"memory", "calls", "allocated/call", "most", "allocations/call", "freed/call",
-            "retained/call", "peak", "held"});
+  rows.row({"memory", "calls", "allocated/call", "max allocated", "allocations/call", "freed/call",
+            "retained/call", "peak", "never freed"});
   for (const memory_row& row : rows_of(run, operations)) {
     rows.row({shown_name(row.name), std::to_string(row.calls),
               human_bytes(row.per_call(row.use.allocated_bytes)),
@@ -107,21 +108,21 @@ void print_memory_table(const run_data& run, const std::vector<operation_calls>&
               human_bytes(row.per_call(row.use.retained_bytes)), bytes_text(row.use.peak_bytes),
               bytes_text(row.held)});
   }
-  rows.spare({"most", "freed/call", "allocations/call", "peak", "calls"});
+  rows.spare({"max allocated", "freed/call", "allocations/call", "peak", "calls"});
   out << '\n';
   rows.print(out);
   const memory_totals sum = totals_of(heap);
   const auto print_line = [&out](const std::string& text) {
-    out << fitted(out, text, "  ", "    ") << '\n';
+    out << fitted_sentences(out, text, "  ", "    ") << '\n';
   };
-  print_line("total: " + bytes_text(sum.allocated_bytes) + " in " +
+  print_line("total: " + bytes_text(sum.allocated_bytes) + " allocated in " +
              std::to_string(sum.allocations) + " allocations; " + bytes_text(sum.held) +
-             " not freed at the end");
-  print_line("largest sampled amount " + bytes_text(sum.max_held) +
-             ", sampled when batches end and at most 1,000 times a second: the peak may be higher");
+             " never freed");
+  print_line("memory in use: up to " + bytes_text(sum.max_held) +
+             " in samples at the ends of batches; may be higher");
   print_line(
-      "rows count what the call's own thread did; held: allocated by the operation itself, not by "
-      "what it calls, and never freed");
+      "A row counts allocations of the thread that ran the operation. 'never freed' excludes "
+      "allocations of other operations that it calls.");
   for (const leak& l : find_leaks(heap)) print_line("grows: " + leak_text(l, run.names));
 }
 

@@ -148,7 +148,9 @@ void print_others(const std::string& name, const joined_op& op, const joined_run
     text += human_time(static_cast<double>(group.total.value));
     before = "; ";
   }
-  out << '\n' << fitted(out, text + ". It may wait for what they do.") << '\n';
+  out << '\n'
+      << fitted_sentences(out, text + ". " + printable_line(name) + " may wait for these threads.")
+      << '\n';
 }
 
 void print_tables(const joined_run& run, std::ostream& out) {
@@ -226,8 +228,8 @@ joined_run join_all(const map_join_options& options, diagnostic_log& diagnostics
   }
   if (!any) {
     throw input_error(options.dir +
-                      ": no samples next to the logs; make them with 'lotus-tool map record', or "
-                      "give perf's with --samples");
+                      ": no samples next to the logs; record samples with 'lotus-tool map record', "
+                      "or pass perf's samples with --samples");
   }
   return result;
 }

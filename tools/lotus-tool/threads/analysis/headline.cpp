@@ -109,7 +109,7 @@ std::string headline_of(const std::vector<thread_activity>& groups) {
   if (!knows_why) {
     text += waits ? waiting_clause(main) : working_clause(main);
     const thread_activity* const other = busiest(groups, subject);
-    if (other != nullptr) text += "; " + shown_group(*other) + ' ' + clause(*other);
+    if (other != nullptr) text += ". By contrast, " + shown_group(*other) + ' ' + clause(*other);
     return text;
   }
   const blocked_part& part = main.blocked.front();
@@ -117,7 +117,8 @@ std::string headline_of(const std::vector<thread_activity>& groups) {
   text += (is_several(main) ? "wait " : "waits ") + percent(part.share) + " of the time in " +
           shown_place(part.function);
   text += part.sure ? " for " : ", probably for ";
-  return text + shown_group(of) + ", which " + clause(of);
+  return text + shown_group(of) + (is_several(of) ? ". These threads " : ". This thread ") +
+         clause(of);
 }
 
 }  // namespace lotus::tool

@@ -9,9 +9,9 @@
 
 namespace lotus::tool {
 
-/// Returns a sentence such as "main thread waits 82 % of the time in `Loader::next` (loader.h:61)
-/// for 4 threads in `worker_loop`, which spend 71 % of their CPU time in `jpeg_idct_islow`"; "" if
-/// there are too few samples.
+/// Returns sentences such as "main thread waits 82 % of the time in `Loader::next` (loader.h:61)
+/// for 4 threads running `worker_loop`. These threads spend 71 % of their CPU time in
+/// `jpeg_idct_islow`"; "" if there are too few samples.
 std::string headline_of(const std::vector<thread_activity>& groups);
 
 /// Returns a text about the reason of a wait, such as "for a lock" or "for the file

@@ -71,7 +71,7 @@ std::vector<thread_activity> activity_of(const thread_samples& samples, const na
 /// processes that ran longest.
 std::size_t subject_of(const std::vector<thread_activity>& groups);
 
-/// Returns a text such as "4 threads in `worker_loop`" or "main".
+/// Returns a text such as "4 threads running `worker_loop`" or "main".
 std::string shown_group(const thread_activity& group);
 
 /// Returns a name that no other group has, such as "worker_loop" or "worker_loop of decoder".

@@ -150,11 +150,11 @@ void print_group(const thread_activity& group, const std::vector<thread_activity
 void print_markers(const std::vector<suggested_marker>& markers, std::ostream& out) {
   if (markers.empty()) return;
   out << '\n'
-      << fitted(out,
-                std::string("To record times per batch, add these lines") +
-                    (markers.front().sure ? "" : " (their places are a guess)") +
-                    "; i is the batch's number. If the call is in the head of a loop, move it into "
-                    "the body first.")
+      << fitted_sentences(
+             out, std::string(
+                      "To record times per batch, add these lines, where i is the batch's number") +
+                      (markers.front().sure ? "" : " (their places are a guess)") +
+                      ". If the call is in the head of a loop, move it into the body first.")
       << '\n';
   for (const suggested_marker& marker : markers) {
     out << "  " << printable_line(marker.at.file) << ':' << marker.at.line << ' '
@@ -165,7 +165,7 @@ void print_markers(const std::vector<suggested_marker>& markers, std::ostream& o
 
 void print_text(const thread_samples& samples, const threads_result& result, std::ostream& out) {
   constexpr std::size_t max_groups = 6;
-  if (!result.headline.empty()) out << fitted(out, result.headline + '.') << "\n\n";
+  if (!result.headline.empty()) out << fitted_sentences(out, result.headline + '.') << "\n\n";
   print_summary(result.groups, out);
   std::size_t shown = 0;
   for (const thread_activity& group : result.groups) {
@@ -174,30 +174,30 @@ void print_text(const thread_samples& samples, const threads_result& result, std
   print_markers(result.markers, out);
   out << '\n';
   if (samples.interval_ns == 0) {
-    out << fitted(out,
-                  "The functions in which threads run are unknown, because the kernel did not "
-                  "permit perf_event_open. The shares are the kernel's own, of "
-                  "/proc/PID/task/TID/schedstat.")
+    out << fitted_sentences(
+               out,
+               "The functions in which threads run are unknown, because the kernel did not permit "
+               "perf_event_open. The shares come from the kernel (/proc/PID/task/TID/schedstat).")
         << '\n';
   }
   constexpr double much_too_late_s = 0.003;
   if (samples.late_s >= much_too_late_s) {
-    out << fitted(out, "The machine was so busy that wait samples were taken " +
-                           std::to_string(std::lround(1e3 * samples.late_s)) +
-                           " ms late on average, so the shares of short waits are too high.")
+    out << fitted_sentences(
+               out, "The machine was busy, so wait samples were taken " +
+                        std::to_string(std::lround(1e3 * samples.late_s)) +
+                        " ms late on average. Therefore the shares of short waits are too high.")
         << '\n';
   }
-  std::string how = "Sampled: what threads wait for, " +
-                    std::to_string(std::lround(samples.wait_samples_per_s)) +
-                    " times a second for all threads";
+  std::string how = "Waits of all threads were sampled " +
+                    std::to_string(std::lround(samples.wait_samples_per_s)) + " times a second";
   if (samples.interval_ns != 0) {
-    how += "; which functions run, " +
+    how += ". Running functions were sampled " +
            std::to_string(std::lround(1e9 / static_cast<double>(samples.interval_ns))) +
            " times per second of CPU time";
   }
   char cost[32];
   std::snprintf(cost, sizeof cost, "%.2f", 100 * samples.cost);
-  out << fitted(out, how + ". Sampling took " + cost + " % of a CPU.") << '\n';
+  out << fitted_sentences(out, how + ". Sampling took " + cost + " % of a CPU.") << '\n';
 }
 
 }  // namespace

@@ -65,8 +65,7 @@ std::vector<int> percents(const std::vector<double>& parts, double all, int sum)
 
 /// A sentence for verdicts that may be wrong because the use of an accelerator is unknown.
 constexpr const char* unknown_device =
-    " If the steps use a GPU or other accelerator, 'lotus-tool accelerator' shows whether it is "
-    "busy.";
+    " 'lotus-tool accelerator' shows whether a GPU or other accelerator is busy.";
 
 /// Writes the texts of the summary that the user reads first.
 class composer {
@@ -129,8 +128,8 @@ class composer {
   std::string headline() const {
     const std::string waited =
         d_.pushed
-            ? ": batches leave the pipeline with its last stage, at " + rate(d_.steady)
-            : ": the consumer waited for data " + whole_percent(d_.wait_share) + " of its time";
+            ? ". Batches leave the pipeline with its last stage, at " + rate(d_.steady)
+            : ". The consumer waited for data " + whole_percent(d_.wait_share) + " of its time";
     std::string text;
     switch (*d_.is) {
       case verdict::preprocessing_bound:
@@ -163,8 +162,7 @@ class composer {
 
   /// Returns the headline of a run whose bottleneck is the accelerator according to its trace.
   static std::string busy_headline() {
-    return "The accelerator is the bottleneck: it is busy, so the input pipeline is not the "
-           "problem.";
+    return "The accelerator is the bottleneck: it is busy. The input pipeline is not the problem.";
   }
 
   std::string busy_why() const {
@@ -178,11 +176,11 @@ class composer {
   std::string why() const {
     const bool waits_for_all = d_.makes_itself && *d_.is != verdict::consumer_bound;
     if (waits_for_all && d_.on_demand) {
-      return "Why: each batch is built only when the consumer asks for it, one at a time: no "
-             "batch is built while the consumer works.";
+      return "Why: each batch is built only when the consumer asks for it. No batch is built while "
+             "the consumer works.";
     }
     if (waits_for_all) {
-      return "Why: batches are built on the consumer's own thread: no batch is built while the "
+      return "Why: batches are built on the consumer's own thread. No batch is built while the "
              "consumer works.";
     }
     switch (*d_.is) {
@@ -192,18 +190,18 @@ class composer {
         return "Why: " + (d_.limit_of_stage && !d_.limit.empty() ? d_.limit : stage_evidence(d_)) +
                '.' + after_limit();
       case verdict::lock_bound:
-        return "Why: " + lock_text(*d_.lock) + "; " + lock_advice + '.';
+        return "Why: " + lock_text(*d_.lock) + ". " + lock_advice + '.';
       case verdict::consumer_bound:
-        return "Why: most of the run is the consumer's own work between receiving one batch and "
-               "waiting for the next (its step): a faster loader would not help." +
+        return "Why: the consumer's own work (its steps) takes most of the run. A faster loader "
+               "would not help." +
                std::string(d_.accelerator.empty() ? unknown_device : "");
       case verdict::order_bound:
         return "Why: during " + whole_percent(d_.head_of_line_share) +
-               " of that wait a later batch was ready, but not the next one.";
+               " of the waits, a later batch was ready, but not the next one.";
       case verdict::prefetch_bound:
         return "Why: too few batches are in flight, so the threads that build them have to pause.";
       case verdict::start_up_bound:
-        return "Why: most of that wait ends with the first batches of an epoch.";
+        return "Why: the consumer waits mostly for the first batches of an epoch.";
       case verdict::balanced:
         break;
     }

@@ -36,7 +36,7 @@ std::string lock_text(const limiting_lock& lock);
 
 /// Advice for a user whose run is limited by a lock.
 inline constexpr const char* lock_advice =
-    "more workers do not help; do less work under the lock, or split the lock";
+    "More workers do not help. Do less work under the lock, or split the lock";
 
 }  // namespace lotus::tool
 

@@ -69,10 +69,11 @@ int order_of(const snapshot_thread& t) {
 std::string state_text(const snapshot_thread& t) {
   std::string text;
   if (t.batch_wait_ns > 0) {
-    text = "has waited for a batch for " + human_time(static_cast<double>(t.batch_wait_ns)) + "; ";
+    text = "has waited for a batch for " + human_time(static_cast<double>(t.batch_wait_ns)) +
+           ". This thread ";
   } else if (!t.last.empty()) {
-    text = "last recorded " + printable_line(t.last) + ", which ended " +
-           human_time(static_cast<double>(t.since_last_ns)) + " before; ";
+    text = "last recorded " + printable_line(t.last) + ", ended " +
+           human_time(static_cast<double>(t.since_last_ns)) + " earlier. This thread ";
   }
   if (!t.waits) return text + "is running";
   blocked_on wait;
@@ -150,10 +151,11 @@ void print_snapshot_threads(const std::vector<snapshot_thread>& threads, std::os
       if (++same <= max_numbers) numbers += ", " + std::to_string(o.tid);
     }
     if (same > max_numbers) numbers += " and " + std::to_string(same - max_numbers) + " more";
-    out << fitted(out, printable_line(t.name) + " (" + numbers + "): " + state_text(t), "  ",
-                  "    ")
+    out << fitted_sentences(out, printable_line(t.name) + " (" + numbers + "): " + state_text(t),
+                            "  ", "    ")
         << '\n';
-    if (!t.calls.empty()) out << fitted(out, "in " + calls_text(t.calls), "    ", "      ") << '\n';
+    if (!t.calls.empty())
+      out << fitted(out, "call stack: " + calls_text(t.calls), "    ", "      ") << '\n';
   }
 }
 

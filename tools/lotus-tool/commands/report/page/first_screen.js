@@ -9,8 +9,8 @@ function partHead(text) { return element(report.runs.length > 1 ? "h3" : "h2", t
 function rateTable(run) {
   const v = run.verdict;
   const rows = [["measured throughput", v.achieved_batches_per_s, undefined],
-    [v.workers ? "capacity of the workers" : "capacity of the stages", v.preprocessing_capacity, v.preprocessing_capacity_interval],
-    ["capacity of the consumer", v.consumer_capacity, v.consumer_capacity_interval]]
+    [v.workers ? "the workers alone could reach" : "the stages alone could reach", v.preprocessing_capacity, v.preprocessing_capacity_interval],
+    ["the consumer alone could reach", v.consumer_capacity, v.consumer_capacity_interval]]
     .filter(([, rate]) => rate !== null && rate !== undefined);
   if (!rows.length) return undefined;
   const most = Math.max(...rows.map(([, rate]) => rate));

@@ -130,7 +130,7 @@ function showStages() {
     [countColumn("count", "count", "How many batches or items it worked on"), meanColumn, medianColumn, p99Column, maxColumn, totalColumn,
     ...withCpu(all),
     column("at once", "How many threads work in it at once; shared: also in other stages", (stage) => stage.concurrency + (stage.shared ? " shared" : ""), (stage) => stage.concurrency),
-    column("capacity, batches/s", "The throughput of the stage if it were never starved or blocked, while CPUs, locks and disks stay as busy as in this run", rate, (stage) => stage.capacity_per_s),
+    column("capacity, batches/s", "The throughput of the stage if it never had to wait for input or for room in its output, while CPUs, locks and disks stay as busy as in this run", rate, (stage) => stage.capacity_per_s),
     shareColumn("busy", "busy", "The share of its threads' time in which they worked on a batch or item: on a CPU, waiting for one, or blocked"),
     shareColumn("no input", "starved", "The share of its threads' time in which there was nothing to work on"),
     shareColumn("output full", "blocked", "The share of its threads' time in which there was no room for the finished result")],
