@@ -14,16 +14,7 @@ function(lotus_torch_example name)
   target_link_libraries(example_${name} PRIVATE lotus_imagenet CLI11::CLI11)
   lotus_link_torch(example_${name})
   # Most of the compile time is that of libtorch's headers, so they are compiled only once.
-  if(NOT LOTUS_UNITY)
-    return()
-  endif()
-  if(name STREQUAL "torch_image_classification")
-    target_precompile_headers(example_${name} PRIVATE <torch/data.h> <torch/nn.h>)
-  else()
-    target_precompile_headers(example_${name} REUSE_FROM example_torch_image_classification)
-  endif()
-  set_source_files_properties(torch_common/options.cpp imagenet/image_source.cpp PROPERTIES
-      SKIP_PRECOMPILE_HEADERS ON)
+  lotus_as_one_file(example_${name})
 endfunction()
 
 lotus_torch_example(torch_image_classification imagenet/image_source.cpp)

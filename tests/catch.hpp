@@ -5,7 +5,9 @@
 
 // clang 22 warns about __COUNTER__, which Catch uses in TEST_CASE by default. With this macro,
 // Catch uses __LINE__ instead.
-#define CATCH_CONFIG_NO_COUNTER
+#if defined(__clang__)
+  #define CATCH_CONFIG_NO_COUNTER
+#endif
 
 #if __has_include(<catch2/catch_all.hpp>)
   #include <catch2/catch_all.hpp>

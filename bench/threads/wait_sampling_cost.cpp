@@ -51,6 +51,7 @@ measurement lock_and_unlock(std::size_t count, double duration) {
   const double cpu_before = cpu_seconds(RUSAGE_SELF);
   const double own_before = cpu_seconds(RUSAGE_THREAD);
   std::vector<std::thread> threads;
+  threads.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     threads.emplace_back([&] {
       LOTUS_SCOPE("LockAndUnlock");
