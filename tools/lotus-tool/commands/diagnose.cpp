@@ -144,7 +144,8 @@ class screen_printer {
   std::string advice_of(const first_screen& s) const {
     table rows;
     const bool sure = !s.advice.empty() && s.advice.front().change.rfind("perhaps", 0) != 0;
-    rows.row({sure ? "try first" : "uncertain suggestions", "run time", "likely range"});
+    rows.row({sure ? "try first" : "changes that may gain nothing", "predicted run time",
+              "90 % interval"});
     for (const shown_advice& a : s.advice) {
       std::string change = a.change;
       // The condition at the end of an uncertain suggestion gets a line of its own, so that the
@@ -211,7 +212,7 @@ class screen_printer {
     next.emplace_back("lotus-tool viz " + dir + " -o trace.json", "a trace for a viewer");
 #endif
     if (d_.is && with_whatif)
-      next.emplace_back("lotus-tool whatif " + dir, "the effect of other changes");
+      next.emplace_back("lotus-tool whatif " + dir, "predicted effects of other changes");
     if (!d_.operations.empty()) {
       next.emplace_back("lotus-tool stats " + dir, "all numbers");
     } else if (with_details) {

@@ -83,8 +83,9 @@ void check_not_operations(const std::map<std::string, std::size_t>& threads,
                         " is an operation and has no threads of its own");
     }
     if (pipeline.stages.size() == 1) {
-      throw input_error("--workers: the run has no stages, so there is no '" +
-                        printable_line(given) + "'; give the number of workers, as in --workers " +
+      throw input_error("--workers: '" + printable_line(given) +
+                        "' is no stage, because this run has only workers; give their number, as "
+                        "in --workers " +
                         std::to_string(count));
     }
   }
