@@ -160,7 +160,7 @@ change_texts texts_of_change(const compared_times& row) {
   if (known) texts.change = texts.factors ? factor(grown_by) : signed_share(grown_by);
   if (!row.likely) return texts;
   if (!interval) {
-    texts.interval = "unknown";
+    texts.interval = "too wide";
   } else if (texts.factors) {
     texts.interval = factor(row.likely->low) + " to " + factor(row.likely->high);
   } else {
