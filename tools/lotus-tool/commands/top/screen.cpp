@@ -164,7 +164,7 @@ std::string name_of(const live_operation& op, double window_s) {
 const char* head_of(live_order order) {
   switch (order) {
     case live_order::self:
-      return "self";
+      return "self time";
     case live_order::calls:
       return "calls/s";
     case live_order::total:
@@ -191,7 +191,7 @@ part operations_part(const live_figures& now, const screen_state& state) {
   std::vector<std::string> spare{"mean", "max", "total", "calls/s", "% of time"};
   spare.erase(std::remove(spare.begin(), spare.end(), order), spare.end());
   rows.spare(std::move(spare));
-  rows.row({"operation (by " + std::string(order) + ')', "self time", "% of time", "calls/s",
+  rows.row({"operation (sorted by " + std::string(order) + ')', "self time", "% of time", "calls/s",
             "total", "mean", "max"});
   for (const live_operation& op : ordered) {
     const auto calls = static_cast<double>(std::max<std::uint64_t>(op.calls, 1));
