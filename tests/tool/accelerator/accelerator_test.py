@@ -406,7 +406,7 @@ class Ranks(unittest.TestCase):
         done = run("accelerator", self.ranks[0].write_logs(f"{self.folder}/run"))
         self.assertEqual(done.returncode, 1)
         self.assertEqual(len(done.stderr.strip().split("\n")), 1, done.stderr)
-        self.assertIn("no trace of an accelerator", done.stderr)
+        self.assertIn("is a trace of an accelerator", done.stderr)
 
     def test_equal_ranks(self):
         for rank in train_ranks([1000, 1000, 1000]):
