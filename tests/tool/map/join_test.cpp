@@ -201,21 +201,22 @@ TEST_CASE("samples outside of scopes are listed by thread, with the operations t
   REQUIRE(meanwhile.size() == 1);
   // Each sample counts once, although two threads are in Decode.
   CHECK(meanwhile[0].total.value == 150'000'000);
-  CHECK(meanwhile[0].description() == "2 threads named av:h264:df* without operations");
+  CHECK(meanwhile[0].description() == "2 threads named av:h264:df*, without operations");
   CHECK(result.ops["Sleep"].wall_ns == 90'000'000);  // up to the last sample
   CHECK_FALSE(may_wait_for_others(result.ops["Sleep"], result));
   const auto outside = result.outside_threads.sorted();
   REQUIRE(outside.size() == 3);
   CHECK(outside[0].total.samples == 150);
   CHECK(outside[0].tids == std::set<std::uint32_t>{71, 72});
-  CHECK(outside[1].description() == "1 thread without a name without operations");
-  CHECK(outside[2].description() == "1 thread without a name with operations");
+  CHECK(outside[1].description() == "1 thread without a name, without operations");
+  CHECK(outside[2].description() == "1 thread without a name, with operations");
   std::ostringstream table;
   print_joined(result, print_as::table, table);
   INFO(table.str());
-  CHECK(contains(table.str(),
-                 "\nDecode: 190.0 ms wall, 10.00 ms CPU; meanwhile ran 2 threads named av:h264:df* "
-                 "without operations, for 150.0 ms. Decode may wait for these threads.\n"));
+  CHECK(
+      contains(table.str(),
+               "\nDecode: 190.0 ms wall, 10.00 ms CPU; meanwhile ran 2 threads named av:h264:df*, "
+               "without operations, for 150.0 ms. Decode may wait for these threads.\n"));
   CHECK_FALSE(contains(table.str(), "\nSleep: "));
   std::ostringstream text;
   print_joined(result, print_as::json, text);
@@ -278,9 +279,10 @@ TEST_CASE("both samplers find the threads for which a decoder waits in a real ru
     const result table = run(join);
     INFO(table.err << table.out);
     REQUIRE(table.status == 0);
-    CHECK(contains(table.out, "  2 threads named av:h264:df* without operations"));
+    CHECK(contains(table.out, "  2 threads named av:h264:df*, without operations"));
     CHECK(contains(table.out, "\nDecode: "));
-    CHECK(contains(table.out, "meanwhile ran 2 threads named av:h264:df* without operations, for"));
+    CHECK(
+        contains(table.out, "meanwhile ran 2 threads named av:h264:df*, without operations, for"));
     CHECK_FALSE(contains(table.out, "\nSleep: "));
     CHECK_FALSE(contains(table.out, "\nBurn: "));
     join.emplace_back("--json");

@@ -165,9 +165,9 @@ void print_tables(const joined_run& run, std::ostream& out) {
   for (const auto& [name, op] : run.ops) {
     add(name, op.total, human_time(static_cast<double>(op.wall_ns)));
   }
-  add("(outside of operations)", run.outside.total, "");
+  add("(outside of operations)", run.outside.total, "-");
   for (const thread_group& group : run.outside_threads.sorted()) {
-    add("  " + group.description(), group.total, "");
+    add("  " + group.description(), group.total, "-");
   }
   summary.print(out);
   for (const auto& [name, op] : run.ops) print_others(name, op, run, out);

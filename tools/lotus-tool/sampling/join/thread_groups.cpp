@@ -36,6 +36,10 @@ std::string thread_group::description() const {
   const std::size_t n = tids.size();
   std::string text = std::to_string(n) + (n == 1 ? " thread" : " threads");
   text += name().empty() ? " without a name" : " named " + name();
+  const std::string& first = *names.begin();
+  if (first == "lotus-drain" || first == "lotus-sampler" || first == "lotus-waits") {
+    return text + ", of Lotus itself";
+  }
   return text + (recorded ? ", with operations" : ", without operations");
 }
 
