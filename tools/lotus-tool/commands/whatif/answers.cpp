@@ -37,13 +37,15 @@ double batches_out(const prediction& p, const recorded_pipeline& pipeline) {
 }
 
 /// Returns a sentence about how the target can be reached.
+/// @param of_consumer  whether the target is the throughput that the consumer can reach.
 /// @param with_start_up  the prediction for the settings that were found. Its throughput over the
 ///   whole run is lower than in steady state, to which the target applies.
-std::string target_text(const path_to_target& way, const what_if& run,
+std::string target_text(const path_to_target& way, bool of_consumer, const what_if& run,
                         const prediction& with_start_up) {
   const recorded_pipeline& pipeline = run.recorded();
-  const std::string target =
-      "Target: " + three_digits(way.target_per_s) + " batches/s in steady state. ";
+  const std::string target = "Target: " + three_digits(way.target_per_s) +
+                             " batches/s in steady state" +
+                             (of_consumer ? ", 99 % of what the consumer can receive. " : ". ");
   if (way.settings) {
     std::string text = change_text(*way.settings, pipeline);
     const std::size_t comma = text.rfind(", ");
@@ -140,8 +142,9 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
     out << fitted_sentences(out, "Warning: " + others_text(run) + '.') << "\n\n";
   if (answers.way) {
     out << styled(out, style::bold,
-                  fitted_sentences(out, printable_line(target_text(
-                                            *answers.way, run, answers.changes.front().would_be))))
+                  fitted_sentences(
+                      out, printable_line(target_text(*answers.way, answers.target_is_consumer, run,
+                                                      answers.changes.front().would_be))))
         << "\n\n";
   }
   table changes;
