@@ -99,7 +99,7 @@ TEST_CASE("the latency of a batch begins with the first item that became part of
   const result r = run({"stats", dir.path(), "--wide"});
   CHECK(contains(r.out,
                  "latency of 30 batches, from the start of the first item of each: p50 29.00 ms"));
-  CHECK(contains(r.out, "latency of 60 items: p50 10.00 ms"));
+  CHECK(contains(r.out, "latency of 60 items, from start to end: p50 10.00 ms"));
 }
 
 TEST_CASE("stats shows stages in the table and in CSV") {

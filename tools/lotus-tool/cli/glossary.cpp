@@ -143,7 +143,7 @@ constexpr entry entries[] = {
     {"without it", "effect on the run if this took no time"},
     {"time outside of operations", "parts of the run in no operation or stage"},
     {"other code, without a LOTUS_SCOPE", "time of workers outside all operations"},
-    {"delivery to the consumer", "from when a batch is ready to the consumer's step"},
+    {"delivery to the waiting consumer", "from when a batch is ready to the consumer's step"},
     {"the consumer's steps", "the consumer's work on batches"},
     {"workers pause: prefetch limit", "batches in flight had reached their limit"},
     {"start-up", "time before the work on the first batch began"},
@@ -167,7 +167,7 @@ constexpr entry entries[] = {
     {"capacity change", "change of the capacity"},
     // Labels in the output of `lotus-tool map`.
     {"samples", "number of samples that found it running"},
-    {"sampled CPU", "CPU time that the samples represent"},
+    {"sampled CPU", "CPU time, estimated from the samples"},
     {"self time", "elapsed time minus the time of operations called inside"},
     {"share", "share of all samples in this table"},
     {"function|module", "the function, and the program or library that contains it"},

@@ -52,15 +52,23 @@ void print_attacks(const diagnosis& d, std::ostream& out) {
   const auto effect = [](double gain) {
     return gain < 1.005 ? "no gain" : "run " + three_digits(gain) + "x faster";
   };
+  const bool any_cpu = std::any_of(d.attacks.begin(), d.attacks.end(),
+                                   [](const attack& a) { return a.path.cpu.has_value(); });
   table ops;
-  ops.row({"optimize first", "% of run", "on CPU", "waits for CPU", "blocked", "if 1.25x faster",
-           "without it"});
+  std::vector<std::string> head{"optimize first", "% of run"};
+  if (any_cpu) head.insert(head.end(), {"on CPU", "waits for CPU", "blocked"});
+  head.insert(head.end(), {"if 1.25x faster", "without it"});
+  ops.row(head);
   for (const attack& a : d.attacks) {
     const std::optional<cpu_split>& cpu = a.path.cpu;
-    ops.row({printable_line(a.path.name), share(a.path.ns),
-             share(cpu ? std::optional(cpu->cpu_ns) : std::nullopt),
-             share(cpu ? cpu->run_queue_ns : std::nullopt),
-             share(cpu ? cpu->blocked_ns : std::nullopt), effect(a.gain), effect(a.gain_free)});
+    std::vector<std::string> row{printable_line(a.path.name), share(a.path.ns)};
+    if (any_cpu) {
+      row.insert(row.end(), {share(cpu ? std::optional(cpu->cpu_ns) : std::nullopt),
+                             share(cpu ? cpu->run_queue_ns : std::nullopt),
+                             share(cpu ? cpu->blocked_ns : std::nullopt)});
+    }
+    row.insert(row.end(), {effect(a.gain), effect(a.gain_free)});
+    ops.row(row);
   }
   ops.spare(sums.smaller());
   out << '\n';

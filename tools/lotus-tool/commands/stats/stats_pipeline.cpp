@@ -83,7 +83,8 @@ std::string item_text(const item& it, const std::string& kind) {
 
 void print_items(const item_stats& of, bool slowest, std::ostream& out) {
   if (of.slowest.empty()) return;
-  const std::string from = of.from_first_item ? ", from the start of the first item of each" : "";
+  const std::string from =
+      of.from_first_item ? ", from the start of the first item of each" : ", from start to end";
   const std::string text = "latency of " + std::to_string(of.time.count) + ' ' + of.name + from +
                            ": p50 " + human_time(of.time.p50_ns) + ", p99 " +
                            human_time(of.time.p99_ns);

@@ -95,7 +95,7 @@ void print_workers(const run_stats_result& run, std::ostream& out) {
       return human_time(static_cast<double>(total_ns) / static_cast<double>(count));
     };
     if (preprocessed.count > 0) {
-      workers.row({number, "(batches)", std::to_string(preprocessed.count),
+      workers.row({number, "(whole batches)", std::to_string(preprocessed.count),
                    mean(preprocessed.total_ns, preprocessed.count), "",
                    human_time(static_cast<double>(preprocessed.total_ns))});
     }

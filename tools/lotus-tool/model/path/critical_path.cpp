@@ -348,7 +348,7 @@ std::string path_title(path_kind kind, std::string_view name) {
     case path_kind::step:
       return "the consumer's steps";
     case path_kind::delivery:
-      return "delivery to the consumer";
+      return "delivery to the waiting consumer";
     case path_kind::prefetch:
       return "workers pause: prefetch limit";
     case path_kind::start_up:
