@@ -77,7 +77,7 @@ constexpr entry entries[] = {
     {"on CPU", "part of the total time in which the thread ran on a CPU"},
     {"waits for CPU", "part in which the thread could have run, but no CPU was free"},
     {"blocked", "part in which the thread waited for a disk, a lock, a sleep, ..."},
-    {"worker", "number of the worker, which is at the end of its log's name"},
+    {"worker", "thread or process ID of the worker, at the end of its log's name"},
     {"run", "the run's folder"},
     {"batches", "number of batches that the consumer received"},
     {"preprocess", "time to build a batch"},

@@ -36,9 +36,8 @@ std::string how_sure(const tune_result& result, const measured_configuration& be
   const measured_configuration* const rival = result.found->rival();
   const std::string runs =
       best.runs == 1 ? "from one run" : "from its " + std::to_string(best.runs) + " runs";
-  std::string text =
-      "90 % interval of the throughput: " + interval(result.found->with_spread(best)) +
-      " batches/s (" + runs + ")";
+  const std::string text =
+      interval(result.found->with_spread(best)) + " batches/s with 90 % probability (" + runs + ")";
   if (result.found->measured().size() == 1) return text;
   if (rival == nullptr) return text + ". Every other configuration that ran is slower";
   const std::string other = result.space->text(rival->at) + " with " +
@@ -47,7 +46,8 @@ std::string how_sure(const tune_result& result, const measured_configuration& be
     return text + ". The configuration " + other + " is at most 5 % faster, and may be slower";
   }
   return "There is no clear winner between this configuration and " + other +
-         ". Longer runs (--for) or more runs (--runs) can decide. The chosen configuration has a " +
+         ". Longer runs (--for) or more runs (--runs) can decide. The chosen configuration "
+         "reaches " +
          text;
 }
 
