@@ -212,7 +212,7 @@ class screen_printer {
     next.emplace_back("lotus-tool viz " + dir + " -o trace.json", "a trace for a viewer");
 #endif
     if (d_.is && with_whatif)
-      next.emplace_back("lotus-tool whatif " + dir, "predicted effects of other changes");
+      next.emplace_back("lotus-tool whatif " + dir, "the effect of other changes");
     if (!d_.operations.empty()) {
       next.emplace_back("lotus-tool stats " + dir, "all numbers");
     } else if (with_details) {
