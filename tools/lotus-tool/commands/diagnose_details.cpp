@@ -150,14 +150,14 @@ void print_slow(const diagnosis& d, std::ostream& out) {
     out << fitted(out, text, "  ", "    ") << '\n';
   };
   for (const slow_worker& w : d.slow_workers) {
-    tell("slow worker " + std::to_string(w.worker) + ": " + human_time(w.mean_ns) + " per batch, " +
-         three_digits(w.slower_than) + " times the median of the workers");
+    tell("slow worker (ID " + std::to_string(w.worker) + "): " + human_time(w.mean_ns) +
+         " per batch, " + three_digits(w.slower_than) + " times the median of the workers");
   }
   for (const slow_sample& s : d.slow_samples) {
     tell("slow call: " + printable_line(shown_name(s.name)) + ", " +
          human_time(static_cast<double>(s.duration_ns)) + " (its median: " +
          human_time(s.median_ns) + ")" + (s.epoch > 0 ? ", epoch " + std::to_string(s.epoch) : "") +
-         ", batch " + std::to_string(s.batch) + ", worker " + std::to_string(s.worker));
+         ", batch " + std::to_string(s.batch) + ", worker ID " + std::to_string(s.worker));
   }
 }
 

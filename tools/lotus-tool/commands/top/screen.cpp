@@ -191,7 +191,7 @@ part operations_part(const live_figures& now, const screen_state& state) {
   std::vector<std::string> spare{"mean", "max", "total", "calls/s", "% of time"};
   spare.erase(std::remove(spare.begin(), spare.end(), order), spare.end());
   rows.spare(std::move(spare));
-  rows.row({"operation (sorted by " + std::string(order) + ')', "self time", "% of time", "calls/s",
+  rows.row({"operation (by " + std::string(order) + ')', "self time", "% of time", "calls/s",
             "total", "mean", "max"});
   for (const live_operation& op : ordered) {
     const auto calls = static_cast<double>(std::max<std::uint64_t>(op.calls, 1));

@@ -188,8 +188,9 @@ void print_text(const thread_samples& samples, const threads_result& result, std
                         " ms late on average. Therefore the shares of short waits are too high.")
         << '\n';
   }
-  std::string how = "The state of each thread was sampled " +
-                    std::to_string(std::lround(samples.wait_samples_per_s)) + " times per second";
+  std::string how = "Thread states were sampled " +
+                    std::to_string(std::lround(samples.wait_samples_per_s)) +
+                    " times per second, in all threads together";
   if (samples.interval_ns != 0) {
     how += ". The function that ran was sampled " +
            std::to_string(std::lround(1e9 / static_cast<double>(samples.interval_ns))) +

@@ -445,7 +445,7 @@ class composer {
     return "Slowest call: " + printable_line(shown_name(s.name)) + ", " +
            human_time(static_cast<double>(s.duration_ns)) +
            " (its median: " + human_time(s.median_ns) + "), batch " + std::to_string(s.batch) +
-           (s.epoch > 0 ? " of epoch " + std::to_string(s.epoch) : "") + ", worker " +
+           (s.epoch > 0 ? " of epoch " + std::to_string(s.epoch) : "") + ", worker ID " +
            std::to_string(s.worker);
   }
 
