@@ -153,6 +153,7 @@ constexpr entry entries[] = {
     {"batches/s", "throughput of the whole run, start-up included"},
     {"speedup", "2x means half the run time; below 1x means slower"},
     {"in flight", "most batches that were dispatched and not yet received"},
+    {"batches in flight", "most batches that were dispatched and not yet received"},
     {"batch memory", "size of the batches in flight"},
     // Labels in the output of `lotus-tool compare`.
     {"mean time of", "an operation, or a time per batch, as in 'stats'"},

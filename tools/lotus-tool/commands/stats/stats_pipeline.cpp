@@ -134,8 +134,12 @@ void print_counters(const run_stats_result& run, std::ostream& out) {
   table rows;
   rows.row({"counter", "times set", "min", "mean over time", "max", "last"});
   for (const counter_figures& c : run.counters) {
-    rows.row({c.name, std::to_string(c.count), std::to_string(c.min), three_digits(c.mean),
-              std::to_string(c.max), std::to_string(c.last)});
+    const bool bytes = c.name.rfind("heap bytes", 0) == 0;
+    const auto value = [bytes](std::int64_t number) {
+      return bytes ? human_bytes(static_cast<double>(number)) : std::to_string(number);
+    };
+    rows.row({c.name, std::to_string(c.count), value(c.min),
+              bytes ? human_bytes(c.mean) : three_digits(c.mean), value(c.max), value(c.last)});
   }
   out << '\n';
   rows.print(out);

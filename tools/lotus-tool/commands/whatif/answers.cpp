@@ -147,13 +147,16 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
                                                       answers.changes.front().would_be))))
         << "\n\n";
   }
+  // A longer title would not leave room for this column in a terminal of 80 columns.
+  const bool narrow = line_width(out) > 0 && line_width(out) < 90;
+  const std::string in_flight = narrow ? "in flight" : "batches in flight";
   table changes;
   std::vector<std::string> head{"simulated change", "run time", "batches/s",
-                                "90 % interval",    "speedup",  "in flight"};
+                                "90 % interval",    "speedup",  in_flight};
   if (answers.bytes_per_batch) head.emplace_back("batch memory");
   changes.row(head);
   // In a narrow terminal, whole names of changes matter more than this column.
-  changes.spare({"in flight"});
+  changes.spare({in_flight});
   for (const answer& a : answers.changes) {
     const std::string text = change_text(a.change, p);
     const double batches = batches_out(a.would_be, p);
