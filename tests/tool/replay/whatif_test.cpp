@@ -219,7 +219,7 @@ TEST_CASE("a target is reached with the fewest workers, or whatif says what is t
   CHECK(contains(shown.out, "3 workers instead of 1"));
   // The target is a throughput in steady state. The table shows the throughput with start-up.
   CHECK(contains(shown.out, "Target: 90 batches/s in steady state."));
-  CHECK(contains(shown.out, shown_rate(reached["changes"][0]) + " batches/s with start-up."));
+  CHECK(contains(shown.out, shown_rate(reached["changes"][0]) + " batches/s over the whole run."));
   // The recording does not contain the number of CPUs.
   CHECK(contains(shown.out, "if there are CPUs for them"));
   const json fed = ask(loader, {"--feed-consumer"});

@@ -126,8 +126,8 @@ void print_memory_table(const run_data& run, const std::vector<operation_calls>&
   print_line("whole program: " + bytes_text(sum.allocated_bytes) + " allocated in " +
              std::to_string(sum.allocations) + " allocations; " + bytes_text(sum.held) +
              " never freed");
-  print_line("memory in use: up to " + bytes_text(sum.max_held) +
-             ", measured only at the ends of batches");
+  print_line("memory in use at the ends of batches: up to " + bytes_text(sum.max_held) +
+             "; may be higher in between");
   print_line(
       "A row counts allocations of the thread that ran the operation. 'never freed' excludes "
       "allocations of operations called inside.");
