@@ -186,7 +186,8 @@ TEST_CASE("samples outside of scopes are listed by thread, with the operations t
   burn(71, 100, 200);
   burn(72, 150, 200);
   burn(80, 250, 260);
-  samples.thread_names = {{71, "av:h264:df0"}, {72, "av:h264:df1"}};
+  burn(81, 260, 261);
+  samples.thread_names = {{71, "av:h264:df0"}, {72, "av:h264:df1"}, {81, "lotus-drain"}};
   samples.reaches(0);
   samples.reaches(390'000'000);
   std::ostringstream err;
@@ -205,11 +206,12 @@ TEST_CASE("samples outside of scopes are listed by thread, with the operations t
   CHECK(result.ops["Sleep"].wall_ns == 90'000'000);  // up to the last sample
   CHECK_FALSE(may_wait_for_others(result.ops["Sleep"], result));
   const auto outside = result.outside_threads.sorted();
-  REQUIRE(outside.size() == 3);
+  REQUIRE(outside.size() == 4);
   CHECK(outside[0].total.samples == 150);
   CHECK(outside[0].tids == std::set<std::uint32_t>{71, 72});
   CHECK(outside[1].description() == "1 thread without a name, without operations");
   CHECK(outside[2].description() == "1 thread without a name, with operations");
+  CHECK(outside[3].description() == "1 thread named lotus-drain, of Lotus itself");
   std::ostringstream table;
   print_joined(result, print_as::table, table);
   INFO(table.str());

@@ -186,6 +186,8 @@ TEST_CASE("the demo's recording has a first screen, and --details adds the rest"
   // among them.
   CHECK(details.out.find(r.out.substr(0, r.out.find("\nNext:"))) == 0);
   CHECK(contains(details.out, "optimize first"));
+  // These logs have no CPU times, so there must be no columns for them.
+  CHECK_FALSE(contains(details.out, "blocked"));
   CHECK(details.out.find("optimize first") < details.out.find("\nNext:"));
   CHECK_FALSE(contains(details.out, "--details"));
   // The details must not repeat the suggestions of the first screen.
