@@ -87,7 +87,7 @@ TEST_CASE("--explain explains only the labels that were printed, and leaves JSON
   CHECK(run({"stats", a, "--json", "--explain"}).out == run({"stats", a, "--json"}).out);
   CHECK(meaning_of("nonsense").empty());
   CHECK(meaning_of("count").size() > 5);
-  CHECK(meaning_of("CPU c_ooo_w4").size() > 5);
+  CHECK(meaning_of("CPU time c_ooo_w4").size() > 5);
 }
 
 TEST_CASE("all tables show operation names without the S of the logs") {

@@ -52,7 +52,7 @@ def check_markdown(before, after):
     page = markdown.render(text)
     rows = [[html.unescape(re.sub("<!-- -->", "", cell)) for cell in re.findall("<t[hd][^>]*>(.*?)</t[hd]>", row)]
             for row in re.findall("<tr>(.*?)</tr>", page, re.S)]
-    assert rows[0][:5] == ["mean of", "before", "after", "change", "95 % interval"], rows[0]
+    assert rows[0][:5] == ["mean time of", "before", "after", "change", "95 % interval"], rows[0]
     assert all(len(row) == len(rows[0]) for row in rows), rows
     names = [row[0] for row in rows[1:]]
     for name in HOSTILE:

@@ -72,7 +72,7 @@ async def check_client(mcp, folder):
                                  text=True).stdout
         assert json.loads(await call("stats", format="json")) == json.loads(printed)
         assert "Read" in await call("stats", sort="total", limit=1)
-        assert "Token" not in (await call("stats", sort="total", limit=1)).split("per batch")[0].split("aggregated")[0]
+        assert "Token" not in (await call("stats", sort="total", limit=1)).split("batch times")[0].split("aggregated")[0]
         assert "runs" in json.loads(await call("diagnose", format="json"))
         change = json.loads(await call("whatif", format="json", workers=4, faster={"Read": 2}))
         assert change["runs"][0]["changes"][0]["change"]["workers"] == 4, change

@@ -83,7 +83,7 @@ TEST_CASE("threads that sleep in their spans are no reason to use fewer of them"
   const answer much = sleeping_workers(3);
   INFO(much.text);
   CHECK(much.checks == std::set<std::string>{"oversubscribed"});
-  CHECK(contains(text_of(much, "oversubscribed"), "include waits for a CPU: 29"));
+  CHECK(contains(text_of(much, "oversubscribed"), "threads waited for a CPU during 29"));
 }
 
 TEST_CASE("a stage-bound diagnosis says why, and names the next limit") {
@@ -201,7 +201,7 @@ TEST_CASE("if batches are built on demand, the step delays them, not the prefetc
   }
   const answer a = diagnose(logs);
   INFO(a.text);
-  CHECK(path_share(a, "workers pause: prefetch is full") < 0.01);
+  CHECK(path_share(a, "workers pause: prefetch limit") < 0.01);
   CHECK(path_share(a, "the consumer's steps") == Approx(8.0 / 18).epsilon(0.05));
 }
 

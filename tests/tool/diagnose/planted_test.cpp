@@ -118,13 +118,13 @@ void judge(const planted& p, answers& idle) {
   const json answer = parse_json(d.out);
   if (answer.has("runs")) return;
   const bool unexplained =
-      answer.has("why") && contains(answer["why"].text(), "a simulation of the run makes");
+      answer.has("why") && contains(answer["why"].text(), "the recorded work ");
   if (unexplained) {
     ++idle.unexplained;
     std::cout << "not explained: " << p.shape << ": " << answer["why"].text() << '\n';
   }
   const bool is_service =
-      answer.has("why") && contains(answer["why"].text(), "The run is like a service");
+      answer.has("why") && contains(answer["why"].text(), "The program seems to be a service");
   CHECK((!is_service || p.shape == "service"));
   CHECK(answer["verdict"].is_null() == (unexplained || is_service || !unsafe.empty()));
   CHECK(answer.has("why") == answer["verdict"].is_null());

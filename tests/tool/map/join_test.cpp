@@ -186,7 +186,8 @@ TEST_CASE("samples outside of scopes are listed by thread, with the operations t
   burn(71, 100, 200);
   burn(72, 150, 200);
   burn(80, 250, 260);
-  samples.thread_names = {{71, "av:h264:df0"}, {72, "av:h264:df1"}};
+  burn(81, 260, 261);
+  samples.thread_names = {{71, "av:h264:df0"}, {72, "av:h264:df1"}, {81, "lotus-drain"}};
   samples.reaches(0);
   samples.reaches(390'000'000);
   std::ostringstream err;
@@ -201,21 +202,23 @@ TEST_CASE("samples outside of scopes are listed by thread, with the operations t
   REQUIRE(meanwhile.size() == 1);
   // Each sample counts once, although two threads are in Decode.
   CHECK(meanwhile[0].total.value == 150'000'000);
-  CHECK(meanwhile[0].description() == "2 threads named av:h264:df* without operations");
+  CHECK(meanwhile[0].description() == "2 threads named av:h264:df*, without operations");
   CHECK(result.ops["Sleep"].wall_ns == 90'000'000);  // up to the last sample
   CHECK_FALSE(may_wait_for_others(result.ops["Sleep"], result));
   const auto outside = result.outside_threads.sorted();
-  REQUIRE(outside.size() == 3);
+  REQUIRE(outside.size() == 4);
   CHECK(outside[0].total.samples == 150);
   CHECK(outside[0].tids == std::set<std::uint32_t>{71, 72});
-  CHECK(outside[1].description() == "1 thread without a name without operations");
-  CHECK(outside[2].description() == "1 thread without a name with operations");
+  CHECK(outside[1].description() == "1 thread without a name, without operations");
+  CHECK(outside[2].description() == "1 thread without a name, with operations");
+  CHECK(outside[3].description() == "1 thread named lotus-drain, of Lotus itself");
   std::ostringstream table;
   print_joined(result, print_as::table, table);
   INFO(table.str());
-  CHECK(contains(table.str(),
-                 "\nDecode: 190.0 ms wall, 10.00 ms CPU; meanwhile ran 2 threads named av:h264:df* "
-                 "without operations, for 150.0 ms. Decode may wait for these threads.\n"));
+  CHECK(
+      contains(table.str(),
+               "\nDecode: 190.0 ms wall, 10.00 ms CPU; meanwhile ran 2 threads named av:h264:df*, "
+               "without operations, for 150.0 ms. Decode may wait for these threads.\n"));
   CHECK_FALSE(contains(table.str(), "\nSleep: "));
   std::ostringstream text;
   print_joined(result, print_as::json, text);
@@ -278,9 +281,10 @@ TEST_CASE("both samplers find the threads for which a decoder waits in a real ru
     const result table = run(join);
     INFO(table.err << table.out);
     REQUIRE(table.status == 0);
-    CHECK(contains(table.out, "  2 threads named av:h264:df* without operations"));
+    CHECK(contains(table.out, "  2 threads named av:h264:df*, without operations"));
     CHECK(contains(table.out, "\nDecode: "));
-    CHECK(contains(table.out, "meanwhile ran 2 threads named av:h264:df* without operations, for"));
+    CHECK(
+        contains(table.out, "meanwhile ran 2 threads named av:h264:df*, without operations, for"));
     CHECK_FALSE(contains(table.out, "\nSleep: "));
     CHECK_FALSE(contains(table.out, "\nBurn: "));
     join.emplace_back("--json");

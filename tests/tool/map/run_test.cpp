@@ -83,7 +83,7 @@ TEST_CASE("a stripped probe is reported as stripped") {
   REQUIRE(execute({"strip", p.probe}).status == 0);
   const result r = p.run({"--runs", "1"});
   CHECK(r.status == 0);
-  CHECK(contains(r.err, "the probe: stripped"));
+  CHECK(contains(r.err, "the probe: it is stripped"));
   CHECK(p.functions("Beta") == names{"[no symbols]|the probe"});
 }
 

@@ -37,6 +37,7 @@ TEST_CASE("stats --style profile prints calls and times as cProfile does") {
   INFO(all.out << all.err);
   REQUIRE(all.status == 0);
   CHECK(contains(all.out, "7 calls (6 primitive), 63.00 ms on 2 threads"));
+  CHECK(contains(all.out, "\ncolumns as in Python's cProfile: tottime without inner calls,"));
   CHECK(contains(all.out, "Walk          3/2  34.00 ms  11.33 ms  38.00 ms  19.00 ms"));
   CHECK(contains(all.out, "Read            3  19.00 ms  6.333 ms  19.00 ms  6.333 ms"));
   CHECK(contains(all.out, "Other           1  10.00 ms"));

@@ -184,7 +184,7 @@ TEST_CASE("whatif gives no predictions for a run that its own records do not exp
   logs.write(dir);
   const result r = ask_logs(dir, {});
   CHECK(r.status == 0);
-  CHECK(contains(r.out, "no predictions: a simulation of the run reaches"));
+  CHECK(contains(r.out, "no predictions: the recorded work "));
   CHECK(parse_json(ask_logs(dir, {"--json"}).out).has("why"));
   // With a target, a missing answer must be an error for scripts.
   CHECK(ask_logs(dir, {"--target", "5/s"}).status == 4);
@@ -218,8 +218,8 @@ TEST_CASE("a target is reached with the fewest workers, or whatif says what is t
   const result shown = ask_logs(dir, {"--target", "90/s"});
   CHECK(contains(shown.out, "3 workers instead of 1"));
   // The target is a throughput in steady state. The table shows the throughput with start-up.
-  CHECK(contains(shown.out, "Target of 90 batches/s without start-up."));
-  CHECK(contains(shown.out, shown_rate(reached["changes"][0]) + " batches/s with start-up."));
+  CHECK(contains(shown.out, "Target: 90 batches/s in steady state."));
+  CHECK(contains(shown.out, shown_rate(reached["changes"][0]) + " batches/s over the whole run."));
   // The recording does not contain the number of CPUs.
   CHECK(contains(shown.out, "if there are CPUs for them"));
   const json fed = ask(loader, {"--feed-consumer"});
@@ -308,7 +308,7 @@ TEST_CASE("invalid arguments are reported in one line") {
   refused({"--faster", "Decode=nan"}, 2, "a number above 0");
   refused({"--workers", "1.5"}, 2, "whole number");
   refused({"--workers", "Decode=3"}, 1, "has no threads of its own");
-  refused({"--workers", "Decod=3"}, 1, "the run has no stages, so there is no 'Decod'");
+  refused({"--workers", "Decod=3"}, 1, "'Decod' is no stage, because this run has only workers");
   refused({"--target", "30/m"}, 2, "such as 2/s");
   refused({"--target", "30/s", "--workers", "2"}, 2, "cannot be combined");
   refused({"--own-thread"}, 1, "builds no batches");

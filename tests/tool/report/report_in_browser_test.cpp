@@ -88,7 +88,7 @@ TEST_CASE("the page shows the first screen before the rest is loaded") {
     check_next(of["name"].text() + ' ' + std::to_string(of["share"].integer()) + " %");
   }
   check_next(screen["slowest"].text());
-  CHECK(contains(found["first_screen"], "likely range"));
+  CHECK(contains(found["first_screen"], "90 % interval"));
   CHECK(contains(found["first_screen"], "Recorded: 3,675 operations, 75 batches"));
 }
 

@@ -114,8 +114,8 @@ TEST_CASE("if a process can no longer notice context switches, only batches have
   CHECK_FALSE(contains(run_json["stages"].canonical(), "cpu_ns"));
   CHECK(run_json["preprocess"]["cpu_ns"].integer() == 50 * ms);
   const result table = run({"stats", dir.path()});
-  CHECK_FALSE(contains(table.out.substr(0, table.out.find("per batch")), "on CPU"));
-  CHECK(contains(table.out.substr(table.out.find("per batch")), "on CPU"));
+  CHECK_FALSE(contains(table.out.substr(0, table.out.find("batch times")), "on CPU"));
+  CHECK(contains(table.out.substr(table.out.find("batch times")), "on CPU"));
   const std::string trace = dir.path() + "/trace.json";
   REQUIRE(run({"viz", dir.path(), "-o", trace}).status == 0);
   CHECK_FALSE(contains(read_file(trace), "off the CPU"));

@@ -85,7 +85,7 @@ TEST_CASE("the table shows every quantity") {
   CHECK(r.err.empty());
   for (const auto* part :
        {"  RandomResizedCrop", "p90", "under 100 us", "preprocess", "wait", "delay", "step",
-        "over 500 ms", "119.51 %", "batches that arrived out of order: 44 of 75"}) {
+        "% over 500 ms", "119.51 %", "batches that arrived out of order: 44 of 75"}) {
     INFO(part);
     CHECK(contains(r.out, part));
   }
@@ -191,7 +191,7 @@ TEST_CASE("each worker has figures of its own") {
   CHECK(workers[1]["preprocess_total_ns"].integer() == 200);
   const result r = run({"stats", dir.path(), "--per-worker"});
   CHECK(contains(r.out, "worker"));
-  CHECK(contains(r.out, "(batches)"));
+  CHECK(contains(r.out, "(whole batches)"));
 }
 
 TEST_CASE("CSV has a line for every figure, and names cannot break it") {

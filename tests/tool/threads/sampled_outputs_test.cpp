@@ -268,7 +268,7 @@ pageReady.then(function () {
   CHECK(found["shown"] == "2");  // the verdict and the threads
   CHECK(found["waiting_width"] == "100.0");
   CHECK(contains(found["waiting"], "|Loader"));
-  CHECK(contains(found["waiting"], "|for a condition variable or the like"));
+  CHECK(contains(found["waiting"], "|for a condition variable or similar"));
   CHECK(contains(found["told"], "Loader::next (planted_threads.cpp): "));
   CHECK(found["widest"] == "100%");
   if (pool.threads["sampling"]["cpu_interval_ns"].integer() == 0) return;

@@ -288,7 +288,7 @@ TEST_CASE("the table of runs and the sentence below it show the same interval") 
                         "{workers}", "1", "rate"});
   INFO(r.out);
   CHECK(r.status == 0);
-  const std::string begin = "How sure: 90 % interval ";
+  const std::string begin = "Certainty: ";
   const std::size_t at = r.out.find(begin);
   REQUIRE(at != std::string::npos);
   const std::size_t from = at + begin.size();

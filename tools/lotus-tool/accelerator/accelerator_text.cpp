@@ -222,7 +222,8 @@ void print_causes(const accelerator_analysis& of, std::ostream& out) {
   };
   for (const idle_cause cause : all_idle_causes) {
     if (causes.of(cause) == 0) continue;
-    row(std::string(idle_cause_name(cause)), causes.of(cause));
+    row(cause == idle_cause::host ? "other work of the host" : std::string(idle_cause_name(cause)),
+        causes.of(cause));
     if (cause != idle_cause::batch_wait) continue;
     std::vector<std::pair<std::string, std::int64_t>> late(of.late_ns.begin(), of.late_ns.end());
     std::stable_sort(late.begin(), late.end(),
@@ -332,7 +333,7 @@ std::string accelerator_headline(const accelerator_analysis& of) {
   }
   const std::int64_t ns = time_of(of, of.is);
   std::string text = std::string(device_verdict_name(of.is)) + ": " + devices + "idle ";
-  text += percent(share(ns, of.span_ns())) + " of the time (" + time_text(ns) + "). Reason: ";
+  text += percent(share(ns, of.span_ns())) + " of the time (" + time_text(ns) + "), because ";
   text += reason_of(of.is);
   const std::string late = of.latest();
   if (of.is == device_verdict::batch_wait && !late.empty())

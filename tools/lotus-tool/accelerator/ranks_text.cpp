@@ -99,7 +99,7 @@ void print_accelerator(const std::vector<accelerator_analysis>& ranks, std::ostr
       << fitted_sentences(
              out,
              "Percentages are of the time from a rank's first to its last work. Own time excludes "
-             "communication, because ranks then wait for the slowest one.")
+             "communication, which includes waiting for slower ranks.")
       << "\nNext:  lotus-tool accelerator " << printable_line(shown.path)
       << (shown.logs.empty() ? "" : " " + printable_line(shown.logs)) << "  details of "
       << printable_line(c.names[c.decisive]) << '\n';

@@ -125,9 +125,10 @@ int run_accelerator(const accelerator_options& options, std::ostream& out, std::
   const int status = diagnostics.finish(options.strict);
   if (status != exit_fine) return status;
   if (found.empty()) {
-    throw input_error(given.folders.front() +
-                      ": no trace of an accelerator: no .json, .json.gz or .sqlite file in it is "
-                      "one; record with PyTorch's profiler (ProfilerActivity.CUDA) or nsys");
+    throw input_error(
+        given.folders.front() +
+        ": no .json, .json.gz or .sqlite file in it is a trace of an accelerator; record "
+        "one with PyTorch's profiler (ProfilerActivity.CUDA) or nsys");
   }
   if (options.json) {
     std::string text;

@@ -72,19 +72,24 @@ void print_rows(const std::vector<compared_times>& rows, const side_names& sides
   const bool p = any_row(rows, [](const compared_times& r) { return r.p.has_value(); });
   const bool slower =
       any_row(rows, [&](const compared_times& r) { return allowed && r.is_slower(*allowed); });
+  // A longer title would not leave room for this column in a terminal of 80 columns.
+  const bool narrow = line_width(out) > 0 && line_width(out) < 90;
+  const std::string cpu_change = narrow ? "CPU time" : "change of CPU time";
+  const std::string cpu_before = "CPU time " + sides.before;
+  const std::string cpu_after = "CPU time " + sides.after;
   table text;
-  std::vector<std::string> head{"mean of", sides.before, sides.after, "change", "95 % interval"};
+  std::vector<std::string> head{"mean time of", sides.before, sides.after, "change",
+                                "95 % interval"};
   if (p) head.emplace_back("p");
   if (slower) head.emplace_back();
   if (cpu) {
-    head.insert(head.end(), {"CPU " + sides.before, "CPU " + sides.after, "CPU change"});
+    head.insert(head.end(), {cpu_before, cpu_after, cpu_change});
   }
   head.insert(head.end(), {"count " + sides.before, "count " + sides.after});
   text.row(std::move(head));
   // In a narrow terminal, these columns are dropped first, because the change matters more than the
   // values of both sides.
-  text.spare({"count " + sides.before, "count " + sides.after, "CPU " + sides.before,
-              "CPU " + sides.after});
+  text.spare({"count " + sides.before, "count " + sides.after, cpu_before, cpu_after});
   bool factors = false;
   for (const compared_times& r : rows) {
     if (r.count_before == 0 && r.count_after == 0) continue;
@@ -135,13 +140,13 @@ void print_conclusion(const compared_loader& l, const comparison& found, std::os
   }
   for (const std::string& text : unlike_of(l, found)) {
     out << styled(out, style::yellow,
-                  fitted(out, "the runs differ: " + printable_line(text), "", "  "))
+                  fitted(out, "the runs differ in " + printable_line(text), "", "  "))
         << '\n';
   }
   if (l.runs_before < 2 && l.runs_after < 2) {
     tell(
-        "The intervals do not cover differences between two runs of the same program. To cover "
-        "these differences, record several runs per side.");
+        "The intervals do not include that repeated runs of one program differ. To include this, "
+        "record several runs of each program (--a DIR... --b DIR...).");
   }
   out << '\n';
 }

@@ -144,7 +144,8 @@ class screen_printer {
   std::string advice_of(const first_screen& s) const {
     table rows;
     const bool sure = !s.advice.empty() && s.advice.front().change.rfind("perhaps", 0) != 0;
-    rows.row({sure ? "try first" : "uncertain suggestions", "run time", "likely range"});
+    rows.row({sure ? "try first" : "changes that may gain nothing", "predicted run time",
+              "90 % interval"});
     for (const shown_advice& a : s.advice) {
       std::string change = a.change;
       // The condition at the end of an uncertain suggestion gets a line of its own, so that the

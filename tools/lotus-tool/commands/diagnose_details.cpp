@@ -27,8 +27,7 @@ namespace {
 
 void print_checks(const diagnosis& d, std::ostream& out) {
   for (const check& c : d.checks) {
-    const std::string line = std::string(c.unsafe ? "no verdict" : "warning") + " (" +
-                             std::string(c.id) + "): " + printable_line(c.text);
+    const std::string line = (c.unsafe ? "no verdict: " : "warning: ") + printable_line(c.text);
     out << styled(out, c.unsafe ? style::red : style::yellow,
                   fitted_sentences(out, line, "  ", "    "))
         << '\n'
@@ -53,15 +52,23 @@ void print_attacks(const diagnosis& d, std::ostream& out) {
   const auto effect = [](double gain) {
     return gain < 1.005 ? "no gain" : "run " + three_digits(gain) + "x faster";
   };
+  const bool any_cpu = std::any_of(d.attacks.begin(), d.attacks.end(),
+                                   [](const attack& a) { return a.path.cpu.has_value(); });
   table ops;
-  ops.row({"optimize first", "% of run", "on CPU", "waits for CPU", "blocked", "if 1.25x faster",
-           "without it"});
+  std::vector<std::string> head{"optimize first", "% of run"};
+  if (any_cpu) head.insert(head.end(), {"on CPU", "waits for CPU", "blocked"});
+  head.insert(head.end(), {"if 1.25x faster", "without it"});
+  ops.row(head);
   for (const attack& a : d.attacks) {
     const std::optional<cpu_split>& cpu = a.path.cpu;
-    ops.row({printable_line(a.path.name), share(a.path.ns),
-             share(cpu ? std::optional(cpu->cpu_ns) : std::nullopt),
-             share(cpu ? cpu->run_queue_ns : std::nullopt),
-             share(cpu ? cpu->blocked_ns : std::nullopt), effect(a.gain), effect(a.gain_free)});
+    std::vector<std::string> row{printable_line(a.path.name), share(a.path.ns)};
+    if (any_cpu) {
+      row.insert(row.end(), {share(cpu ? std::optional(cpu->cpu_ns) : std::nullopt),
+                             share(cpu ? cpu->run_queue_ns : std::nullopt),
+                             share(cpu ? cpu->blocked_ns : std::nullopt)});
+    }
+    row.insert(row.end(), {effect(a.gain), effect(a.gain_free)});
+    ops.row(row);
   }
   ops.spare(sums.smaller());
   out << '\n';
@@ -116,8 +123,8 @@ void print_path(const diagnosis& d, std::ostream& out) {
   if (any) path.print(out);
   if (any || !d.attacks.empty())
     out << fitted_sentences(out,
-                            "With the operations, these percentages add up to 100 % of the run's "
-                            "time. Parallel work counts only while the run waited for it.",
+                            "These shares and those of the operations add up to 100 % of the run. "
+                            "At each moment, only the work that delayed the run counts.",
                             "  ", "    ")
         << '\n';
 }
@@ -143,14 +150,14 @@ void print_slow(const diagnosis& d, std::ostream& out) {
     out << fitted(out, text, "  ", "    ") << '\n';
   };
   for (const slow_worker& w : d.slow_workers) {
-    tell("slow worker " + std::to_string(w.worker) + ": " + human_time(w.mean_ns) + " per batch, " +
-         three_digits(w.slower_than) + " times the median of the workers");
+    tell("slow worker (ID " + std::to_string(w.worker) + "): " + human_time(w.mean_ns) +
+         " per batch, " + three_digits(w.slower_than) + " times the median of the workers");
   }
   for (const slow_sample& s : d.slow_samples) {
-    tell("slow call: " + printable_line(shown_name(s.name)) + ' ' +
-         human_time(static_cast<double>(s.duration_ns)) + " (median " + human_time(s.median_ns) +
-         ")" + (s.epoch > 0 ? ", epoch " + std::to_string(s.epoch) : "") + ", batch " +
-         std::to_string(s.batch) + ", worker " + std::to_string(s.worker));
+    tell("slow call: " + printable_line(shown_name(s.name)) + ", " +
+         human_time(static_cast<double>(s.duration_ns)) + " (its median: " +
+         human_time(s.median_ns) + ")" + (s.epoch > 0 ? ", epoch " + std::to_string(s.epoch) : "") +
+         ", batch " + std::to_string(s.batch) + ", worker ID " + std::to_string(s.worker));
   }
 }
 
@@ -170,7 +177,7 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
   if (d.accelerator.empty()) {
     out << fitted_sentences(out,
                             "It was not recorded whether a GPU or other accelerator was busy. "
-                            "'lotus-tool accelerator' shows whether an accelerator was busy.",
+                            "To record it, see 'lotus-tool accelerator --help'.",
                             "  ", "    ")
         << "\n\n";
   }
@@ -181,7 +188,7 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
   if (!d.pushed) {
     if (d.workers > 0) facts.row({"workers at the same time", std::to_string(d.workers)});
     facts.row({"consumer's waits, total", human_time(d.wait_ns)});
-    facts.row({"waits while a later batch was ready", human_share(d.head_of_line_share)});
+    facts.row({"share of these waits with a later batch ready", human_share(d.head_of_line_share)});
     facts.row({"consumer's steps, total", human_time(d.step_ns)});
     // If stages build the batches, `workers` is 0. Then no thread builds a whole batch, so there
     // are no preprocess times.
@@ -192,24 +199,28 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
   }
   if (d.cpu_ns) {
     facts.row({"CPU time of the program", human_time(*d.cpu_ns)});
-    facts.row({"CPU time outside all operations", human_share(d.unrecorded_cpu)});
+    facts.row({"share of that CPU time outside operations", human_share(d.unrecorded_cpu)});
   }
-  if (d.others_cpus) facts.row({"CPUs that other programs used", three_digits(*d.others_cpus)});
+  if (d.others_cpus) {
+    facts.row({"CPUs that other programs used, mean",
+               three_digits(*d.others_cpus) + (d.cpus ? " of " + three_digits(*d.cpus) : "")});
+  }
   // The throughput in steady state is not shown next to the capacities, because it may exceed them:
   // it also counts batches that were built during the start-up.
   const auto with_samples = [&d](std::optional<double> per_s,
                                  const std::optional<rate_interval>& interval) {
     std::string text = rate(per_s, interval);
     if (d.samples_per_batch <= 1 || !per_s) return text;
-    return text + " (" + three_digits(*per_s * d.samples_per_batch) + " samples/s)";
+    return text + (interval ? " (about " : " (") + three_digits(*per_s * d.samples_per_batch) +
+           " samples/s)";
   };
   facts.row({"measured throughput", rate(d.achieved)});
-  facts.row({d.slowest_stage.empty() ? "the workers alone could reach"
-                                     : "stage " + d.slowest_stage + " alone could reach",
+  facts.row({d.slowest_stage.empty() ? "throughput if workers never waited"
+                                     : "throughput if stage " + d.slowest_stage + " never waited",
              with_samples(d.preprocessing_capacity, d.preprocessing_interval)});
   if (!d.pushed) {
-    facts.row(
-        {"the consumer alone could reach", with_samples(d.consumer_capacity, d.consumer_interval)});
+    facts.row({"throughput if consumer never waited",
+               with_samples(d.consumer_capacity, d.consumer_interval)});
   }
   facts.print(out);
   print_attacks(d, out);

@@ -69,8 +69,8 @@ void add_rows(const compared_loader& l, std::optional<double> allowed, comment& 
     slower = slower || (allowed && r.is_slower(*allowed));
   }
   std::vector<std::vector<std::string>> rows{
-      {"mean of", "before", "after", "change", "95 % interval"}};
-  if (cpu) rows[0].emplace_back("CPU change");
+      {"mean time of", "before", "after", "change", "95 % interval"}};
+  if (cpu) rows[0].emplace_back("change of CPU time");
   if (slower) rows[0].emplace_back("");
   bool factors = false;
   for (const compared_times& r : l.rows) {
@@ -161,7 +161,7 @@ std::string comparison_markdown(const compared_sides& sides, const comparison& f
     to.line("### " + markdown_text(head) + '\n');
     if (!throughput.empty()) to.line(markdown_text(conclusion) + '\n');
     const std::vector<std::string> unlike = unlike_of(l, found);
-    for (const std::string& text : unlike) to.line("- the runs differ: " + markdown_text(text));
+    for (const std::string& text : unlike) to.line("- the runs differ in " + markdown_text(text));
     if (!unlike.empty()) to.line("");
     add_rows(l, sides.fail_above, to);
     const std::string slower = sides.fail_above ? failure_text(l, *sides.fail_above) : "";
@@ -170,7 +170,7 @@ std::string comparison_markdown(const compared_sides& sides, const comparison& f
     std::string runs =
         count_of_runs(l.runs_before) + " before, " + count_of_runs(l.runs_after) + " after";
     if (l.runs_before < 2 && l.runs_after < 2) {
-      runs += ": the intervals do not include how much runs of the same program differ";
+      runs += ": the intervals do not include that repeated runs of one program differ";
     }
     to.line("<sub>" + runs + "; lotus-tool " LOTUS_TOOL_VERSION "</sub>\n");
   }

@@ -160,7 +160,7 @@ change_texts texts_of_change(const compared_times& row) {
   if (known) texts.change = texts.factors ? factor(grown_by) : signed_share(grown_by);
   if (!row.likely) return texts;
   if (!interval) {
-    texts.interval = "unknown";
+    texts.interval = "too wide";
   } else if (texts.factors) {
     texts.interval = factor(row.likely->low) + " to " + factor(row.likely->high);
   } else {
@@ -188,8 +188,8 @@ std::string conclusion_of(const compared_loader& l) {
   }
   if (!r->is_sure()) {
     return what + ": no significant change (" +
-           times_text(1 + r->likely->value, 1 + r->likely->low, 1 + r->likely->high) + " as long)" +
-           runs_text(l);
+           times_text(1 + r->likely->value, 1 + r->likely->low, 1 + r->likely->high) +
+           " as long, 95 % interval)" + runs_text(l);
   }
   return slower_steps(l, *r) + what + ' ' + became(*r) + because(l) + same_work(l, *r) +
          runs_text(l);

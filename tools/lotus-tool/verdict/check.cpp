@@ -230,8 +230,8 @@ class checker {
              (busy.queued_share ? "were busy" : "had work") + " at once on " + cpus +
              (cpus == "1" ? " CPU" : " CPUs") +
              (busy.queued_share
-                  ? ". Times and rates include waits for a CPU: " +
-                        human_share(*busy.queued_share) + " of the threads' time"
+                  ? ". Times and rates include that threads waited for a CPU during " +
+                        human_share(*busy.queued_share) + " of their time"
                   : ". If the threads waited for a CPU, times and rates include these waits"),
          "use fewer threads, or more CPUs");
   }

@@ -131,7 +131,7 @@ looked_at_operations look_at_operations(const run_data& run, const std::vector<b
 /// suggestions and the predicted gains in `d`; otherwise stores the reason in d.why_silent.
 void simulate(const run_data& run, recording recorded, critical_path path, diagnosis& d) {
   if (!recorded.pipeline) {
-    if (d.why_silent.empty()) d.why_silent = "the run cannot be simulated: " + recorded.why_not;
+    if (d.why_silent.empty()) d.why_silent = recorded.why_not;
     return;
   }
   d.path = std::move(path);

@@ -139,7 +139,8 @@ std::string rate(std::optional<double> per_second) {
 
 std::string rate(std::optional<double> per_second, const std::optional<rate_interval>& interval) {
   if (!interval) return rate(per_second);
-  return three_digits(interval->low) + " to " + rate(interval->high);
+  const std::string low = three_digits(interval->low);
+  return (low == three_digits(interval->high) ? "" : low + " to ") + rate(interval->high);
 }
 
 std::string stage_evidence(const diagnosis& d) {
@@ -148,7 +149,7 @@ std::string stage_evidence(const diagnosis& d) {
   if (own == d.stages.end()) return "making this stage faster gains most";
   const std::string busy = std::to_string(std::lround(100 * own->busy)) + " % of ";
   if (own->shared)
-    return "this stage takes " + busy + "the time of the threads that the stages share";
+    return "this stage takes " + busy + "the time of the threads that work in several stages";
   const std::string threads =
       own->threads == 1 ? "the thread of this stage"
                         : "the " + std::to_string(own->threads) + " threads of this stage";
@@ -179,7 +180,8 @@ std::string next_limit_text(const diagnosis& d, const move& m) {
   const std::string next = !faster_consumer          ? "the consumer"
                            : d.slowest_stage.empty() ? "the workers"
                                                      : "stage " + printable_line(d.slowest_stage);
-  return "With the first change, " + next + " would limit the run to " + rate(most_per_s) + ".";
+  return "After the first change, " + next + " would be the bottleneck, at " + rate(most_per_s) +
+         '.';
 }
 
 std::string verdict_sentence(const diagnosis& d) {
@@ -221,7 +223,7 @@ std::string verdict_sentence(const diagnosis& d) {
   if (d.limited_by_cpus) text += "; more CPUs would help";
   if (d.suggestions.empty()) {
     return text + (*d.is == verdict::consumer_bound && d.possible.empty()
-                       ? ": a faster loader would not help."
+                       ? ": building batches faster would not help."
                        : ".");
   }
   return text + ". First: " + d.suggestions.front().text + '.';

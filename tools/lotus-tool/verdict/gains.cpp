@@ -199,11 +199,12 @@ void explain_doubt(const what_if& run, move& m) {
     m.condition = "if other programs end";
     m.note = ". Record again without other programs";
   } else if ((m.change.workers && *m.change.workers > now) || !m.change.threads.empty()) {
-    m.condition = "if they can run in parallel";
-    m.note = ". This run does not show it: record a run with " + std::to_string(2 * now) +
-             (m.change.workers ? " workers" : " threads there") + " for 'whatif --also'";
+    const std::string who = m.change.workers ? " workers" : " threads";
+    m.condition = "if the" + who + " do not block each other";
+    m.note = ". To find out, record a run with " + std::to_string(2 * now) + who +
+             (m.change.workers ? "" : " there") + " and pass it to 'whatif --also'";
   } else {
-    m.condition = "which may gain nothing";
+    m.condition = "the gain may be zero";
   }
   m.text += ", " + m.condition + m.note;
 }
@@ -218,7 +219,7 @@ std::vector<std::string> assumptions_of(const what_if& run, const pipeline_chang
   }
   if (more && !p.cpu_known)
     all.emplace_back(
-        "workers never wait for each other; CPU times, which would show it, were not recorded");
+        "workers do not block each other; CPU times, which would show it, were not recorded");
   if (!p.makes_itself && !p.in_flight_held && !change.prefetch && more) {
     all.emplace_back(
         "at least two batches per worker may be in flight; this run never reached its limit");

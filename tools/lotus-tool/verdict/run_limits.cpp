@@ -36,17 +36,20 @@ double share_without_cpu(const recorded_pipeline& p) {
 std::string why_unlike(const what_if& run) {
   if (!run.is_unlike()) return {};
   if (run.fitted() < run.achieved()) {
-    return "a simulation of the run reaches only " + rate(run.fitted()) + ", not " +
+    return "the recorded work explains only " + rate(run.fitted()) + ", but the run reached " +
            rate(run.achieved()) + ". More work ran in parallel than the logs show";
   }
   constexpr double worth_saying = 0.1;
   const double no_cpu = share_without_cpu(run.recorded());
   if (!run.recorded().has_consumer && no_cpu < worth_saying) {
-    return "the stages could process " + rate(run.fitted()) + ", but get only " +
-           rate(run.achieved()) + ". The run is like a service: `lotus-tool stats` shows its times";
+    return "the stages could process " + rate(run.fitted()) + ", but are given only " +
+           rate(run.achieved()) +
+           ". The program seems to be a service that waits for requests: `lotus-tool stats` shows "
+           "its times";
   }
-  std::string text = "a simulation of the run reaches " + rate(run.fitted()) + ", not " +
-                     rate(run.achieved()) + ". The logs do not show what slows the run down";
+  std::string text = "the recorded work could reach " + rate(run.fitted()) +
+                     ", but the run reached only " + rate(run.achieved()) +
+                     ". The logs do not show what slows the run down";
   if (no_cpu >= worth_saying) {
     text += ". Recorded work waited for a CPU during " + human_share(no_cpu) +
             " of its time. Record again on an idle machine, or with fewer threads";
@@ -96,7 +99,7 @@ std::string limit_text(const what_if& run) {
 std::string slowing_text(const what_if& run) {
   const long percent = std::lround(100 * run.law().law.slowing);
   return "work needs " + (percent == 0 ? std::string("no") : std::to_string(percent) + " %") +
-         " more CPU time while all CPUs are busy (a guess)";
+         " more CPU time while all CPUs are busy (not measured)";
 }
 
 std::string free_cpus_text(std::optional<double> others_cpus, std::optional<double> cpus) {

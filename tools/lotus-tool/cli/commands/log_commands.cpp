@@ -249,7 +249,8 @@ void add_compare(CLI::App& app, action& chosen) {
       if (!given->before.empty()) options->before = {given->before};
       if (!given->after.empty()) options->after = {given->after};
       if (options->before.empty() || options->after.empty()) {
-        throw usage_error("two folders are required: BEFORE AFTER, or --a DIR... --b DIR...");
+        throw usage_error(
+            "give two folders: BEFORE AFTER; or several of each: --a BEFORE... --b AFTER...");
       }
       return run_compare(*options, out, err);
     };

@@ -116,7 +116,7 @@ int run_and_report(const run_options& options, std::ostream& err) {
 #endif
   diagnostics.note("the logs are in " + run.dir + "/" +
                    (options.program.threads && run.not_sampled.empty()
-                        ? "; 'lotus-tool threads " + run.dir + "' shows what the threads did"
+                        ? "; time of each thread: 'lotus-tool threads " + run.dir + "'"
                         : std::string()));
   return run.status;
 }

@@ -184,9 +184,9 @@ class launches {
   /// hidden folder next to the report.
   void run_probe_once(const std::string& op, std::uint64_t run, const std::string& folder) {
     if (!options_.quiet) {
-      err_ << "note: run " << run << " of " << runs_ << " of the probe, collector " << kind_.name
-           << ", " << (op.empty() ? "all operations" : "operation " + printable_line(op))
-           << std::endl;
+      err_ << "note: run " << run << " of " << runs_ << " of the probe program, profiler "
+           << kind_.name << ", "
+           << (op.empty() ? "all operations" : "operation " + printable_line(op)) << std::endl;
     }
     probe_launch launch;
     launch.program = options_.program;
@@ -260,7 +260,7 @@ int run_map_run(const map_run_options& options, std::ostream& out, std::ostream&
         diagnostics.note(op + ": no sample in this operation; raise --rate or --runs");
       }
     }
-    diagnostics.note("the raw reports are in " + work.folder());
+    diagnostics.note("the profiler's reports are in " + work.folder());
     output_mapping(result, options.output, options.print, out);
   } catch (const interrupted& stop) {
     end_by_signal(stop.signal);

@@ -46,7 +46,11 @@ void print_mapping(const mapping& m, std::ostream& out) {
         functions.row({"  inlined: " + shortened(inner), "", six_digits(samples), ""});
       }
     }
-    functions.print(out);
+    if (op.functions.empty()) {
+      out << "  no samples\n";
+    } else {
+      functions.print(out);
+    }
   }
 }
 

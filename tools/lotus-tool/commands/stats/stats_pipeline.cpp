@@ -28,7 +28,7 @@ void print_stages(const run_stats_result& run, std::ostream& out) {
   table rows;
   std::vector<std::string> head{"stage", "count", "mean", "p50", "p99", "max", "total"};
   if (cpu) head.insert(head.end(), {"on CPU", "waits for CPU", "blocked"});
-  head.insert(head.end(), {"at once", "capacity", "busy", "no input", "output full"});
+  head.insert(head.end(), {"threads", "capacity", "busy", "no input", "output full"});
   rows.row(head);
   const auto time = [](const std::optional<std::int64_t>& ns) {
     return ns ? human_time(static_cast<double>(*ns)) : std::string("-");
@@ -62,10 +62,12 @@ void print_stages(const run_stats_result& run, std::ostream& out) {
   out << fitted_sentences(
              out,
              "measured throughput: " + rate(run.run.batches.achieved_per_s()) +
-                 ", without start-up " + rate(run.run.batches.steady_per_s()) +
-                 ". The capacity is the throughput if the stage never had to wait. Percentages are "
-                 "of the time of the stage's threads" +
-                 (shared ? ". 'shared' means: the same threads work in several stages" : ""),
+                 ", in steady state " + rate(run.run.batches.steady_per_s()) +
+                 ". The capacity is the throughput if the stage's threads never had to wait. "
+                 "Percentages are of the time of the stage's threads" +
+                 (shared ? ". 'shared' means: the same threads work in several stages, so which "
+                           "limits their capacity"
+                         : ""),
              "  ", "    ")
       << '\n';
 }
@@ -81,15 +83,17 @@ std::string item_text(const item& it, const std::string& kind) {
 
 void print_items(const item_stats& of, bool slowest, std::ostream& out) {
   if (of.slowest.empty()) return;
-  const std::string from = of.from_first_item ? ", from the start of the first item of each" : "";
+  const std::string from =
+      of.from_first_item ? ", from the start of the first item of each" : ", from start to end";
   const std::string text = "latency of " + std::to_string(of.time.count) + ' ' + of.name + from +
                            ": p50 " + human_time(of.time.p50_ns) + ", p99 " +
                            human_time(of.time.p99_ns);
   if (!slowest) {
-    out << fitted_sentences(out,
-                            text + ". Slowest: " + item_text(of.slowest.front(), of.name) +
-                                ". 'lotus-tool stats --slowest 3' shows where the time went.",
-                            "  ", "    ")
+    out << fitted_sentences(
+               out,
+               text + ". Slowest: " + item_text(of.slowest.front(), of.name) +
+                   ". 'lotus-tool stats --slowest 3' shows where the slowest spent their time.",
+               "  ", "    ")
         << '\n';
     return;
   }
@@ -113,7 +117,7 @@ void print_async(const run_stats_result& run, std::ostream& out) {
   if (run.async.empty()) return;
   table rows;
   rows.spare({"p50", "max", "count"});
-  rows.row({"asynchronous", "count", "mean", "p50", "p99", "max", "total", "running"});
+  rows.row({"asynchronous", "count", "mean", "p50", "p99", "max", "total", "not paused"});
   for (const async_stats& of : run.async) {
     rows.row({shown_name(of.name), std::to_string(of.time.count), human_time(of.time.mean_ns),
               human_time(of.time.p50_ns), human_time(of.time.p99_ns),
@@ -128,10 +132,14 @@ void print_async(const run_stats_result& run, std::ostream& out) {
 void print_counters(const run_stats_result& run, std::ostream& out) {
   if (run.counters.empty()) return;
   table rows;
-  rows.row({"counter", "values", "min", "mean over time", "max", "last"});
+  rows.row({"counter", "times set", "min", "mean over time", "max", "last"});
   for (const counter_figures& c : run.counters) {
-    rows.row({c.name, std::to_string(c.count), std::to_string(c.min), three_digits(c.mean),
-              std::to_string(c.max), std::to_string(c.last)});
+    const bool bytes = c.name.rfind("heap bytes", 0) == 0;
+    const auto value = [bytes](std::int64_t number) {
+      return bytes ? human_bytes(static_cast<double>(number)) : std::to_string(number);
+    };
+    rows.row({c.name, std::to_string(c.count), value(c.min),
+              bytes ? human_bytes(c.mean) : three_digits(c.mean), value(c.max), value(c.last)});
   }
   out << '\n';
   rows.print(out);

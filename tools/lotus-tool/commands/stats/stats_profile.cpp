@@ -105,6 +105,7 @@ void print_profile(const run_data& run, const stats_options& options, std::ostre
     out << " on " << threads << (threads == 1 ? " thread" : " threads");
   }
   out << '\n';
+  out << "columns as in Python's cProfile: tottime without inner calls, cumtime with them\n";
   sort_rows(all, options.order);
   if (options.limit) all.resize(std::min(all.size(), *options.limit));
   table rows;

@@ -33,8 +33,8 @@ void print_figures(const std::string& head, std::size_t count, bool cpu, const F
                    unsigned figure_field::*column, std::ostream& out) {
   const std::vector<const figure_field*> columns = columns_of(column, cpu);
   table lines;
-  lines.spare({"under 100 us", "iqr", "p25", "min", "under 10 ms", "std/mean", "p75", "p90", "std",
-               "waits for CPU", "over 500 ms", "p50", "max", "p99"});
+  lines.spare({"% under 100 us", "iqr", "p25", "min", "% under 10 ms", "std/mean", "p75", "p90",
+               "std", "waits for CPU", "% over 500 ms", "p50", "max", "p99"});
   std::vector<std::string> line{head};
   for (const figure_field* field : columns) line.emplace_back(field->title);
   lines.row(line);
@@ -78,7 +78,7 @@ void print_batches(const run_stats_result& run, std::ostream& out) {
   if (!run.stages.empty() && run.of(quantity::preprocess).time.count == 0) {
     quantities.erase(quantities.begin() + static_cast<std::ptrdiff_t>(quantity::preprocess));
   }
-  print_figures("per batch", quantities, &figure_field::quantity_column, out);
+  print_figures("batch times", quantities, &figure_field::quantity_column, out);
   for (const figures& of : quantities) note_label(out, quantity_title(of.name));
   out << "  batches that arrived out of order: " << run.out_of_order << " of " << run.batch_count
       << '\n';
@@ -95,7 +95,7 @@ void print_workers(const run_stats_result& run, std::ostream& out) {
       return human_time(static_cast<double>(total_ns) / static_cast<double>(count));
     };
     if (preprocessed.count > 0) {
-      workers.row({number, "(batches)", std::to_string(preprocessed.count),
+      workers.row({number, "(whole batches)", std::to_string(preprocessed.count),
                    mean(preprocessed.total_ns, preprocessed.count), "",
                    human_time(static_cast<double>(preprocessed.total_ns))});
     }
@@ -130,8 +130,7 @@ void print_checks(const run_stats_result& run, std::ostream& out) {
   if (run.checks.empty()) return;
   out << '\n';
   for (const check& c : run.checks) {
-    const std::string text = std::string(c.unsafe ? "no verdict" : "warning") + " (" +
-                             std::string(c.id) + "): " + printable_line(c.text);
+    const std::string text = (c.unsafe ? "no verdict: " : "warning: ") + printable_line(c.text);
     out << fitted_sentences(out, text, "  ", "    ") << '\n';
     if (c.unsafe) out << fitted(out, "to do: " + c.to_do, "    ", "      ") << '\n';
   }
@@ -155,7 +154,8 @@ void print_runs(const std::vector<run_stats_result>& runs, std::ostream& out) {
   }
   rows.spare({"out of order", "std/mean"});
   out << "\n"
-         "mean times per batch of each run; wait and step are times of the consumer\n";
+         "mean times per batch of each run; std/mean is that of the preprocess time;\n"
+         "wait: consumer waits, delay: delivery delay, step: consumer's step\n";
   rows.print(out);
 }
 

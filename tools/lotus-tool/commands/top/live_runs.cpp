@@ -78,7 +78,7 @@ live_verdict verdict_of(judgement& judged) {
   if (!judged.found) return {"no verdict: " + judged.why_not, std::nullopt};
   diagnosis& d = *judged.found;
   if (d.is == verdict::start_up_bound || d.has("loaders-mixed") || d.has("negative-delay")) {
-    return {"no verdict for the last seconds: `lotus-tool diagnose` examines the whole run",
+    return {"the last seconds alone give no verdict; `lotus-tool diagnose` examines the whole run",
             std::nullopt};
   }
   if (!d.is) return {"no verdict: " + d.why_silent, std::nullopt};
@@ -86,7 +86,8 @@ live_verdict verdict_of(judgement& judged) {
   if (!d.suggestions.empty()) return {name + "try " + d.suggestions.front().what, d.is};
   if (*d.is == verdict::balanced)
     return {name + "any one part 1.25x faster gains less than 5 %", d.is};
-  if (*d.is == verdict::consumer_bound) return {name + "a faster loader would not help", d.is};
+  if (*d.is == verdict::consumer_bound)
+    return {name + "building batches faster would not help", d.is};
   if (!d.limit.empty()) return {name + d.limit, d.is};
   return {name + "no change is sure to help; `lotus-tool diagnose` examines the whole run", d.is};
 }
@@ -158,7 +159,7 @@ constexpr std::int64_t verdict_rest = 200;
 std::string live_run::title() const {
   std::string text = dir;
   if (!loader.empty()) text += ", loader " + loader;
-  if (!consumer.empty()) text += ", " + consumer;
+  if (!consumer.empty()) text += ", host " + consumer;
   return text;
 }
 

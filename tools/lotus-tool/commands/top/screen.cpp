@@ -164,7 +164,7 @@ std::string name_of(const live_operation& op, double window_s) {
 const char* head_of(live_order order) {
   switch (order) {
     case live_order::self:
-      return "self";
+      return "self time";
     case live_order::calls:
       return "calls/s";
     case live_order::total:

@@ -110,7 +110,8 @@ void check_knobs(const std::vector<knob>& knobs, const std::vector<std::string>&
       return word.find('{' + k.name + '}') != std::string::npos;
     });
     if (!k.in_environment && !used) {
-      throw usage_error("--set " + k.name + ": the command has no {" + k.name + "}");
+      throw usage_error("--set " + k.name + ": the command has no {" + k.name +
+                        "}; write it where the value belongs");
     }
   }
 }

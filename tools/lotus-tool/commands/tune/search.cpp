@@ -454,7 +454,7 @@ std::optional<next_run> search::next() {
   ended_because_ = all_run ? "every configuration was run"
                    : now != nullptr && reaches_target(*now)
                        ? "the target is reached"
-                       : "no remaining configuration promises to gain more than 3 %";
+                       : "no other configuration is predicted to be more than 3 % faster";
   return std::nullopt;
 }
 

@@ -36,8 +36,8 @@ std::string how_sure(const tune_result& result, const measured_configuration& be
   const measured_configuration* const rival = result.found->rival();
   const std::string runs =
       best.runs == 1 ? "from one run" : "from its " + std::to_string(best.runs) + " runs";
-  std::string text =
-      "90 % interval " + interval(result.found->with_spread(best)) + " batches/s (" + runs + ")";
+  const std::string text =
+      interval(result.found->with_spread(best)) + " batches/s with 90 % probability (" + runs + ")";
   if (result.found->measured().size() == 1) return text;
   if (rival == nullptr) return text + ". Every other configuration that ran is slower";
   const std::string other = result.space->text(rival->at) + " with " +
@@ -46,7 +46,8 @@ std::string how_sure(const tune_result& result, const measured_configuration& be
     return text + ". The configuration " + other + " is at most 5 % faster, and may be slower";
   }
   return "There is no clear winner between this configuration and " + other +
-         ". Longer runs (--for) or more runs (--runs) can decide. The chosen configuration has a " +
+         ". Longer runs (--for) or more runs (--runs) can decide. The chosen configuration "
+         "reaches " +
          text;
 }
 
@@ -183,7 +184,7 @@ void print_tune(const tune_result& result, std::ostream& out) {
     tell("Target: " + three_digits(*result.target_per_s) + " batches/s is " +
          (found.reaches_target(*best) ? "reached." : "not reached."));
   }
-  tell("How sure: " + how_sure(result, *best) + '.');
+  tell("Certainty: " + how_sure(result, *best) + '.');
   const std::string& limit = found.runs()[best->fastest].limit;
   tell("Bottleneck: " + (limit.empty() ? "unknown."
                                        : (limit == "balanced" ? "none (balanced)" : limit) +

@@ -37,25 +37,30 @@ double batches_out(const prediction& p, const recorded_pipeline& pipeline) {
 }
 
 /// Returns a sentence about how the target can be reached.
+/// @param of_consumer  whether the target is the throughput that the consumer can reach.
 /// @param with_start_up  the prediction for the settings that were found. Its throughput over the
 ///   whole run is lower than in steady state, to which the target applies.
-std::string target_text(const path_to_target& way, const what_if& run,
+std::string target_text(const path_to_target& way, bool of_consumer, const what_if& run,
                         const prediction& with_start_up) {
   const recorded_pipeline& pipeline = run.recorded();
-  const std::string target =
-      "Target of " + three_digits(way.target_per_s) + " batches/s without start-up. ";
+  const std::string target = "Target: " + three_digits(way.target_per_s) +
+                             " batches/s in steady state" +
+                             (of_consumer ? ", 99 % of what the consumer can receive. " : ". ");
   if (way.settings) {
-    const std::string text = change_text(*way.settings, pipeline);
+    std::string text = change_text(*way.settings, pipeline);
+    const std::size_t comma = text.rfind(", ");
+    if (comma != std::string::npos) text.replace(comma, 1, " and");
     return target + (text.empty() ? "Reached without a change" : "Reached with " + text) +
            (run.is_bracket(*way.settings) ? ", if there are CPUs for them" : "") +
-           ". Predicted: " + three_digits(with_start_up.steady_per_s) + " batches/s, or " +
-           three_digits(with_start_up.per_s) + " batches/s with start-up.";
+           ". Predicted: " + three_digits(with_start_up.steady_per_s) +
+           " batches/s in steady state, " + three_digits(with_start_up.per_s) +
+           " batches/s over the whole run.";
   }
   const std::string best = change_text(way.best_settings, pipeline);
   const std::string workers = pipeline.has_workers() ? "workers" : "threads";
   if (way.faster <= 0) {
-    return target + "Not reached with any number of " + workers +
-           " and one faster operation or stage.";
+    return target + "Not reached, even with more " + workers +
+           " and one operation or stage made faster. The table shows the best settings.";
   }
   return target + "Not reached with more " + workers + " alone. The target needs " + way.work +
          ' ' + three_digits(way.faster) + "x faster" + (best.empty() ? "" : ", and " + best) + '.';
@@ -65,9 +70,11 @@ std::string target_text(const path_to_target& way, const what_if& run,
 /// @param off  by how much the simulation of the unchanged run is too fast, relative to the run.
 std::string accuracy_text(double off) {
   constexpr double exact = 0.0005;  // the smallest error that is not printed as 0
-  if (std::abs(off) < exact) return "Simulating the unchanged run gives its real duration.";
-  return "Simulating the unchanged run gives a run that is " + human_share(std::abs(off)) +
-         (off < 0 ? " too slow" : " too fast") + ". The predictions are corrected for this error.";
+  if (std::abs(off) < exact)
+    return "Check: the simulated unchanged run takes as long as the recorded run.";
+  return "Check: the simulated unchanged run is " + human_share(std::abs(off)) +
+         (off < 0 ? " slower" : " faster") +
+         " than the recorded run. The predictions are corrected for this error.";
 }
 
 }  // namespace
@@ -80,7 +87,7 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
     if (run.law().law.cpus > 0) {
       all.emplace_back("CPU time was not recorded: all preprocessing counts as time on a CPU");
     } else {
-      all.emplace_back("CPU time and number of CPUs were not recorded (see --recorded-cpus)");
+      all.emplace_back("there are enough CPUs; their number was not recorded (--recorded-cpus N)");
       all.emplace_back("more workers may gain less than predicted, or nothing");
     }
   } else if (run.law().law.cpus <= 0) {
@@ -88,7 +95,7 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   } else if (!run.law().levels_seen && run.law().law.cpus > 1) {
     all.emplace_back(slowing_text(run));
     if (!answers.has_second_run) {
-      all.emplace_back("to measure it, record another number of workers, and use --also");
+      all.emplace_back("to measure this, record a run with more or fewer workers for --also");
     }
   }
   if (run.fitted() < 0.99 * run.replayed() && run.law().law.turn_ns > 0) {
@@ -103,15 +110,15 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   const std::string limit = limit_text(run);
   if (!limit.empty()) all.push_back(limit);
   if (!p.makes_itself && !p.in_flight_held) {
-    all.emplace_back("without --prefetch, each worker may have two or more batches in flight");
+    all.emplace_back("each worker may have two or more batches in flight (limit: --prefetch N)");
   }
-  all.emplace_back("waits for disks, networks, locks and sleeps take as long as recorded");
-  all.emplace_back("likely ranges for more workers include waits of workers for each other");
-  all.emplace_back("waits in the consumer's steps take as long as recorded");
-  all.emplace_back("the consumer's steps need more CPU time while other CPUs are busy");
+  all.emplace_back("sleeps, and waits for disks, networks and locks, take the recorded time");
+  all.emplace_back("workers may block each other; intervals for more workers include this");
+  all.emplace_back("sleeps and waits in the consumer's steps take the recorded time");
+  all.emplace_back("the consumer's steps, too, need more CPU time while other CPUs are busy");
   if (run.others_share() <= 0 && p.cpu_known) {
     all.emplace_back(free_cpus_text(p.others_cpus, p.cpus));
-    all.emplace_back("a thread whose wait ends runs at once if this run leaves a CPU free");
+    all.emplace_back("after a wait, a thread gets a CPU at once if the run leaves one idle");
   }
   return all;
 }
@@ -127,23 +134,29 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
   const double off = run.achieved() > 0 ? run.fitted() / run.achieved() - 1 : 0;
   out << styled(out, style::bold,
                 fitted(out, "measured: " + three_digits(run.achieved()) + " batches/s in " +
-                                human_time(run.run_ns()) + ", or " + three_digits(p.steady_per_s) +
-                                " batches/s without start-up"))
+                                human_time(run.run_ns()) + "; in steady state " +
+                                three_digits(p.steady_per_s) + " batches/s"))
       << '\n'
       << fitted_sentences(out, accuracy_text(off)) << "\n\n";
   if (run.others_share() > 0)
     out << fitted_sentences(out, "Warning: " + others_text(run) + '.') << "\n\n";
   if (answers.way) {
     out << styled(out, style::bold,
-                  fitted_sentences(out, printable_line(target_text(
-                                            *answers.way, run, answers.changes.front().would_be))))
+                  fitted_sentences(
+                      out, printable_line(target_text(*answers.way, answers.target_is_consumer, run,
+                                                      answers.changes.front().would_be))))
         << "\n\n";
   }
+  // A longer title would not leave room for this column in a terminal of 80 columns.
+  const bool narrow = line_width(out) > 0 && line_width(out) < 90;
+  const std::string in_flight = narrow ? "in flight" : "batches in flight";
   table changes;
   std::vector<std::string> head{"simulated change", "run time", "batches/s",
-                                "likely range",     "faster",   "in flight"};
+                                "90 % interval",    "speedup",  in_flight};
   if (answers.bytes_per_batch) head.emplace_back("batch memory");
   changes.row(head);
+  // In a narrow terminal, whole names of changes matter more than this column.
+  changes.spare({in_flight});
   for (const answer& a : answers.changes) {
     const std::string text = change_text(a.change, p);
     const double batches = batches_out(a.would_be, p);

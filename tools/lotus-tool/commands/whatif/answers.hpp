@@ -28,6 +28,7 @@ struct whatif_answers {
   /// The changes and their effects; the one with the largest gain comes first.
   std::vector<answer> changes;
   std::optional<path_to_target> way;
+  bool target_is_consumer = false;  ///< whether the target is what the consumer can receive
   std::optional<double> bytes_per_batch;
 };
 

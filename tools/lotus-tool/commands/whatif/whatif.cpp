@@ -83,8 +83,9 @@ void check_not_operations(const std::map<std::string, std::size_t>& threads,
                         " is an operation and has no threads of its own");
     }
     if (pipeline.stages.size() == 1) {
-      throw input_error("--workers: the run has no stages, so there is no '" +
-                        printable_line(given) + "'; give the number of workers, as in --workers " +
+      throw input_error("--workers: '" + printable_line(given) +
+                        "' is no stage, because this run has only workers; give their number, as "
+                        "in --workers " +
                         std::to_string(count));
     }
   }
@@ -173,6 +174,7 @@ class asker {
     if (options_.feed_consumer || options_.target_per_s) {
       // With --feed-consumer, the target is 99 % of the rate of the consumer: 100 % is impossible,
       // because receiving a batch takes time.
+      answers.target_is_consumer = !options_.target_per_s;
       const double target = options_.target_per_s.value_or(0.99 * consumer_rate(*answers.run));
       answers.way = find_path_to_target(*answers.run, kept.run.names, target);
       add(answers, answers.way->settings.value_or(answers.way->best_settings));

@@ -13,6 +13,7 @@
 #include "heap/data/leaks.hpp"
 #include "log/log_line.hpp"
 #include "log/shown_name.hpp"
+#include "model/quantities.hpp"
 #include "model/run_data.hpp"
 #include "verdict/diagnosis_text.hpp"
 
@@ -82,6 +83,13 @@ std::vector<memory_row> rows_of(const run_data& data,
   return rows;
 }
 
+/// Returns the name of an operation, or the title of the time per batch, as in the other tables.
+std::string title_of(const std::string& name) {
+  if (name == "SBatchPreprocessed") return quantity_title(quantity_name(quantity::preprocess));
+  if (name == "SBatchWait") return quantity_title(quantity_name(quantity::wait));
+  return shown_name(name);
+}
+
 std::string bytes_text(std::uint64_t bytes) {
   return human_bytes(static_cast<double>(bytes));
 }
@@ -97,10 +105,10 @@ void print_memory_table(const run_data& run, const std::vector<operation_calls>&
     return;
   }
   table rows;
-  rows.row({"memory", "calls", "allocated/call", "max allocated", "allocations/call", "freed/call",
-            "retained/call", "peak", "never freed"});
+  rows.row({"memory of", "calls", "allocated/call", "max allocated", "allocations/call",
+            "freed/call", "retained/call", "peak", "never freed"});
   for (const memory_row& row : rows_of(run, operations)) {
-    rows.row({shown_name(row.name), std::to_string(row.calls),
+    rows.row({title_of(row.name), std::to_string(row.calls),
               human_bytes(row.per_call(row.use.allocated_bytes)),
               bytes_text(row.use.max_allocated_bytes),
               three_digits(row.per_call(row.use.allocations)),
@@ -115,14 +123,14 @@ void print_memory_table(const run_data& run, const std::vector<operation_calls>&
   const auto print_line = [&out](const std::string& text) {
     out << fitted_sentences(out, text, "  ", "    ") << '\n';
   };
-  print_line("total: " + bytes_text(sum.allocated_bytes) + " allocated in " +
+  print_line("whole program: " + bytes_text(sum.allocated_bytes) + " allocated in " +
              std::to_string(sum.allocations) + " allocations; " + bytes_text(sum.held) +
              " never freed");
-  print_line("memory in use: up to " + bytes_text(sum.max_held) +
-             " in samples at the ends of batches; may be higher");
+  print_line("memory in use at the ends of batches: up to " + bytes_text(sum.max_held) +
+             "; may be higher in between");
   print_line(
       "A row counts allocations of the thread that ran the operation. 'never freed' excludes "
-      "allocations of other operations that it calls.");
+      "allocations of operations called inside.");
   for (const leak& l : find_leaks(heap)) print_line("grows: " + leak_text(l, run.names));
 }
 

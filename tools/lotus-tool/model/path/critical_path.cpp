@@ -348,15 +348,15 @@ std::string path_title(path_kind kind, std::string_view name) {
     case path_kind::step:
       return "the consumer's steps";
     case path_kind::delivery:
-      return "delivery to the consumer";
+      return "delivery to the waiting consumer";
     case path_kind::prefetch:
-      return "workers pause: prefetch is full";
+      return "workers pause: prefetch limit";
     case path_kind::start_up:
       return "start-up";
     case path_kind::unrecorded:
       break;
   }
-  return "not inside any LOTUS_SCOPE";
+  return "other code, without a LOTUS_SCOPE";
 }
 
 critical_path find_critical_path(const run_data& run, std::vector<path_activity>* activities) {

@@ -156,7 +156,7 @@ void print_others(const std::string& name, const joined_op& op, const joined_run
 void print_tables(const joined_run& run, std::ostream& out) {
   constexpr std::size_t max_functions = 10;
   table summary;
-  summary.row({"operation", "samples", "CPU time", "self time", "share"});
+  summary.row({"operation", "samples", "sampled CPU", "self time", "share"});
   const auto add = [&](const std::string& name, const joined_samples& of, const std::string& wall) {
     const auto ns = cpu_ns(of, run);
     summary.row({name, std::to_string(of.samples), ns ? human_time(static_cast<double>(*ns)) : "-",
@@ -165,9 +165,9 @@ void print_tables(const joined_run& run, std::ostream& out) {
   for (const auto& [name, op] : run.ops) {
     add(name, op.total, human_time(static_cast<double>(op.wall_ns)));
   }
-  add("(outside of operations)", run.outside.total, "");
+  add("(outside of operations)", run.outside.total, "-");
   for (const thread_group& group : run.outside_threads.sorted()) {
-    add("  " + group.description(), group.total, "");
+    add("  " + group.description(), group.total, "-");
   }
   summary.print(out);
   for (const auto& [name, op] : run.ops) print_others(name, op, run, out);

@@ -36,7 +36,11 @@ std::string thread_group::description() const {
   const std::size_t n = tids.size();
   std::string text = std::to_string(n) + (n == 1 ? " thread" : " threads");
   text += name().empty() ? " without a name" : " named " + name();
-  return text + (recorded ? " with operations" : " without operations");
+  const std::string& first = *names.begin();
+  if (first == "lotus-drain" || first == "lotus-sampler" || first == "lotus-waits") {
+    return text + ", of Lotus itself";
+  }
+  return text + (recorded ? ", with operations" : ", without operations");
 }
 
 void thread_groups::count(std::uint32_t tid, std::string_view name, bool recorded,

@@ -208,8 +208,9 @@ class symbol_source::module {
     }
     report_change(path, seen_ns, diagnostics);
     if (dwfl_module_getsymtab(module_) <= 1 || !has_symbol_table()) {
-      diagnostics.note(path +
-                       ": stripped; only exported functions have names, install its debug symbols");
+      diagnostics.note(
+          path +
+          ": it is stripped, so only its exported functions have names; install its debug symbols");
     }
   }
   module(const module&) = delete;

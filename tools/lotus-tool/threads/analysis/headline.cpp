@@ -76,7 +76,7 @@ std::string shown_wait(const blocked_part& part) {
       return "for a lock";
     case wait_reason::condition:
       return part.what == "the end of a thread" ? "for the end of a thread"
-                                                : "for a condition variable or the like";
+                                                : "for a condition variable or similar (futex)";
     case wait_reason::file:
       return what.empty() || what.front() != '/' ? "for files" : "for the file " + what;
     case wait_reason::pipe:

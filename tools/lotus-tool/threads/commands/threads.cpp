@@ -136,7 +136,7 @@ void print_group(const thread_activity& group, const std::vector<thread_activity
                            ? "sleeps in " + shown_place(part.function)
                            : "waits in " + shown_place(part.function) + ' ' + shown_wait(part);
     if (part.of) {
-      text += part.sure ? ", that is, for " : ", that is, probably for ";
+      text += part.sure ? ", so it waits for " : ", so it probably waits for ";
       text +=
           &groups[*part.of] == &group ? "others of these threads" : shown_group(groups[*part.of]);
     }
@@ -188,10 +188,11 @@ void print_text(const thread_samples& samples, const threads_result& result, std
                         " ms late on average. Therefore the shares of short waits are too high.")
         << '\n';
   }
-  std::string how = "Waits of all threads were sampled " +
-                    std::to_string(std::lround(samples.wait_samples_per_s)) + " times a second";
+  std::string how = "Thread states were sampled " +
+                    std::to_string(std::lround(samples.wait_samples_per_s)) +
+                    " times per second, in all threads together";
   if (samples.interval_ns != 0) {
-    how += ". Running functions were sampled " +
+    how += ". The function that ran was sampled " +
            std::to_string(std::lround(1e9 / static_cast<double>(samples.interval_ns))) +
            " times per second of CPU time";
   }

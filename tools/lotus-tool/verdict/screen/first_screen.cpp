@@ -65,7 +65,7 @@ std::vector<int> percents(const std::vector<double>& parts, double all, int sum)
 
 /// A sentence for verdicts that may be wrong because the use of an accelerator is unknown.
 constexpr const char* unknown_device =
-    " 'lotus-tool accelerator' shows whether a GPU or other accelerator is busy.";
+    " For the use of a GPU or other accelerator, see 'lotus-tool accelerator --help'.";
 
 /// Writes the texts of the summary that the user reads first.
 class composer {
@@ -192,8 +192,8 @@ class composer {
       case verdict::lock_bound:
         return "Why: " + lock_text(*d_.lock) + ". " + lock_advice + '.';
       case verdict::consumer_bound:
-        return "Why: the consumer's own work (its steps) takes most of the run. A faster loader "
-               "would not help." +
+        return "Why: the consumer's own work (its steps) takes most of the run. Building "
+               "batches faster would not help." +
                std::string(d_.accelerator.empty() ? unknown_device : "");
       case verdict::order_bound:
         return "Why: during " + whole_percent(d_.head_of_line_share) +
@@ -274,7 +274,7 @@ class composer {
   }
 
   /// Returns whether a suggestion contradicts the verdict. The summary of a consumer-bound run says
-  /// that a faster loader would not help, so it must not suggest one that may gain nothing.
+  /// that building batches faster would not help, so it must not suggest one that may gain nothing.
   bool contradicts_verdict(const move& m) const {
     return d_.is == verdict::consumer_bound && !m.change.cpus && min_gain(m.would_be) <= 1;
   }
@@ -305,7 +305,7 @@ class composer {
   static std::string with_certainty(const move& m) {
     if (min_gain(m.would_be) > 1) return m.what;
     const bool has_reason = m.condition.rfind("if ", 0) == 0;
-    return "perhaps " + m.what + ", " + (has_reason ? m.condition : "which may gain nothing");
+    return "perhaps " + m.what + ", " + (has_reason ? m.condition : "the gain may be zero");
   }
 
   /// Returns the operation or stage that a change makes faster. A change of settings affects the
@@ -364,9 +364,9 @@ class composer {
     for (const bound_gain& g : d_.gains) {
       if (g.gain >= 1 + worthwhile / 5) continue;
       if (g.bound == verdict::prefetch_bound && !prefetch)
-        s_.not_worth.emplace_back("a larger prefetch depth");
+        s_.not_worth.emplace_back("more batches in flight");
       if (g.bound == verdict::order_bound && !order)
-        s_.not_worth.emplace_back("receiving batches in any order");
+        s_.not_worth.emplace_back("receiving batches out of order");
       if (g.bound == verdict::consumer_bound && !d_.pushed)
         s_.not_worth.emplace_back("a faster consumer");
       if (g.bound == verdict::preprocessing_bound) {
@@ -403,7 +403,7 @@ class composer {
       }
       const std::size_t more = shares.size() - (rows_ - 1);
       shares.resize(rows_ - 1);
-      rest.name = std::to_string(more) + " smaller parts";
+      rest.name = std::to_string(more) + " others, each smaller";
       shares.push_back(rest);
       parts.resize(rows_ - 1);
       parts.push_back(static_cast<double>(rest.ns));
@@ -442,10 +442,10 @@ class composer {
     }
     if (d_.slow_samples.empty()) return {};
     const slow_sample& s = d_.slow_samples.front();
-    return "Slowest call: " + printable_line(shown_name(s.name)) + ' ' +
-           human_time(static_cast<double>(s.duration_ns)) + " (median " + human_time(s.median_ns) +
-           "), batch " + std::to_string(s.batch) +
-           (s.epoch > 0 ? " of epoch " + std::to_string(s.epoch) : "") + ", worker " +
+    return "Slowest call: " + printable_line(shown_name(s.name)) + ", " +
+           human_time(static_cast<double>(s.duration_ns)) +
+           " (its median: " + human_time(s.median_ns) + "), batch " + std::to_string(s.batch) +
+           (s.epoch > 0 ? " of epoch " + std::to_string(s.epoch) : "") + ", worker ID " +
            std::to_string(s.worker);
   }
 

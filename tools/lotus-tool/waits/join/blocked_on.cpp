@@ -250,7 +250,7 @@ std::string wait_phrase(const blocked_on& of, const std::string& name) {
     case wait_reason::condition:
       if (what == "the end of a thread") return "waits for the end of a thread";
       return what.empty() || what.substr(0, 2) == "0x"
-                 ? "waits for a condition variable or the like"
+                 ? "waits for a condition variable or similar (futex)"
                  : "waits for the condition" + behind;
     case wait_reason::file:
       return "waits for the disk:" + (behind.empty() ? " a file" : behind);

@@ -72,8 +72,8 @@ std::string state_text(const snapshot_thread& t) {
     text = "has waited for a batch for " + human_time(static_cast<double>(t.batch_wait_ns)) +
            ". This thread ";
   } else if (!t.last.empty()) {
-    text = "last recorded " + printable_line(t.last) + ", ended " +
-           human_time(static_cast<double>(t.since_last_ns)) + " earlier. This thread ";
+    text = "its last recorded operation, " + printable_line(t.last) + ", ended " +
+           human_time(static_cast<double>(t.since_last_ns)) + " before the snapshot. This thread ";
   }
   if (!t.waits) return text + "is running";
   blocked_on wait;
@@ -151,8 +151,9 @@ void print_snapshot_threads(const std::vector<snapshot_thread>& threads, std::os
       if (++same <= max_numbers) numbers += ", " + std::to_string(o.tid);
     }
     if (same > max_numbers) numbers += " and " + std::to_string(same - max_numbers) + " more";
-    out << fitted_sentences(out, printable_line(t.name) + " (" + numbers + "): " + state_text(t),
-                            "  ", "    ")
+    out << fitted_sentences(
+               out, "thread " + printable_line(t.name) + " (" + numbers + "): " + state_text(t),
+               "  ", "    ")
         << '\n';
     if (!t.calls.empty())
       out << fitted(out, "call stack: " + calls_text(t.calls), "    ", "      ") << '\n';

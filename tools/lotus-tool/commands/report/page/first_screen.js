@@ -9,8 +9,8 @@ function partHead(text) { return element(report.runs.length > 1 ? "h3" : "h2", t
 function rateTable(run) {
   const v = run.verdict;
   const rows = [["measured throughput", v.achieved_batches_per_s, undefined],
-    [v.workers ? "the workers alone could reach" : "the stages alone could reach", v.preprocessing_capacity, v.preprocessing_capacity_interval],
-    ["the consumer alone could reach", v.consumer_capacity, v.consumer_capacity_interval]]
+    [v.workers ? "if workers never waited" : "if stages never waited", v.preprocessing_capacity, v.preprocessing_capacity_interval],
+    ["if consumer never waited", v.consumer_capacity, v.consumer_capacity_interval]]
     .filter(([, rate]) => rate !== null && rate !== undefined);
   if (!rows.length) return undefined;
   const most = Math.max(...rows.map(([, rate]) => rate));
@@ -103,7 +103,7 @@ function pathBar(run) {
       rows.delete(share.title);
     }
   }
-  for (const row of rows.values()) list.append(element("li", rowText(row)));  // the rest, such as "3 smaller parts"
+  for (const row of rows.values()) list.append(element("li", rowText(row)));  // the rest, such as "3 others, each smaller"
   listenToBar(bar);
   return [partHead("Where the run's time went (critical path; press a part to see it)"), bar, list];
 }
@@ -113,8 +113,8 @@ function adviceList(run, screen) {
   const parts = [];
   if (screen.advice.length) {
     const table = simpleTable("Try first", [["try first", "A change that you can make; the largest gain comes first"],
-      ["run time", "The length of the recorded run, and the predicted length with the change"],
-      ["likely range", "The predicted run time lies within these limits in 9 of 10 cases"]],
+      ["predicted run time", "The length of the recorded run, and the predicted length with the change"],
+      ["90 % interval", "The predicted run time lies within these limits in 9 of 10 cases"]],
       screen.advice.map((a) => [targetLink(run, a.change, a.target), unbroken(a.now) + " → " + unbroken(a.then), unbroken(a.low) + " to " + unbroken(a.high)]));
     table.className = "advice";
     parts.push(table);
