@@ -97,7 +97,7 @@ int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& 
         "'lotus-tool COMMAND --help' describes a command.\n"
         "Exit status: 0 = success, 1 = bad input, 2 = usage error.\n"
         "Exit status 3: the condition of --fail-if or --fail-above holds.\n"
-        "Exit status 4: --fail-if found no verdict, or --target is not reached.");
+        "Exit status 4: --fail-if: there is no verdict; --target: it cannot be reached.");
     add_log_commands(app, chosen);
     add_self_description(app, chosen);
     add_help(app, chosen);

@@ -105,6 +105,8 @@ std::string environment_topic() {
       "Environment variables of programs that record with lotus.\n"
       "An empty variable counts as not set.\n"
       "An invalid value is reported once, and the default is used.\n"
+      "LOTUS_MAP_REGION is a macro. It marks a block of code that 'lotus-tool map run'\n"
+      "samples with a profiler, which is called the collector.\n"
       "\nVariables:\n";
   for (const detail::variable_row& row : detail::environment_table) {
     text += described(row.name, std::string(row.meaning) + "\nvalue: " + listed(row.values) +
@@ -175,8 +177,8 @@ void add_help(CLI::App& app, action& chosen) {
   CLI::App* help = app.add_subcommand("help", "Show how a command is used");
   help->footer("Examples:\n  lotus-tool help map join\n  lotus-tool help environment");
   help->add_option("COMMAND", *words,
-                   "the command to describe, such as map join, or the\n"
-                   "word environment for the environment variables");
+                   "the command to describe, such as map join;\n"
+                   "'environment' describes environment variables");
   help->callback([words, &app, &chosen] {
     chosen = [words, &app](std::ostream& out, std::ostream&) {
       if (*words == std::vector<std::string>{"environment"}) {

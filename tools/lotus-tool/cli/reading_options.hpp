@@ -13,7 +13,9 @@ namespace lotus::tool {
 template <class Options>
 void add_reading(CLI::App& command, Options& options) {
   command.add_option("--prefix", options.prefix, "how log file names start")->capture_default_str();
-  command.add_flag("--all-runs", "read all runs in a folder, not only the newest");
+  command.add_flag("--all-runs",
+                   "if several runs recorded into the same folder,\n"
+                   "read all of them, not only the newest");
   command.add_flag("--strict", options.strict,
                    "exit with status 1 if a line of the logs is malformed");
   command.add_flag("-q,--quiet", options.quiet, "print no notes, only errors and warnings");
@@ -32,7 +34,8 @@ inline void add_table_options(CLI::App& command) {
 inline void add_skipping(CLI::App& command, std::size_t& skip_batches) {
   command
       .add_option("--skip-batches", skip_batches,
-                  "per-batch times: ignore each epoch's first N batches")
+                  "leave the first N batches of each epoch out of the\n"
+                  "times per batch")
       ->check(whole_number(0))
       ->option_text("N");
 }

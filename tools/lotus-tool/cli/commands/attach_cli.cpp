@@ -51,10 +51,10 @@ void add_attach(CLI::App& app, action& chosen) {
   command->footer(
       "Examples:\n"
       "  lotus-tool attach $(pidof train) --for 10\n"
-      "  lotus-tool attach 4711 --for 10 --json | jq -r .headline\n"
+      "  lotus-tool attach 4711 --for 10 --json | jq -r .headline   # one sentence\n"
       "Samples the process and its child processes from outside.\n"
-      "Nothing is added to the process, and it is never stopped.\n"
-      "Sampling ends after the time of --for, at Ctrl-C, or with the process.\n"
+      "Nothing is loaded into the process, and it is never paused.\n"
+      "Sampling ends after --for seconds, at Ctrl-C, or when the process ends.\n"
       "Then the output of 'lotus-tool threads' is printed.");
   command->add_option("PID", options->process.pid, "id of the process")
       ->check(whole_number(1))
@@ -64,7 +64,8 @@ void add_attach(CLI::App& app, action& chosen) {
       ->option_text("SECONDS");
   command
       ->add_option("--dir", options->process.dir,
-                   "folder for the samples; default: run, else run-2, ...")
+                   "folder for the samples; default: run,\n"
+                   "or run-2, run-3, ... if run is not empty")
       ->option_text("DIR")
       ->check(not_empty());
   command->add_flag("--json", options->json, "print JSON");

@@ -35,13 +35,17 @@ void add_stats(CLI::App& app, action& chosen) {
       "Examples:\n"
       "  lotus-tool stats run/ --sort total --limit 5\n"
       "  lotus-tool stats run/ --style profile --sort cumtime --row-limit 10\n"
-      "  lotus-tool stats run/ --json | jq '.runs[0].ops.SLoader.p90_ns'\n"
+      "  lotus-tool stats run/ --json | jq '.runs[0].ops.Decode.p90_ns'\n"
       "'total' is the sum of the times of all calls.\n"
       "'self' is 'total' without the time in other operations that were called inside.\n"
-      "--explain describes every column.\n"
-      "Standard deviations are those of the population.\n"
-      "Percentiles are interpolated linearly.\n"
-      "The wait for a batch that arrived before its turn counts as 0.");
+      "Percentiles, such as p50 (the median), are interpolated linearly.\n"
+      "--sort logged keeps the order of the logs.\n"
+      "ncalls, tottime and cumtime are cProfile's words for count, self and total.\n"
+      "A stage (LOTUS_STAGE) is a part of the pipeline with its own threads.\n"
+      "An item is a numbered part of a batch, such as one image.\n"
+      "The wait for a batch that arrived while the consumer waited for another is 0.\n"
+      "The standard deviation of n values divides by n, not by n - 1.\n"
+      "--explain describes every column.");
   command->add_option("DIR", options->dirs, "folders of the logs")->required();
   CLI::Option* json = command->add_flag_callback(
       "--json", [options] { options->form = stats_form::json; },
@@ -78,18 +82,20 @@ void add_stats(CLI::App& app, action& chosen) {
       ->option_text("N");
   command
       ->add_option("--slowest", options->slowest,
-                   "show the slowest N batches or items, stage by stage")
+                   "for runs with stages: show the N slowest batches and\n"
+                   "the N slowest items, with their times in each stage")
       ->check(whole_number(0))
       ->option_text("N");
   add_skipping(*command, options->skip_batches);
   command->add_flag("--group-by-args", options->group_by_args,
-                    "one row per operation and LOTUS_SCOPE_ARGS text");
-  command->add_flag("--memory", options->memory,
-                    "memory use of operations; record it with run --memory");
+                    "show one row for each operation and arguments\n"
+                    "(LOTUS_SCOPE_ARGS)");
+  command->add_flag("--memory", options->memory, "show memory use, recorded with 'run --memory'");
   command->add_flag("--per-worker", options->per_worker, "also show the times of every worker");
   add_table_options(*command);
   command->add_flag("--remove-outliers", options->remove_outliers,
-                    "ignore preprocess times below p25 - 2 (p75 - p25)");
+                    "ignore unusually short preprocess times:\n"
+                    "those below p25 - 2 * (p75 - p25)");
   for (const char* const unused : {"--json", "--csv", "--skip-batches", "--per-worker", "--memory",
                                    "--slowest", "--remove-outliers"}) {
     style->excludes(unused);
@@ -110,20 +116,27 @@ void add_diagnose(CLI::App& app, action& chosen) {
       "Examples:\n"
       "  lotus-tool diagnose run/\n"
       "  lotus-tool diagnose run/ --fail-if preprocessing-bound   # exits with 3 if so\n"
-      "The run is simulated once for each possible bottleneck, with less of it.\n"
-      "The consumer's step, preprocessing or a stage becomes 1.25 times as fast.\n"
-      "A limit by the order of batches, prefetch depth or start-up is removed.\n"
-      "The verdict is the bottleneck whose reduction makes the run fastest.\n"
-      "The verdict is 'balanced' if no reduction makes the run 5 % faster.\n"
-      "The verdict is 'lock-bound' if preprocessing mostly waits for one lock.\n"
-      "--fail-if preprocessing-bound also covers stage-bound and lock-bound.\n"
+      "The verdict is the bottleneck, that is, what most limits the run:\n"
+      "  consumer-bound        the consumer's work on batches, such as training\n"
+      "  preprocessing-bound   the work of the workers, which build the batches\n"
+      "  stage-bound           one stage (LOTUS_STAGE), a part of the pipeline\n"
+      "  lock-bound            one lock, for which preprocessing mostly waits\n"
+      "  order-bound           the rule that batches are received in order\n"
+      "  prefetch-bound        the limit of batches that workers may prepare in advance\n"
+      "  start-up-bound        the time until the workers are ready\n"
+      "  balanced              no bottleneck: no change below makes the run 5 % faster\n"
+      "To find it, the run is simulated with one change at a time: the work of the "
+      "consumer, of preprocessing or of a stage becomes 1.25 times as fast, or the order, "
+      "the limit of batches or the start-up is removed.\n"
+      "The verdict belongs to the change that makes the run fastest.\n"
+      "--fail-if preprocessing-bound includes stage-bound and lock-bound.\n"
       "Exit status: 0 = success, 1 = bad input, 2 = usage error.\n"
-      "Exit status 3: --fail-if names the verdict.\n"
-      "Exit status 4: --fail-if was given and there is no verdict.");
+      "Exit status 3: the verdict is one of those given to --fail-if.\n"
+      "Exit status 4: with --fail-if, if there is no verdict (the output says why).");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command
       ->add_option("--fail-if", options->fail_if,
-                   "exit with status 3 if this is the verdict:\n"
+                   "exit with status 3 if this is the verdict (see below):\n"
                    "consumer-bound, preprocessing-bound, stage-bound,\n"
                    "lock-bound, order-bound, prefetch-bound,\n"
                    "start-up-bound or balanced (several: with commas)")
@@ -156,22 +169,25 @@ void add_accelerator(CLI::App& app, action& chosen) {
       "  lotus-tool accelerator training/         # compares all ranks in the folder\n"
       "  lotus-tool accelerator report.sqlite     # from nsys export --type sqlite\n"
       "A device is idle while none of its streams runs a kernel, copy or memset.\n"
-      "Idle time is explained by what the host did before it submitted the next work.\n"
-      "The host waited for a batch, copied, synchronized, launched, or did other work.\n"
-      "The idle time of each stream is split as HolisticTraceAnalysis does.\n"
-      "The verdict is the cause that takes most of the time, if it takes at least 5 %.\n"
-      "Of several ranks, the output names the slowest.\n"
-      "The slowest rank has the longest time outside communication.\n"
-      "The other ranks wait for the slowest one during communication.");
+      "The cause of idle time is what the host did before it submitted the next work: "
+      "it waited for a batch, copied data to the device, synchronized with the device, "
+      "launched work, or did anything else.\n"
+      "The verdict is the largest cause, if it takes more than 5 % of the time.\n"
+      "Otherwise the verdict is device-busy.\n"
+      "The idle times of streams have the same definitions as in HolisticTraceAnalysis, "
+      "a tool for PyTorch traces; --explain shows them.\n"
+      "Ranks are the processes of a distributed training.\n"
+      "The slowest rank is the one that spends the most time outside communication.\n"
+      "The other ranks wait for it, and this wait is part of their communication.");
   command
       ->add_option("PATH", options->paths,
                    "traces of PyTorch's profiler (.json, .json.gz),\n"
-                   "databases of nsys (.sqlite), folders with traces, or\n"
-                   "folders with the logs of the same program")
+                   "Nsight Systems databases (.sqlite), folders of these,\n"
+                   "or folders of logs that the traced program recorded")
       ->required();
   command->add_flag("--json", options->json, "print JSON, with every step and batch");
   command->add_flag("--last-step", options->analysis.with_last_step,
-                    "include the last profiler step, which may be cut off");
+                    "include the last profiler step (may be incomplete)");
   command->add_flag_callback(
       "--exact", [options] { options->analysis.rounding = time_rounding::exact; },
       "do not round times to whole microseconds");
@@ -197,29 +213,34 @@ void add_compare(CLI::App& app, action& chosen) {
       "  lotus-tool compare --a old1/ old2/ old3/ --b new1/ new2/ new3/\n"
       "  lotus-tool compare before/ after/ --format markdown   # for a pull request\n"
       "Runs of one program differ from each other, so give several runs per side.\n"
-      "The intervals then cover the difference between the means (Welch's method).\n"
-      "From five runs per side on, column p has the result of a permutation test.\n"
-      "With one run per side, the intervals come from a bootstrap of its values.\n"
+      "Each change has a 95 % confidence interval.\n"
+      "With several runs per side, it is computed from the means of the runs (Welch).\n"
+      "With one run per side, it is computed from the single values (bootstrap), and "
+      "does not cover differences between runs.\n"
+      "From five runs per side on, column p is the probability that the runs differ as "
+      "much by chance (permutation test).\n"
       "--fail-above checks the mean times of operations and the times per batch.\n"
-      "A time fails if it grew by more than the limit and its interval is above 0.\n"
+      "A time fails if its change is above the limit and its whole interval is above 0.\n"
       "A time also fails if it was 0 ns before and is not 0 ns now.\n"
-      "Nothing fails if throughput rose by more than the limit.\n"
-      "With one run per side, throughput must have risen by at least 10 % for that.\n"
-      "The reason: more workers, for example, make single operations slower.\n"
-      "The delivery delay never fails: it grows when preprocessing becomes faster.\n"
+      "Nothing fails if batches per second rose by more than the limit and, with one run "
+      "per side, by more than 10 %: more workers, for example, make the run faster and "
+      "single operations slower.\n"
+      "The delivery delay (a finished batch waits for the consumer) never fails: it grows "
+      "when preprocessing becomes faster.\n"
       "CPU times, stages, and rows with fewer than 5 values never fail.\n"
-      "Loaders are matched by name.\n"
+      "If a program has several loaders, those with the same name are compared.\n"
+      "A loader is a set of workers with the consumer that receives their batches.\n"
       "Exit status: 0 = success, 1 = bad input, 2 = usage error.\n"
       "Exit status 3: a time grew by more than --fail-above allows.");
   CLI::Option* const before = command->add_option(
       "BEFORE", given->before, "folder of one or several runs before the change");
   CLI::Option* const after =
       command->add_option("AFTER", given->after, "folder of one or several runs after the change");
-  command->add_option("--a", options->before, "folders of the runs before the change")
+  command->add_option("--a", options->before, "folders of the runs before the change (for BEFORE)")
       ->option_text("DIR...")
       ->excludes(before)
       ->excludes(after);
-  command->add_option("--b", options->after, "folders of the runs after the change")
+  command->add_option("--b", options->after, "folders of the runs after the change (for AFTER)")
       ->option_text("DIR...")
       ->excludes(before)
       ->excludes(after);
@@ -231,7 +252,8 @@ void add_compare(CLI::App& app, action& chosen) {
   CLI::Option* const json = command->add_flag_callback(
       "--json", [options] { options->form = compare_form::json; }, "print JSON");
   command
-      ->add_option("--format", options->form, "markdown: for a pull request; bmf: for bencher.dev")
+      ->add_option("--format", options->form,
+                   "markdown: for a pull request;\nbmf: JSON for bencher.dev")
       ->transform(one_of<compare_form>({{"table", compare_form::table},
                                         {"json", compare_form::json},
                                         {"markdown", compare_form::markdown},
@@ -260,14 +282,15 @@ void add_compare(CLI::App& app, action& chosen) {
 void add_recover(CLI::App& app, action& chosen) {
   auto options = std::make_shared<recover_options>();
   CLI::App* command =
-      app.add_subcommand("recover", "Save the last records of killed processes in the logs");
+      app.add_subcommand("recover", "Add the last records of killed processes to the logs");
   command->footer(
       "Example:\n"
       "  lotus-tool recover run/\n"
-      "Every record is appended once, even if this command is interrupted.\n"
-      "The logs of processes that are still recording are not changed.\n"
-      "Other commands of lotus-tool find such records without this command.\n"
-      "Other programs, which read only the logs, need it.");
+      "A killed process leaves its last records in a hidden file next to its logs.\n"
+      "The other commands of lotus-tool read this file too.\n"
+      "Use 'recover' for other programs, which read only the logs.\n"
+      "Every record is added once, even if this command is interrupted.\n"
+      "The logs of processes that are still recording are not changed.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out, std::ostream& err) {
@@ -281,14 +304,14 @@ void add_snapshot(CLI::App& app, action& chosen) {
   CLI::App* command = app.add_subcommand("snapshot", "Copy what a run has recorded so far");
   command->footer(
       "Example:\n"
-      "  lotus-tool snapshot run/     # creates the folder run.snapshot-<UTC>-asked\n"
+      "  lotus-tool snapshot run/   # creates the folder run.snapshot-<UTC time>-asked\n"
       "The recording process writes the snapshot, with every complete record.\n"
       "The process then continues to record.\n"
       "If no process is recording, the snapshot is a copy made from the run's files.\n"
       "The name of the new folder is printed.\n"
       "All commands read it like the folder of any run.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
-  command->add_option("--reason", options->reason, "end of the snapshot's name")
+  command->add_option("--reason", options->reason, "last part of the new folder's name")
       ->capture_default_str()
       ->check(not_empty());
   command->add_option("--prefix", options->prefix, "how log file names start")

@@ -46,20 +46,21 @@ CLI::Option* add_rate(CLI::App& command, double& rate_hz) {
     if (good && hz >= 1 && hz <= 100000) return {};
     return "'" + text + "' is no rate between 1 and 100000 Hz";
   };
-  return command.add_option("--rate", rate_hz, "samples per second of CPU time")
+  return command.add_option("--rate", rate_hz, "samples per second that a thread runs on a CPU")
       ->check(check)
       ->option_text("HZ");
 }
 
 void add_hit_rule(CLI::App& command, hit_rule& rule) {
   CLI::Option* hits =
-      command.add_option("--min-hits", rule.min_hits, "ignore functions seen in fewer than N runs")
+      command
+          .add_option("--min-hits", rule.min_hits, "ignore functions sampled in fewer than N runs")
           ->check(whole_number(1))
           ->option_text("N");
   CLI::Option* all = command.add_flag_callback(
-      "--union", [] {}, "include every function seen in any run (the default)");
+      "--union", [] {}, "include functions sampled in any run (the default)");
   command
-      .add_flag("--majority", rule.majority, "include functions seen in more than half of the runs")
+      .add_flag("--majority", rule.majority, "include functions sampled in over half of the runs")
       ->excludes(all)
       ->excludes(hits);
 }
@@ -72,11 +73,12 @@ std::string mapping_output(const std::string& given, print_as print) {
 
 void add_map_build(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_build_options>();
-  CLI::App* command = map.add_subcommand("build", "Build a mapping from profilers' reports");
+  CLI::App* command =
+      map.add_subcommand("build", "Find the functions of operations in profiler reports");
   command->footer(
       "Example:\n"
       "  lotus-tool map build reports/ -o mapping_funcs.json\n"
-      "A mapping lists the functions of each operation.\n"
+      "Writes a mapping: a file that lists the functions of each operation.\n"
       "DIR holds a folder for each operation, or is the folder of one operation.\n"
       "The folder of an operation has a report for each run.\n"
       "Reports can be CSV files of VTune or uProf, or output of perf report -t '|'.\n"
@@ -101,21 +103,26 @@ void add_map_build(CLI::App& map, action& chosen) {
 void add_map_attribute(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_attribute_options>();
   CLI::App* command =
-      map.add_subcommand("attribute", "Attribute functions' hardware counters to operations");
+      map.add_subcommand("attribute", "Split functions' hardware counters among operations");
   command->footer(
       "Example:\n"
       "  lotus-tool map attribute --mapping mapping_funcs.json --counters b8.tsv \\\n"
       "      --trace run/\n"
       "A table of counters can be VTune's TAB-separated microarchitecture table.\n"
       "It can also be output of perf report -t '|' or perf stat -x, or of callgrind.\n"
-      "Counters of a function that several operations call are split among these,\n"
-      "in proportion to the elapsed times of the operations.\n"
-      "With --weights mix, each time is multiplied by the function's share of it.");
+      "A configuration is a run with certain settings, such as the batch size.\n"
+      "If there are several, the name of a table without its extension must be that of a "
+      "folder of --trace or of a row of --elapsed, or end in the same number.\n"
+      "Counters of a function that several operations call are split among these.\n"
+      "--weights elapsed: in proportion to the elapsed times of the operations.\n"
+      "--weights mix: in proportion to these times, each multiplied by the function's share "
+      "of the operation's samples.");
   const attribution_arguments arguments = add_attribution(*command, options->inputs);
   arguments.mapping->required();
   arguments.counters->required();
   command
-      ->add_option("--trace", options->inputs.traces, "folders of logs with the operations' times")
+      ->add_option("--trace", options->inputs.traces,
+                   "folders of logs with the operations' elapsed times")
       ->option_text("DIR...")
       ->excludes(arguments.elapsed);
   command->add_option("--prefix", options->inputs.prefix, "how log file names start")
@@ -133,20 +140,22 @@ void add_map_run(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_run_options>();
   auto span = std::make_shared<std::string>("0.66ms");
   CLI::App* command =
-      map.add_subcommand("run", "Find the functions of operations with a test program");
+      map.add_subcommand("run", "Find the functions of operations by sampling a probe");
   command->footer(
       "Example:\n"
       "  lotus-tool map run --confidence 0.99 --span 0.3ms -- ./probe images/\n"
-      "A probe is a program that runs your operations, each in a LOTUS_MAP_REGION.\n"
+      "A probe is a program that runs each operation in a LOTUS_MAP_REGION block.\n"
+      "It is run several times, because one run has few samples of a function.\n"
       "The collector is the profiler that samples the probe.\n"
+      "The mapping is the result: a file that lists the functions of each operation.\n"
       "'builtin' needs only the kernel's permission (kernel.perf_event_paranoid <= 2).\n"
       "The other collectors (perf, callgrind, vtune, uprof) must be installed.\n"
       "With --json or --csv, a mapping file is written only if -o is given.");
   command->add_option("--collector", options->collector, "profiler that collects the samples")
       ->capture_default_str()
       ->option_text(collector_names("|"));
-  add_rate(*command, options->rate_hz);
-  command->add_option("--op", options->ops, "map only this operation; may be repeated")
+  add_rate(*command, options->rate_hz)->default_str("1000, vtune: 100");
+  command->add_option("--op", options->ops, "sample only this operation; may be repeated")
       ->allow_extra_args(false)
       ->option_text("NAME");
   CLI::Option* runs = command
@@ -156,23 +165,29 @@ void add_map_run(CLI::App& map, action& chosen) {
                           ->option_text("N");
   command
       ->add_option("--confidence", options->confidence,
-                   "probability, 0 to 1, to see a function that takes\n"
-                   "--span; determines the number of runs")
+                   "run the probe so often that a function that takes\n"
+                   "--span is seen with this probability (0 to 1)")
       ->capture_default_str()
+      ->option_text("P")
       ->excludes(runs);
-  command->add_option("--span", *span, "shortest function time to find")
+  command->add_option("--span", *span, "find functions that take at least this time in a run")
       ->capture_default_str()
+      ->option_text("TIME")
       ->excludes(runs);
   add_hit_rule(*command, options->rule);
   command
       ->add_option("-o,--output", options->output,
                    "file for the mapping; default: mapping_funcs.json")
       ->option_text("FILE");
-  command->add_option("--reports", options->reports, "folder for the raw reports")
+  command
+      ->add_option("--reports", options->reports,
+                   "folder for the samples of every run; default:\n"
+                   "named after the mapping: mapping_funcs_reports")
       ->option_text("DIR");
   add_printing(*command, *options);
   command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
-  command->add_option("PROGRAM", options->program, "the probe and its arguments")->required();
+  command->add_option("PROGRAM", options->program, "the program (probe) and its arguments")
+      ->required();
   command->prefix_command(false);
   command->callback([options, span, &chosen] {
     chosen = [options, span](std::ostream& out, std::ostream& err) {
@@ -185,13 +200,15 @@ void add_map_run(CLI::App& map, action& chosen) {
 
 void add_map_record(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_record_options>();
-  CLI::App* command = map.add_subcommand("record", "Sample a run while it records, for 'map join'");
+  CLI::App* command =
+      map.add_subcommand("record", "Run a program and sample its functions for 'map join'");
   command->footer(
       "Examples:\n"
       "  lotus-tool map record -- ./train args\n"
       "  lotus-tool map join run/\n"
-      "Sets LOTUS_LOG_FILE unless it is set.\n"
-      "The program is not changed; its output and exit status are passed through.\n"
+      "Sets LOTUS_LOG_FILE unless it is set, so that the program records to run/ "
+      "(run-2/, run-3/, ... if run/ is not empty).\n"
+      "The program need not be changed for this.\n"
       "All its threads and child processes are sampled.\n"
       "The samples are written next to the program's logs.\n"
       "Exit status: that of the program.");
@@ -208,12 +225,13 @@ void add_map_record(CLI::App& map, action& chosen) {
 
 void add_map_join(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_join_options>();
-  CLI::App* command =
-      map.add_subcommand("join", "Show functions and CPU time of operations in a run");
+  CLI::App* command = map.add_subcommand(
+      "join", "Show in which functions each operation of a run spends its CPU time");
   command->footer(
       "Example:\n"
       "  lotus-tool map join run/ --json\n"
-      "Every sample counts for the innermost operation of its thread at that time.\n"
+      "A sample is the function that a thread ran at one moment.\n"
+      "It counts for the innermost operation in which the thread was at that moment.\n"
       "Samples come from 'lotus-tool map record' or 'perf record -k CLOCK_MONOTONIC'.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command
@@ -235,18 +253,24 @@ void add_map_join(CLI::App& map, action& chosen) {
 
 attribution_arguments add_attribution(CLI::App& command, attribution_inputs& options) {
   attribution_arguments added{};
-  added.mapping =
-      command.add_option("--mapping", options.mapping, "functions of operations, from 'map run'")
-          ->option_text("FILE");
+  added.mapping = command
+                      .add_option("--mapping", options.mapping,
+                                  "file with each operation's functions, from 'map run'")
+                      ->option_text("FILE");
   added.counters = command
                        .add_option("--counters", options.counters,
-                                   "tables of hardware counters, one per configuration")
+                                   "tables of functions' hardware counters, such as cache\n"
+                                   "misses; one file for each configuration")
                        ->option_text("FILE...");
   added.elapsed = command
                       .add_option("--elapsed", options.elapsed,
-                                  "CSV file of times with header config,OPERATION,...")
+                                  "CSV file of the operations' times in seconds; header:\n"
+                                  "config,OPERATION,...; one row per configuration")
                       ->option_text("FILE");
-  command.add_option("--weights", options.weights, "split of shared functions' counters")
+  command
+      .add_option("--weights", options.weights,
+                  "how to split a function's counters among operations,\n"
+                  "see 'help map attribute'")
       ->transform(one_of<weighting>({{"elapsed", weighting::elapsed}, {"mix", weighting::mix}}))
       ->default_str("elapsed")
       ->option_text("elapsed|mix");
@@ -254,8 +278,11 @@ attribution_arguments add_attribution(CLI::App& command, attribution_inputs& opt
 }
 
 void add_map(CLI::App& app, action& chosen) {
-  CLI::App* map = app.add_subcommand("map", "Find functions and hardware counters of operations");
-  map->footer("'lotus-tool map COMMAND --help' describes a command.");
+  CLI::App* map =
+      app.add_subcommand("map", "Show each operation's functions and hardware counters");
+  map->footer(
+      "An operation is a part of a program that is marked with LOTUS_SCOPE.\n"
+      "'lotus-tool map COMMAND --help' describes a command.");
   map->require_subcommand(1);
   add_map_run(*map, chosen);
   add_map_build(*map, chosen);

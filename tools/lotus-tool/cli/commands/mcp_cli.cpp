@@ -17,9 +17,11 @@ void add_mcp(CLI::App& app, action& chosen) {
       "  {\"mcpServers\": {\"lotus\": {\"command\": \"lotus-tool\", \"args\": [\"mcp\", "
       "\"run/\"]}}}\n"
       "Runs a Model Context Protocol (MCP) server on standard input and output.\n"
-      "The server offers diagnose, stats, whatif, compare and SQL for the run.\n"
+      "The example is an entry for the assistant's list of MCP servers.\n"
+      "The server offers diagnose, stats, whatif, compare, and SQL queries on the tables "
+      "of 'lotus-tool export'.\n"
       "The server reads only this folder, changes nothing, and opens no connection.");
-  command->add_option("DIR", options->dir, "folder of the logs; may hold several runs")->required();
+  command->add_option("DIR", options->dir, "folder of the logs of one or several runs")->required();
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out, std::ostream&) {
       return run_mcp(*options, run_in_process, std::cin, out);

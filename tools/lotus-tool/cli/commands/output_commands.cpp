@@ -63,11 +63,14 @@ void add_viz(CLI::App& app, action& chosen) {
       "                                         # for https://www.speedscope.app\n"
       "DIR holds one run, or several in subfolders.\n"
       "Each run becomes a group of processes in the viewer.\n"
-      "The verdict and the critical path are shown as tracks of the trace.\n"
-      "These tracks need a trace of a whole run of up to 200,000 operations.\n"
-      "A PyTorch profiler trace in the folder of the logs is merged in.\n"
-      "Without -o, the merged trace is written next to the PyTorch profiler trace.\n"
-      "The name of the merged trace then ends in _fine or _coarse.");
+      "A stage (LOTUS_STAGE) is a part of the pipeline with its own threads.\n"
+      "An item is a numbered part of a batch, such as one image.\n"
+      "Two rows of the trace show the verdict (the bottleneck) and the critical path.\n"
+      "The critical path is the chain of work that determined how long the run took.\n"
+      "Both rows are left out for parts of a run and for more than 200,000 operations.\n"
+      "If the folder of the logs has a trace of PyTorch's profiler, both are merged.\n"
+      "Without -o, the merged trace is written next to the trace of PyTorch's profiler.\n"
+      "Its name then ends in _fine.json or, with --coarse, in _coarse.json.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command->add_option("-o,--output", options->output, "file to write; - is standard output");
   const format_words formats = words_of_viz_formats();
@@ -91,7 +94,7 @@ void add_viz(CLI::App& app, action& chosen) {
   command
       ->add_option("--only-slowest", given->only_slowest,
                    "draw only the N batches that took longest to build;\n"
-                   "STAGE:N: the N slowest items or batches of that stage")
+                   "STAGE:N: the N batches or items slowest in this stage")
       ->check(not_empty())
       ->option_text("N");
   command
@@ -99,7 +102,8 @@ void add_viz(CLI::App& app, action& chosen) {
                    "merge the run into this PyTorch profiler trace")
       ->option_text("FILE");
   command->add_flag("--compat", options->compat,
-                    "write the events and names of the original Lotus");
+                    "write the events and names of the original Lotus,\n"
+                    "a Python program");
   add_reading(*command, *options);
   command->callback([options, given, &chosen] {
     chosen = [options, given](std::ostream& out, std::ostream& err) {
@@ -132,7 +136,8 @@ std::shared_ptr<bundle_options> add_bundle(CLI::App& command, CLI::Option* page)
   if (page != nullptr) file->excludes(page);
   command
       .add_flag("--hide-names", options->hide_names,
-                "with --bundle: also hide names, such as of operations")
+                "with --bundle: also hide the names of operations,\n"
+                "stages, counters, threads and loaders")
       ->needs(file);
   return options;
 }
@@ -176,12 +181,12 @@ void add_report(CLI::App& app, action& chosen) {
       "  lotus-tool report runs/ -o report.html          # to open in a browser\n"
       "  lotus-tool report run/ --bundle bundle.tar.gz   # for a bug report\n"
       "The page works without a network.\n"
-      "Each run in a subfolder is shown as a configuration of its own.\n"
-      "Functions of operations come from --mapping or 'lotus-tool map record'.\n"
-      "Hardware counters come from tables as for 'lotus-tool map attribute'.\n"
-      "A bundle contains versions, information files, first and last lines of logs.\n"
-      "A bundle contains no command lines, environment, host and folder names.\n"
-      "Names of operations, stages, counters and threads stay without --hide-names.");
+      "If DIR holds several runs in subfolders, the page shows each of them.\n"
+      "The page shows operations' functions with --mapping or after 'map record'.\n"
+      "--counters adds hardware counters, as 'lotus-tool map attribute' shows them.\n"
+      "A bundle contains version numbers, the files that describe the run's processes, "
+      "the first and last lines of the logs, and the output of 'stats' and 'diagnose'.\n"
+      "A bundle contains no command lines, environment variables, host or folder names.");
   command->add_option("DIR", options->dirs, "folders of the logs")->required();
   const attribution_arguments arguments = add_attribution(*command, options->hardware);
   arguments.counters->needs(arguments.mapping)->allow_extra_args(false);
@@ -235,14 +240,15 @@ void add_export(CLI::App& app, action& chosen) {
       "  lotus-tool export run/ --format pstats -o run.prof    # for snakeviz, pstats\n"
       "  lotus-tool export run/ --format collapsed -o run.txt  # for flame graphs\n"
       "  lotus-tool export run/ --format pprof -o run.pb.gz    # for pprof\n"
-      "Tables: runs, spans, batches, stages, counters, aggregated, blocked_on.\n"
+      "Tables: runs, spans (calls of operations), batches, stages, counters, aggregated "
+      "(operations with totals only), blocked_on (what operations waited for).\n"
       "Parquet needs the program duckdb.\n"
       "Stacks of threads come from 'lotus-tool run' or 'lotus-tool attach'.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command
       ->add_option("--format", options->format,
                    "csv, sqlite, parquet: tables of everything recorded;\n"
-                   "pstats: calls and times as Python's cProfile saves;\n"
+                   "pstats: calls and times in Python's cProfile format;\n"
                    "collapsed, pprof: stacks of sampled threads")
       ->transform(one_of<export_format>({{"csv", export_format::csv},
 #ifdef LOTUS_TOOL_SQLITE
@@ -267,12 +273,12 @@ void add_export(CLI::App& app, action& chosen) {
 
 void add_unpack(CLI::App& app, action& chosen) {
   auto options = std::make_shared<unpack_options>();
-  CLI::App* command = app.add_subcommand("unpack", "Convert compact logs to text");
+  CLI::App* command = app.add_subcommand("unpack", "Convert binary (compact) logs to text logs");
   command->footer(
       "Example:\n"
       "  lotus-tool unpack run/ -o text/\n"
-      "Writes the text logs that the program would have written, for other programs.\n"
-      "The commands of lotus-tool read compact logs directly.");
+      "Writes the logs that the program would have written with LOTUS_FORMAT=text.\n"
+      "Use it for other programs that read logs: lotus-tool itself reads both formats.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   command->add_option("-o,--output", options->output, "folder to write to; must be new or empty")
       ->required();

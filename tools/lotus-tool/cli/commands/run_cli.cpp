@@ -126,21 +126,21 @@ int run_and_report(const run_options& options, std::ostream& err) {
 void add_run(CLI::App& app, action& chosen) {
   auto options = std::make_shared<run_options>();
   options->program.threads = true;
-  CLI::App* command =
-      app.add_subcommand("run", "Run a program that records, then show its bottleneck");
+  CLI::App* command = app.add_subcommand("run", "Run a program, record it and show its bottleneck");
   command->footer(
       "Examples:\n"
       "  lotus-tool run -- ./train args\n"
       "  lotus-tool run --report report.html -- ./train args\n"
-      "Sets LOTUS_LOG_FILE for the program.\n"
+      "Sets LOTUS_LOG_FILE, so that the program records without lotus::start().\n"
       "Passes the terminal, signals and the program's exit status through.\n"
       "Afterwards prints the output of 'stats' and 'diagnose' to standard error.\n"
       "Also samples what all threads do and wait for; 'lotus-tool threads' shows it.\n"
-      "If the program has no markers, 'run' prints the output of 'threads' instead.\n"
+      "If the program has no LOTUS_SCOPE or the like, prints the output of 'threads'.\n"
       "Exit status: that of the program.");
   command
       ->add_option("--dir", options->program.dir,
-                   "folder for the logs; default: run, else run-2, ...")
+                   "folder for the logs; default: run,\n"
+                   "or run-2, run-3, ... if run is not empty")
       ->check(not_empty());
   command->add_flag_callback(
       "--no-threads", [options] { options->program.threads = false; },

@@ -12,15 +12,15 @@ namespace lotus::tool {
 void add_threads(CLI::App& app, action& chosen) {
   auto options = std::make_shared<threads_options>();
   CLI::App* command =
-      app.add_subcommand("threads", "Show what threads do and wait for; needs no markers");
+      app.add_subcommand("threads", "Show what the threads of any program do and wait for");
   command->footer(
       "Examples:\n"
       "  lotus-tool run -- ./train args\n"
       "  lotus-tool threads run/\n"
-      "  lotus-tool threads run/ --json | jq -r .headline\n"
+      "  lotus-tool threads run/ --json | jq -r .headline   # one sentence\n"
       "Reads the samples that 'lotus-tool run' or 'lotus-tool attach' has taken.\n"
-      "The program needs no markers.\n"
-      "Threads of a program that began with the same function are shown together.");
+      "The program needs no LOTUS_SCOPE or other macro of Lotus.\n"
+      "Threads of a program with the same start function are shown in one row.");
   command->add_option("DIR", options->dir, "folder of the run")->required();
   command->add_flag("--json", options->json, "print JSON");
   add_wide(*command);

@@ -28,14 +28,16 @@ void add_top(CLI::App& app, action& chosen) {
       "  lotus-tool top run/ --once                           # prints plain text\n"
       "  lotus-tool top run/ --openmetrics metrics/lotus.prom # until Ctrl-C\n"
       "Keys: s, c, t, m sort by self time, calls, total or longest call.\n"
-      "Keys: r and the arrow keys choose a run; p or space pauses; q quits.\n"
+      "Keys: r and the arrow keys select a run; p or space freezes the screen; q quits.\n"
       "'self' is the time of an operation without other operations inside it.\n"
-      "Percentages add up over threads: two threads always inside give 200 %.\n"
+      "Percentages of operations are sums over threads: two busy threads give 200 %.\n"
       "Reads the logs as they grow, and the shared memory of the recording processes.\n"
       "This does not slow down the recording processes.\n"
-      "Refreshes become rarer if necessary, so that top uses at most 2 % of a CPU.\n"
-      "Aggregated operations are only counted and summed, not recorded one by one.\n"
-      "Their calls between two refreshes are shown; --once waits for one interval.\n"
+      "Refreshes less often if it would otherwise use more than 2 % of a CPU.\n"
+      "LOTUS_SCOPE_AGGREGATED counts and sums the calls of an operation without recording "
+      "each one.\n"
+      "Of these calls, those since the last refresh are shown; --once first waits one "
+      "--interval.\n"
       "--openmetrics FILE is for the textfile collector of Prometheus' node exporter.");
   command->add_option("DIR", options->dirs, "folders of the logs")->required();
   command->add_option("--window", given->window, "length of the period to show; default: 10s")
@@ -53,7 +55,8 @@ void add_top(CLI::App& app, action& chosen) {
   command->add_flag("--once", options->once, "print once and exit");
   command
       ->add_option("--openmetrics", options->metrics,
-                   "write metrics for Prometheus to this file, no screen")
+                   "write metrics for Prometheus to FILE instead of\n"
+                   "showing a screen")
       ->check(not_empty())
       ->option_text("FILE");
   command->add_option("--prefix", options->prefix, "how log file names start")

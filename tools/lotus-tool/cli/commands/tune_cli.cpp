@@ -61,48 +61,60 @@ void add_tune(CLI::App& app, action& chosen) {
       "      -- ./train --workers {workers} --prefetch {prefetch}\n"
       "  lotus-tool tune --env OMP_NUM_THREADS=1,2 --metric '([0-9.]+) it/s' -- ./train\n"
       "--set, --env and --start may be repeated.\n"
+      "A configuration is one value for each setting.\n"
       "First runs the program with the first value of every setting.\n"
       "Predicts the throughput with other values as 'lotus-tool whatif' does.\n"
-      "Then runs the most promising configuration, and so on.\n"
-      "Predicted settings: workers, prefetch, order, batch_size and stage:NAME.\n"
-      "stage:NAME is the number of threads of a stage.\n"
+      "Then runs the configuration with the highest prediction, and so on.\n"
+      "A setting is predicted only if its name is workers, prefetch, order, batch_size, "
+      "or stage:NAME (the number of threads of the stage NAME).\n"
       "Values of all other settings are tried, one setting at a time.\n"
-      "Throughput is measured without the start-up.\n"
-      "--metric takes the mean of the later half of the printed numbers.\n"
+      "Throughput (batches per second) is measured without the start-up.\n"
+      "With --metric, it is the mean of the second half of the printed numbers.\n"
       "After the time of --for, the program and all its child processes get SIGTERM.\n"
       "Processes that still run 2 s later get SIGKILL; nothing recorded is lost.\n"
-      "Best: the configuration with the fewest threads within 2 % of the maximum.\n"
+      "The best configuration is the one with the fewest threads among those within 2 % "
+      "of the highest throughput.\n"
       "Exit status: 0 = success, 1 = every run failed, 2 = usage error.\n"
       "Exit status 4: no run reaches --target.");
   command
       ->add_option("--set", given->set,
-                   "setting and values to try, such as workers=1..16;\n"
-                   "each run replaces {NAME} in the command by a value")
+                   "values to try for a setting, such as workers=1..16;\n"
+                   "each run replaces {NAME} in the command by one value")
       ->option_text("NAME=VALUES")
       ->allow_extra_args(false);
-  command->add_option("--env", given->environment, "environment variable and the values to try")
+  command
+      ->add_option("--env", given->environment, "values to try for the environment variable NAME")
       ->option_text("NAME=VALUES")
       ->allow_extra_args(false);
-  command->add_option("--start", given->start, "value in the first run; default: the first value")
+  command
+      ->add_option("--start", given->start,
+                   "value of setting NAME in the first run;\n"
+                   "default: the first of its values")
       ->option_text("NAME=VALUE")
       ->allow_extra_args(false);
-  command->add_option("--for", given->seconds, "maximum time of a run with start-up; default: 20s")
+  command->add_option("--for", given->seconds, "end each run after this time; default: 20s")
       ->check(not_empty())
       ->option_text("20s");
   command->add_option("--runs", options->runs, "maximum number of runs; default: 6")
       ->check(whole_number(1))
       ->option_text("N");
   command
-      ->add_option("--target", given->target, "find the fewest threads that reach this throughput")
+      ->add_option("--target", given->target,
+                   "find the fewest threads that reach this throughput,\n"
+                   "in batches per second or the unit of --metric")
       ->check(not_empty())
       ->option_text("300/s");
   command
       ->add_option("--metric", options->metric,
-                   "for programs without markers: a regular expression;\n"
-                   "its first (group) matches the printed throughput")
+                   "for programs without LOTUS_SCOPE or the like: regular\n"
+                   "expression; its first (group) matches the throughput\n"
+                   "in the program's output")
       ->check(not_empty())
       ->option_text("REGEX");
-  command->add_option("--dir", options->dir, "folder for the logs; default: tune, else tune-2, ...")
+  command
+      ->add_option("--dir", options->dir,
+                   "folder for the logs; default: tune,\n"
+                   "or tune-2, tune-3, ... if tune is not empty")
       ->check(not_empty());
   command->add_flag("--json", options->json, "print JSON");
   add_wide(*command);

@@ -69,7 +69,9 @@ void take_texts(const whatif_texts& given, whatif_options& options) {
 }
 
 void add_changes(CLI::App& command, whatif_options& options, whatif_texts& given) {
-  command.add_option("--workers", given.workers, "number of workers, or of the threads of STAGE")
+  command
+      .add_option("--workers", given.workers,
+                  "number of workers; STAGE=N: of threads of this stage")
       ->option_text("N|STAGE=N")
       ->allow_extra_args(false);
   command.add_option("--prefetch", given.prefetch, "prefetch depth: batches in flight per worker")
@@ -78,25 +80,28 @@ void add_changes(CLI::App& command, whatif_options& options, whatif_texts& given
   command.add_flag("--unordered", options.change.unordered,
                    "let the consumer receive batches in any order");
   command
-      .add_option("--faster", given.faster, "make an operation or stage this many times as fast")
+      .add_option("--faster", given.faster, "make operation or stage NAME this many times as fast")
       ->option_text("NAME=2")
       ->allow_extra_args(false);
-  command.add_option("--without", given.without, "make an operation or stage take no time")
+  command.add_option("--without", given.without, "make operation or stage NAME take no time")
       ->option_text("NAME")
       ->allow_extra_args(false);
-  command.add_option("--step", given.step, "multiply the time of the consumer's step by this")
+  command.add_option("--step", given.step, "multiply the consumer's time for a batch by this")
       ->check(not_empty())
       ->option_text("0.5");
-  command.add_option("--cpus", given.cpus, "number of CPUs of the simulated machine")
+  command.add_option("--cpus", given.cpus, "simulate a machine with N CPUs")
       ->check(not_empty())
       ->option_text("N");
-  command.add_option("--batch-size", given.batch_size, "make batches this many times as large")
+  command
+      .add_option("--batch-size", given.batch_size,
+                  "put this many times as many samples into a batch")
       ->check(not_empty())
       ->option_text("2x");
   command.add_flag("--own-thread", options.change.own_thread,
-                   "let a worker build batches, not the consumer's thread");
+                   "if the consumer builds its batches itself: let a\n"
+                   "worker thread build them");
   command.add_flag("--no-start-up", options.change.no_start_up,
-                   "no start-up: workers are ready immediately");
+                   "make workers ready immediately, without start-up");
 }
 
 }  // namespace
@@ -112,39 +117,45 @@ void add_whatif(CLI::App& app, action& chosen) {
       "  lotus-tool whatif run/ --workers 4 --faster Decode=2  # both changes together\n"
       "  lotus-tool whatif run/ --target 30/s                  # workers needed for it\n"
       "--workers, --faster and --without may be repeated.\n"
-      "The run is simulated event by event with the changes.\n"
-      "Predictions are corrected for the simulation's error on the unchanged run.\n"
-      "Small changes are corrected for the whole error, large ones for half of it.\n"
-      "Likely ranges contain the true value in 9 of 10 cases.\n"
+      "A worker builds batches; the consumer, such as a training loop, receives them.\n"
+      "A batch is in flight from its dispatch to a worker until the consumer gets it.\n"
+      "The run is simulated event by event, without and with the changes.\n"
+      "Without changes, the simulated time differs from the recorded time by an error.\n"
+      "Predictions are corrected by this error, for large changes by half of it.\n"
+      "The true value is in the likely range in 9 of 10 cases.\n"
       "A target counts as reached if the prediction is at most 2 % below it.\n"
       "Exit status: 0 = success, 1 = bad input, 2 = usage error.\n"
-      "Exit status 4: the run cannot be simulated, or no settings reach the target.");
+      "Exit status 4: no settings reach the target, or the run cannot be simulated.");
   command->add_option("DIR", options->dir, "folder of the logs")->required();
   add_changes(*command, *options, *given);
   command
       ->add_option("--also", options->also,
-                   "also read this run with another number of workers,\n"
-                   "which makes the predictions more accurate")
+                   "also read this second run of the same program with\n"
+                   "another number of workers, for better predictions")
       ->check(not_empty())
       ->option_text("DIR2");
   command
       ->add_option("--recorded-cpus", given->recorded_cpus,
-                   "CPUs of the recorded run, if not in its logs")
+                   "number of CPUs that the recorded program could use,\n"
+                   "if the logs do not contain it")
       ->check(not_empty())
       ->option_text("N");
   CLI::Option* const target =
       command
           ->add_option("--target", given->target,
-                       "find settings that reach this many batches per second")
+                       "find the fewest workers that reach this throughput\n"
+                       "(batches per second)")
           ->check(not_empty())
           ->option_text("30/s");
   command
       ->add_flag("--feed-consumer", options->feed_consumer,
-                 "find settings with which the consumer never waits")
+                 "find the fewest workers with which the consumer does\n"
+                 "not wait")
       ->excludes(target);
   command
       ->add_option("--bytes-per-batch", given->bytes,
-                   "bytes of a batch; default: counter \"bytes per batch\"")
+                   "bytes of a batch, to estimate memory; default: the\n"
+                   "program's LOTUS_COUNTER \"bytes per batch\"")
       ->check(not_empty())
       ->option_text("N");
   command->add_flag("--json", options->json, "print JSON");
