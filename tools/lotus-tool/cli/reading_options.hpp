@@ -35,7 +35,7 @@ inline void add_skipping(CLI::App& command, std::size_t& skip_batches) {
   command
       .add_option("--skip-batches", skip_batches,
                   "leave the first N batches of each epoch out of the\n"
-                  "times per batch")
+                  "batch times")
       ->check(whole_number(0))
       ->option_text("N");
 }

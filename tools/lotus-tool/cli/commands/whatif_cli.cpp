@@ -122,7 +122,7 @@ void add_whatif(CLI::App& app, action& chosen) {
       "The run is simulated event by event, without and with the changes.\n"
       "Without changes, the simulated time differs from the recorded time by an error.\n"
       "Predictions are corrected by this error, for large changes by half of it.\n"
-      "The true value is in the likely range in 9 of 10 cases.\n"
+      "The true value is in the 90 % interval in 9 of 10 cases.\n"
       "A target counts as reached if the prediction is at most 2 % below it.\n"
       "Exit status: 0 = success, 1 = bad input, 2 = usage error.\n"
       "Exit status 4: no settings reach the target, or the run cannot be simulated.");
