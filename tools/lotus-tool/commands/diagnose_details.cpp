@@ -188,21 +188,21 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
   if (!d.pushed) {
     if (d.workers > 0) facts.row({"workers at the same time", std::to_string(d.workers)});
     facts.row({"consumer's waits, total", human_time(d.wait_ns)});
-    facts.row({"share of these waits with a later batch ready", human_share(d.head_of_line_share)});
+    facts.row({"part with a later batch ready", human_share(d.head_of_line_share)});
     facts.row({"consumer's steps, total", human_time(d.step_ns)});
     // If stages build the batches, `workers` is 0. Then no thread builds a whole batch, so there
     // are no preprocess times.
     if (d.workers > 0) {
       facts.row({"preprocess time, mean", human_time(d.mean_preprocess_ns)});
-      facts.row({"preprocess time, standard deviation", human_time(d.std_preprocess_ns)});
+      facts.row({"preprocess time, std", human_time(d.std_preprocess_ns)});
     }
   }
   if (d.cpu_ns) {
     facts.row({"CPU time of the program", human_time(*d.cpu_ns)});
-    facts.row({"share of that CPU time outside operations", human_share(d.unrecorded_cpu)});
+    facts.row({"part outside operations", human_share(d.unrecorded_cpu)});
   }
   if (d.others_cpus) {
-    facts.row({"CPUs that other programs used, mean",
+    facts.row({"CPUs that other programs used",
                three_digits(*d.others_cpus) + (d.cpus ? " of " + three_digits(*d.cpus) : "")});
   }
   // The throughput in steady state is not shown next to the capacities, because it may exceed them:
@@ -215,12 +215,12 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
            " samples/s)";
   };
   facts.row({"measured throughput", rate(d.achieved)});
-  facts.row({d.slowest_stage.empty() ? "throughput if workers never waited"
-                                     : "throughput if stage " + d.slowest_stage + " never waited",
+  facts.row({d.slowest_stage.empty() ? "rate if workers never waited"
+                                     : "rate if stage " + d.slowest_stage + " never waited",
              with_samples(d.preprocessing_capacity, d.preprocessing_interval)});
   if (!d.pushed) {
-    facts.row({"throughput if consumer never waited",
-               with_samples(d.consumer_capacity, d.consumer_interval)});
+    facts.row(
+        {"rate if consumer never waited", with_samples(d.consumer_capacity, d.consumer_interval)});
   }
   facts.print(out);
   print_attacks(d, out);

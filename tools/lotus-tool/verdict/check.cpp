@@ -230,7 +230,7 @@ class checker {
              (busy.queued_share ? "were busy" : "had work") + " at once on " + cpus +
              (cpus == "1" ? " CPU" : " CPUs") +
              (busy.queued_share
-                  ? ". Times and rates include that threads waited for a CPU during " +
+                  ? ". Times include that threads waited for a CPU during " +
                         human_share(*busy.queued_share) + " of their time"
                   : ". If the threads waited for a CPU, times and rates include these waits"),
          "use fewer threads, or more CPUs");
