@@ -116,7 +116,7 @@ constexpr entry entries[] = {
     // Labels in the output of `lotus-tool diagnose`.
     {"workers at the same time", "number of threads that build batches"},
     {"consumer's waits, total", "sum of the consumer's waits for batches"},
-    {"part with a later batch ready", "share of these waits; receiving out of order avoids it"},
+    {"waits only to keep the order", "share of these waits; receiving out of order avoids it"},
     {"consumer's steps, total", "sum of the consumer's work on all batches"},
     {"preprocess time, mean", "mean time to build a batch"},
     {"preprocess time, std", "standard deviation: typical difference from that mean"},

@@ -46,7 +46,7 @@ CLI::Option* add_rate(CLI::App& command, double& rate_hz) {
     if (good && hz >= 1 && hz <= 100000) return {};
     return "'" + text + "' is no rate between 1 and 100000 Hz";
   };
-  return command.add_option("--rate", rate_hz, "samples per second that a thread runs on a CPU")
+  return command.add_option("--rate", rate_hz, "samples per second of each thread's CPU time")
       ->check(check)
       ->option_text("HZ");
 }

@@ -130,7 +130,7 @@ std::shared_ptr<bundle_options> add_bundle(CLI::App& command, CLI::Option* page)
   auto options = std::make_shared<bundle_options>();
   CLI::Option* const file = command
                                 .add_option("--bundle", options->output,
-                                            "write a small archive for a bug report, not a page")
+                                            "instead of the page, archive what a bug report needs")
                                 ->check(not_empty())
                                 ->option_text("FILE");
   if (page != nullptr) file->excludes(page);

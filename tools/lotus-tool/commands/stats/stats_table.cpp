@@ -154,7 +154,7 @@ void print_runs(const std::vector<run_stats_result>& runs, std::ostream& out) {
   }
   rows.spare({"out of order", "std/mean"});
   out << "\n"
-         "mean times per batch of each run; std/mean is that of the preprocess time;\n"
+         "mean times per batch, one row for each run; std/mean: of preprocess times;\n"
          "wait: consumer waits, delay: delivery delay, step: consumer's step\n";
   rows.print(out);
 }

@@ -112,9 +112,9 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   if (!p.makes_itself && !p.in_flight_held) {
     all.emplace_back("each worker may have two or more batches in flight (limit: --prefetch N)");
   }
-  all.emplace_back("sleeps, and waits for disks, networks and locks, take the recorded time");
+  all.emplace_back("the time of sleeps and of waits for disks, networks or locks stays the same");
   all.emplace_back("workers may block each other; intervals for more workers include this");
-  all.emplace_back("sleeps and waits in the consumer's steps take the recorded time");
+  all.emplace_back("the time of sleeps and waits in the consumer's steps stays the same");
   all.emplace_back("the consumer's steps, too, need more CPU time while other CPUs are busy");
   if (run.others_share() <= 0 && p.cpu_known) {
     all.emplace_back(free_cpus_text(p.others_cpus, p.cpus));
