@@ -68,7 +68,7 @@ TEST_CASE("CPU time is compared if both runs have it") {
   CHECK(read["cpu_change"].number() == 0);
   const result table = compare(dir, {"--fail-above", "5%"});
   CHECK(table.status == 3);
-  CHECK(contains(table.out, "CPU a"));
+  CHECK(contains(table.out, "CPU time a"));
   CHECK(contains(table.out, "-25.00 %"));
   CHECK(contains(table.out, "SLOWER"));
   // `compare` must show no CPU time if run b has not measured it, or has measured it only for whole

@@ -146,7 +146,7 @@ void print_conclusion(const compared_loader& l, const comparison& found, std::os
   if (l.runs_before < 2 && l.runs_after < 2) {
     tell(
         "The intervals do not include that repeated runs of one program differ. To include this, "
-        "record several runs of each program (--a DIR... --b DIR...).");
+        "record several runs of each program (see --a and --b).");
   }
   out << '\n';
 }
