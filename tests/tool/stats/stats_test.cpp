@@ -210,5 +210,5 @@ TEST_CASE("several directories and runs are listed separately, then side by side
   CHECK(r.status == 0);
   CHECK(contains(r.out, "b8_gpu4"));
   CHECK(r.out.find("b1_gpu1") < r.out.find("b2_gpu1"));
-  CHECK(contains(r.out, "mean times per batch of each run"));
+  CHECK(contains(r.out, "mean times per batch, one row for each run"));
 }

@@ -36,7 +36,7 @@ std::string how_sure(const tune_result& result, const measured_configuration& be
   const measured_configuration* const rival = result.found->rival();
   const std::string runs =
       best.runs == 1 ? "from one run" : "from its " + std::to_string(best.runs) + " runs";
-  const std::string text =
+  std::string text =
       interval(result.found->with_spread(best)) + " batches/s with 90 % probability (" + runs + ")";
   if (result.found->measured().size() == 1) return text;
   if (rival == nullptr) return text + ". Every other configuration that ran is slower";
