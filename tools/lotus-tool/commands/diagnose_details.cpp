@@ -27,7 +27,8 @@ namespace {
 
 void print_checks(const diagnosis& d, std::ostream& out) {
   for (const check& c : d.checks) {
-    const std::string line = (c.unsafe ? "no verdict: " : "warning: ") + printable_line(c.text);
+    const std::string line = (c.unsafe ? "no verdict: " : "warning: ") + printable_line(c.text) +
+                             " [" + std::string(c.id) + "]";
     out << styled(out, c.unsafe ? style::red : style::yellow,
                   fitted_sentences(out, line, "  ", "    "))
         << '\n'

@@ -130,7 +130,8 @@ void print_checks(const run_stats_result& run, std::ostream& out) {
   if (run.checks.empty()) return;
   out << '\n';
   for (const check& c : run.checks) {
-    const std::string text = (c.unsafe ? "no verdict: " : "warning: ") + printable_line(c.text);
+    const std::string text = (c.unsafe ? "no verdict: " : "warning: ") + printable_line(c.text) +
+                             " [" + std::string(c.id) + "]";
     out << fitted_sentences(out, text, "  ", "    ") << '\n';
     if (c.unsafe) out << fitted(out, "to do: " + c.to_do, "    ", "      ") << '\n';
   }
