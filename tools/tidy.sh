@@ -31,13 +31,12 @@ find "$work/clean" -type f -mtime +30 -delete
 # Tests that are also built with the single header are checked only with include/, because the
 # single header may not exist yet. Of the headers that are compiled alone, only lotus.hpp is
 # checked, because it includes all others. The library's headers are checked only there, and the
-# tool's only with their modules: all other files include them like system headers, which halves the
-# time. CMake writes one field per line.
+# tool's only with their modules: all other files include them like system headers, in which
+# clang-tidy does not search. CMake writes one field per line.
 rm -rf "$work/together"
 mkdir -p "$work/together"
 cp "$source/.clang-tidy" "$work/together/"
-# Tests parse catch.hpp, which takes most of their time, only once, if there is a clang++ of the same
-# version.
+# catch.hpp is parsed only once for all tests, if there is a clang++ of the same version.
 catch_header=$work/catch.pch
 "${CLANG_TIDY/-tidy/++}" -std=c++17 -DNDEBUG -x c++-header "$source/tests/catch.hpp" -o "$catch_header" \
   2>/dev/null || catch_header=

@@ -3,7 +3,7 @@
 // of processes, one with the default rate and one without samples, which run in turn.
 //
 // Usage: wait_sampling_cost [PAIRS [SECONDS [THREADS]]] (default: 30 pairs of 1 s, 8 threads)
-#include <stdlib.h>  // NOLINT(modernize-deprecated-headers): setenv
+#include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp, setenv
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ namespace {
 
 struct measurement {
   double locks_per_second = 0;
-  /// CPU seconds of the library's own thread, divided by the duration of the run.
+  /// CPU seconds of the library's own threads, divided by the duration of the run.
   double sampler_cpus = 0;
 };
 
@@ -75,7 +75,7 @@ measurement lock_and_unlock(std::size_t count, double duration) {
   return {static_cast<double>(locks) / took, others / took};
 }
 
-/// Starts the benchmark again as a process of its own, because the rate is read only once.
+/// Measures in a forked process, because a process reads the environment variable only once.
 measurement in_process(const std::string& directory, bool sampled, std::size_t threads,
                        double duration) {
   int ends[2];
@@ -121,9 +121,9 @@ int main(int argc, char** argv) {
   const std::size_t pairs = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 30;
   const double duration = argc > 2 ? std::strtod(argv[2], nullptr) : 1;
   const std::size_t threads = argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 8;
-  const std::string directory =
-      (std::filesystem::temp_directory_path() / "lotus_wait_sampling_cost").string();
-  std::filesystem::create_directories(directory);
+  std::string directory =
+      (std::filesystem::temp_directory_path() / "lotus_wait_sampling_cost_XXXXXX").string();
+  if (mkdtemp(directory.data()) == nullptr) return 1;
   std::vector<double> slower;
   std::vector<double> cpus;
   for (std::size_t i = 0; i < pairs; ++i) {

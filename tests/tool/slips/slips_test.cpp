@@ -212,7 +212,7 @@ TEST_CASE("compare says if the same work waits longer") {
   CHECK(r.out.find("throughput: ") == 0);
   CHECK(contains(joined(r.out), "times slower, because Compute takes "));
   CHECK(contains(joined(r.out),
-                 "The cause are longer waits: the CPU time of a batch is "
+                 "Longer waits are the cause: the CPU time of a batch is "
                  "unchanged ("));
 }
 

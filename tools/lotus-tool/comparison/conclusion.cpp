@@ -99,7 +99,7 @@ std::string same_work(const compared_loader& l, const compared_times& r) {
   if (std::string(r.kind) != "batch" || !cpu.common() || *cpu.before <= 0) return {};
   const double longer_ns = *r.mean_ns.after - *r.mean_ns.before;
   if (longer_ns <= 0 || std::abs(*cpu.after - *cpu.before) > 0.1 * longer_ns) return {};
-  return ". The cause are longer waits: the CPU time of a batch is unchanged (" +
+  return ". Longer waits are the cause: the CPU time of a batch is unchanged (" +
          human_time(*cpu.before) + " before, " + human_time(*cpu.after) + " after)";
 }
 

@@ -142,7 +142,7 @@ struct judgement {
 };
 
 /// Diagnoses one run. For each possible bottleneck, simulates the run with this bottleneck reduced
-/// (see gains_of()); the verdict is the bottleneck whose reduction gains most. There is no verdict
+/// (see gains_of()); the verdict is the bottleneck whose reduction shortens the run most. There is no verdict
 /// if necessary records are missing, if a failed check shows that a verdict would be unreliable, or
 /// if the simulation of the unmodified run is off by more than 25 %.
 ///

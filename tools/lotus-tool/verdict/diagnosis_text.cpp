@@ -146,7 +146,7 @@ std::string rate(std::optional<double> per_second, const std::optional<rate_inte
 std::string stage_evidence(const diagnosis& d) {
   const auto own = std::find_if(d.stages.begin(), d.stages.end(),
                                 [&d](const stage_capacity& s) { return s.name == d.stage; });
-  if (own == d.stages.end()) return "making this stage faster gains most";
+  if (own == d.stages.end()) return "making this stage faster shortens the run most";
   const std::string busy = std::to_string(std::lround(100 * own->busy)) + " % of ";
   if (own->shared)
     return "this stage takes " + busy + "the time of the threads that work in several stages";

@@ -51,7 +51,7 @@ void add_attach(CLI::App& app, action& chosen) {
   command->footer(
       "Examples:\n"
       "  lotus-tool attach $(pidof train) --for 10\n"
-      "  lotus-tool attach 4711 --for 10 --json | jq -r .headline   # one sentence\n"
+      "  lotus-tool attach 4711 --for 10 --json | jq -r .headline   # the result\n"
       "Samples the process and its child processes from outside.\n"
       "Nothing is loaded into the process, and it is never paused.\n"
       "Sampling ends after --for seconds, at Ctrl-C, or when the process ends.\n"

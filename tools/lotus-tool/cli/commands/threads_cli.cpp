@@ -17,7 +17,7 @@ void add_threads(CLI::App& app, action& chosen) {
       "Examples:\n"
       "  lotus-tool run -- ./train args\n"
       "  lotus-tool threads run/\n"
-      "  lotus-tool threads run/ --json | jq -r .headline   # one sentence\n"
+      "  lotus-tool threads run/ --json | jq -r .headline   # the result\n"
       "Reads the samples that 'lotus-tool run' or 'lotus-tool attach' has taken.\n"
       "The program needs no LOTUS_SCOPE or other macro of Lotus.\n"
       "Threads of a program with the same start function are shown in one row.");

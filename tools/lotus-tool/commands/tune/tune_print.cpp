@@ -34,10 +34,10 @@ std::string gain_text(const tune_result& result, const measured_configuration& b
 /// Returns a sentence about how reliable the result is.
 std::string how_sure(const tune_result& result, const measured_configuration& best) {
   const measured_configuration* const rival = result.found->rival();
-  const std::string runs =
-      best.runs == 1 ? "from one run" : "from its " + std::to_string(best.runs) + " runs";
+  const std::string runs = best.runs == 1 ? "from one run; other runs may differ by more"
+                                          : "from its " + std::to_string(best.runs) + " runs";
   std::string text =
-      interval(result.found->with_spread(best)) + " batches/s with 90 % probability (" + runs + ")";
+      interval(result.found->with_spread(best)) + " batches/s, 90 % interval (" + runs + ")";
   if (result.found->measured().size() == 1) return text;
   if (rival == nullptr) return text + ". Every other configuration that ran is slower";
   const std::string other = result.space->text(rival->at) + " with " +

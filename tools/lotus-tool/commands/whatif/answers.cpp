@@ -110,7 +110,7 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   const std::string limit = limit_text(run);
   if (!limit.empty()) all.push_back(limit);
   if (!p.makes_itself && !p.in_flight_held) {
-    all.emplace_back("each worker may have two or more batches in flight (limit: --prefetch N)");
+    all.emplace_back("a worker may have two or more batches in flight; --prefetch N limits them");
   }
   all.emplace_back("the time of sleeps and of waits for disks, networks or locks stays the same");
   all.emplace_back("workers may block each other; intervals for more workers include this");

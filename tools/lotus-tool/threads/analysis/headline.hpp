@@ -1,4 +1,4 @@
-// Summarizes in one sentence how a program without markers (Lotus macros) spends its time.
+// Summarizes in one or two sentences how a program without markers (Lotus macros) spends its time.
 #ifndef LOTUS_TOOL_THREADS_ANALYSIS_HEADLINE_HPP
 #define LOTUS_TOOL_THREADS_ANALYSIS_HEADLINE_HPP
 
