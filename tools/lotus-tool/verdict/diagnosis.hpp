@@ -142,9 +142,9 @@ struct judgement {
 };
 
 /// Diagnoses one run. For each possible bottleneck, simulates the run with this bottleneck reduced
-/// (see gains_of()); the verdict is the bottleneck whose reduction shortens the run most. There is no verdict
-/// if necessary records are missing, if a failed check shows that a verdict would be unreliable, or
-/// if the simulation of the unmodified run is off by more than 25 %.
+/// (see gains_of()); the verdict is the bottleneck whose reduction shortens the run most. There is
+/// no verdict if necessary records are missing, if a failed check shows that a verdict would be
+/// unreliable, or if the simulation of the unmodified run is off by more than 25 %.
 ///
 /// The function also computes, with W simultaneous workers (see workers_at_once()): preprocessing
 /// capacity = W / mean preprocess time, or the lowest capacity of the named stages; consumer
