@@ -116,7 +116,7 @@ constexpr entry entries[] = {
     // Labels in the output of `lotus-tool diagnose`.
     {"workers at the same time", "number of threads that build batches"},
     {"consumer's waits, total", "sum of the consumer's waits for batches"},
-    {"waits only to keep the order", "share of these waits; receiving out of order avoids it"},
+    {"waits while a later batch was ready", "share of the consumer's waits"},
     {"consumer's steps, total", "sum of the consumer's work on all batches"},
     {"preprocess time, mean", "mean time to build a batch"},
     {"preprocess time, std", "standard deviation: typical difference from that mean"},
@@ -160,7 +160,7 @@ constexpr entry entries[] = {
     {"95 % interval", "contains the true change 19 times in 20"},
     {"p", "probability of such a difference if the two sides do not differ"},
     {"CPU time *", "mean CPU time of a call"},
-    {"CPU time", "change of the mean CPU time of a call"},
+    {"CPU change", "change of the mean CPU time of a call"},
     {"change of CPU time", "change of the mean CPU time of a call"},
     {"mean *", "mean time of the stage for an item or batch"},
     {"mean change", "change of the mean time"},

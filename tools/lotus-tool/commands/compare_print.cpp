@@ -74,7 +74,7 @@ void print_rows(const std::vector<compared_times>& rows, const side_names& sides
       any_row(rows, [&](const compared_times& r) { return allowed && r.is_slower(*allowed); });
   // A longer title would not leave room for this column in a terminal of 80 columns.
   const bool narrow = line_width(out) > 0 && line_width(out) < 90;
-  const std::string cpu_change = narrow ? "CPU time" : "change of CPU time";
+  const std::string cpu_change = narrow ? "CPU change" : "change of CPU time";
   const std::string cpu_before = "CPU time " + sides.before;
   const std::string cpu_after = "CPU time " + sides.after;
   table text;

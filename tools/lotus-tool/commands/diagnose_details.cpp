@@ -189,7 +189,7 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
   if (!d.pushed) {
     if (d.workers > 0) facts.row({"workers at the same time", std::to_string(d.workers)});
     facts.row({"consumer's waits, total", human_time(d.wait_ns)});
-    facts.row({"waits only to keep the order", human_share(d.head_of_line_share)});
+    facts.row({"waits while a later batch was ready", human_share(d.head_of_line_share)});
     facts.row({"consumer's steps, total", human_time(d.step_ns)});
     // If stages build the batches, `workers` is 0. Then no thread builds a whole batch, so there
     // are no preprocess times.
