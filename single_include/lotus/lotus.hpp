@@ -5078,6 +5078,10 @@ inline constexpr char stacks_file_start[] = ".lotus_stacks_";
 /// A file that asks a process of the run to take a snapshot; it contains the reason.
 inline constexpr char snapshot_request_name[] = ".lotus_snapshot_request";
 
+/// A file with which a process that takes a snapshot asks the other processes of the run to record
+/// what their threads do (waits/store/moment_requests.hpp).
+inline constexpr char moment_request_name[] = ".lotus_moment_request";
+
 /// Stands before the operation's name in a callgrind dump of only the first part of a pass (an
 /// execution of a LOTUS_MAP_REGION), which callgrind writes when a nested region begins. A later
 /// dump contains the rest of the pass.
@@ -17008,6 +17012,19 @@ class wait_stacks {
     flush();
   }
 
+  /// Writes which stack the thread has that holds the lock for which a sampled thread waits.
+  /// @param time_ns, tid  as in write(), which must have been called before.
+  /// @param waits  whether the holder waits too; then the caller has copied its stack to stack().
+  /// The stack of a running thread is unknown.
+  void write_holder(std::int64_t time_ns, std::uint32_t tid, bool waits,
+                    const wait_folder& folder) noexcept {
+    if (!prepare(folder)) return;
+    const std::uint32_t id = waits ? number(false) : 0;
+    if (waits && id == 0) return;
+    lines_.add("held,%lld,%u,%x\n", static_cast<long long>(time_ns), tid, id);
+    flush();
+  }
+
   /// Writes the line "moment": the calls of write_state() that follow record what each thread does
   /// at this time.
   void write_moment(std::int64_t time_ns, const wait_folder& folder) noexcept {
@@ -17441,7 +17458,29 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
       objects_.forget();
     } else if (has_stack) {
       stacks_.write(ns, tid, folder_);
+      if (wait_.holder != 0) write_holder(tid, ns);
     }
+  }
+
+  /// Writes the stack of the thread that holds the lock for which the thread `tid` waits, or that
+  /// the holder is running.
+  /// @param ns  time of the sample that has just been written.
+  void write_holder(std::uint32_t tid, std::int64_t ns) noexcept {
+    const std::uint64_t lock_address = wait_.address;
+    const std::uint32_t holder = wait_.holder;
+    const auto sample_again = [this](std::uint32_t of, stack_words* stack) {
+      int error = 0;
+      clear_wait();
+      return sample_thread(of, calls_, wait_, stack, error);
+    };
+    const sample_result found = sample_again(holder, &stacks_.stack());
+    if (found != sample_result::waits && found != sample_result::runs) return;
+    // What the holder does belongs to the lock only if the holder has not released it meanwhile.
+    if (sample_again(tid, nullptr) != sample_result::waits || wait_.address != lock_address ||
+        wait_.holder != holder) {
+      return;
+    }
+    stacks_.write_holder(ns, tid, found == sample_result::waits, folder_);
   }
 
   run_files& files_;
@@ -18283,6 +18322,110 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_STORE_SNAPSHOT_HPP
 
+// Lets the processes of a run record at about the same time what their threads do, so that a
+// snapshot that one of them takes shows the threads of all.
+#ifndef LOTUS_WAITS_STORE_MOMENT_REQUESTS_HPP
+#define LOTUS_WAITS_STORE_MOMENT_REQUESTS_HPP
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// Requests between the processes of a run. A request is a file in the run's directory. Its first
+/// line identifies it; each process that has answered appends one byte. Not thread-safe.
+class moment_requests {
+ public:
+  /// @param interval_ms  how often the processes of the run look for requests.
+  void begin(std::uint32_t interval_ms) noexcept {
+    constexpr std::uint32_t longest_ms = 1'000;
+    max_wait_ms_ = interval_ms < longest_ms ? interval_ms + interval_ms / 2 : longest_ms;
+  }
+
+  /// Asks the other processes of the run to record what their threads do. Does nothing if there are
+  /// none.
+  LOTUS_DETAIL_COLD void ask(const log_folder& run) noexcept {
+    others_ = others_of(run);
+    if (others_ == 0) return;
+    unlinkat(run.directory, moment_request_name, 0);  // one that a killed process has left
+    char text[id_bytes];
+    const int bytes = std::snprintf(text, sizeof(text), "%ld %lld\n", static_cast<long>(getpid()),
+                                    static_cast<long long>(clock_ns(CLOCK_REALTIME)));
+    asked_bytes_ = static_cast<std::size_t>(bytes);
+    asked_ns_ = clock_ns(CLOCK_MONOTONIC);
+    struct stat status {};
+    const int fd = open_regular(run.directory, moment_request_name, O_WRONLY | O_CREAT | O_EXCL,
+                                status, run.mode);
+    if (fd < 0 || write_all(fd, text, asked_bytes_) != 0) others_ = 0;
+    if (fd >= 0) close(fd);
+  }
+
+  /// Waits until the other processes have answered the request of ask(), then deletes it. Processes
+  /// that are dead, stopped or not allowed to write never answer, so the wait is limited.
+  LOTUS_DETAIL_COLD void await_answers(const log_folder& run) noexcept {
+    if (others_ == 0) return;
+    constexpr timespec pause{0, 2'000'000};
+    const std::int64_t end_ns = asked_ns_ + std::int64_t{max_wait_ms_} * 1'000'000;
+    struct stat status {};
+    while (fstatat(run.directory, moment_request_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           static_cast<std::size_t>(status.st_size) < asked_bytes_ + others_ &&
+           clock_ns(CLOCK_MONOTONIC) < end_ns) {
+      nanosleep(&pause, nullptr);
+    }
+    unlinkat(run.directory, moment_request_name, 0);
+    others_ = 0;
+  }
+
+  /// Calls `record` if another process has made a request that this process has not answered yet.
+  template <class Record>
+  void answer(const log_folder& run, Record record) noexcept {
+    struct stat status {};
+    if (run.directory < 0 ||
+        fstatat(run.directory, moment_request_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      return;
+    }
+    const int fd =
+        open_own(run.directory, moment_request_name, O_RDWR | O_APPEND, run.owners, status);
+    if (fd < 0) return;
+    char text[id_bytes] = "";
+    const ssize_t bytes = pread(fd, text, sizeof(text) - 1, 0);
+    char* const end = bytes > 0 ? std::strchr(text, '\n') : nullptr;
+    if (end != nullptr) {
+      *end = '\0';
+      if (std::strcmp(text, answered_) != 0) {
+        std::memcpy(answered_, text, sizeof(text));
+        record();
+        write_all(fd, ".", 1);
+      }
+    }
+    close(fd);
+  }
+
+ private:
+  static constexpr std::size_t id_bytes = 48;
+
+  /// Returns the number of ring files of other processes: each process that records has one.
+  static std::size_t others_of(const log_folder& run) noexcept {
+    if (run.directory < 0) return 0;
+    std::size_t count = 0;
+    for_each_entry(run.directory, [&](const char* name) {
+      const std::size_t start = sizeof(ring_file_start) - 1;
+      if (std::strncmp(name, ring_file_start, start) != 0) return;
+      if (std::strcmp(name + start, run.info + sizeof(run_info_start) - 1) != 0) ++count;
+    });
+    return count;
+  }
+
+  std::uint32_t max_wait_ms_ = 0;
+  std::size_t others_ = 0;        ///< number of processes that have to answer
+  std::size_t asked_bytes_ = 0;   ///< size of this process's request without answers
+  std::int64_t asked_ns_ = 0;     ///< time of this process's request (CLOCK_MONOTONIC)
+  char answered_[id_bytes] = "";  ///< first line of the request that was answered last
+};
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_WAITS_STORE_MOMENT_REQUESTS_HPP
+
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
@@ -18299,18 +18442,25 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
         producers_{producers},
         waits_{waits} {}
 
+  void begin(const options& chosen) noexcept {
+    triggers_.begin(chosen);
+    requests_.begin(chosen.drain_interval_ms);
+  }
+
   snapshot_triggers& triggers() noexcept { return triggers_; }
 
   /// Takes a snapshot. Returns false, after reporting the reason, if no snapshot was taken.
   /// @param flush  drains all threads.
   bool take(std::string_view reason, function_ref<void()> flush) noexcept {
-    // Records first what each thread does now, because a snapshot of a hanging program must show
-    // where its threads hang.
+    // Records first what each thread of each process does now, because a snapshot of a hanging
+    // program must show where its threads hang.
+    requests_.ask(files_.logs_folder());
     waits_.record_moment();
     log_retention& retention = rings_.retention();
     retention.hold(true);
     retention.roll_all();
     flush();
+    requests_.await_answers(files_.logs_folder());
     const own_aggregates counted{this, [](void* self, int folder) noexcept {
                                    auto& of = *static_cast<recording_snapshots*>(self);
                                    return of.aggregates_.copy(of.producers_, folder);
@@ -18327,6 +18477,12 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
     if (triggers_.take(files_.logs_folder(), reason)) take(reason, flush);
   }
 
+  /// Records what this process's threads do if another process, which takes a snapshot, has asked
+  /// for it.
+  void answer_request() noexcept {
+    requests_.answer(files_.logs_folder(), [this] { waits_.record_moment(); });
+  }
+
  private:
   run_files& files_;
   storage& rings_;
@@ -18334,6 +18490,7 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
   const producer_list& producers_;
   wait_sampler& waits_;
   snapshot_triggers triggers_;
+  moment_requests requests_;
 };
 
 }  // namespace detail
@@ -18373,7 +18530,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     if (rings_.open(chosen) != 0) return false;
     pace_.begin(chosen.drain_interval_ms);
     waits_.begin(chosen);
-    snapshots_.triggers().begin(chosen);
+    snapshots_.begin(chosen);
     losses_.begin(dropped());
     state_.begin(chosen.when_full);
     drain_thread_.wake();
@@ -18549,6 +18706,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     files_.add_due_cpu_time();
     waits_.keep_running();
     snapshots_.take_if_triggered([this] { flush(); });
+    snapshots_.answer_request();
     return std::uint64_t{pace_.next_ms(files_.recover_leftovers())} * 1'000'000;
   }
 

@@ -38,6 +38,10 @@ inline constexpr char stacks_file_start[] = ".lotus_stacks_";
 /// A file that asks a process of the run to take a snapshot; it contains the reason.
 inline constexpr char snapshot_request_name[] = ".lotus_snapshot_request";
 
+/// A file with which a process that takes a snapshot asks the other processes of the run to record
+/// what their threads do (waits/store/moment_requests.hpp).
+inline constexpr char moment_request_name[] = ".lotus_moment_request";
+
 /// Stands before the operation's name in a callgrind dump of only the first part of a pass (an
 /// execution of a LOTUS_MAP_REGION), which callgrind writes when a nested region begins. A later
 /// dump contains the rest of the pass.

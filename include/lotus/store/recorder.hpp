@@ -64,7 +64,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     if (rings_.open(chosen) != 0) return false;
     pace_.begin(chosen.drain_interval_ms);
     waits_.begin(chosen);
-    snapshots_.triggers().begin(chosen);
+    snapshots_.begin(chosen);
     losses_.begin(dropped());
     state_.begin(chosen.when_full);
     drain_thread_.wake();
@@ -240,6 +240,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     files_.add_due_cpu_time();
     waits_.keep_running();
     snapshots_.take_if_triggered([this] { flush(); });
+    snapshots_.answer_request();
     return std::uint64_t{pace_.next_ms(files_.recover_leftovers())} * 1'000'000;
   }
 

@@ -13,6 +13,7 @@
 #include "lotus/store/run/run_files.hpp"
 #include "lotus/store/snapshot.hpp"
 #include "lotus/store/storage.hpp"
+#include "lotus/waits/store/moment_requests.hpp"
 #include "lotus/waits/store/wait_sampler.hpp"
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
@@ -31,18 +32,25 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
         producers_{producers},
         waits_{waits} {}
 
+  void begin(const options& chosen) noexcept {
+    triggers_.begin(chosen);
+    requests_.begin(chosen.drain_interval_ms);
+  }
+
   snapshot_triggers& triggers() noexcept { return triggers_; }
 
   /// Takes a snapshot. Returns false, after reporting the reason, if no snapshot was taken.
   /// @param flush  drains all threads.
   bool take(std::string_view reason, function_ref<void()> flush) noexcept {
-    // Records first what each thread does now, because a snapshot of a hanging program must show
-    // where its threads hang.
+    // Records first what each thread of each process does now, because a snapshot of a hanging
+    // program must show where its threads hang.
+    requests_.ask(files_.logs_folder());
     waits_.record_moment();
     log_retention& retention = rings_.retention();
     retention.hold(true);
     retention.roll_all();
     flush();
+    requests_.await_answers(files_.logs_folder());
     const own_aggregates counted{this, [](void* self, int folder) noexcept {
                                    auto& of = *static_cast<recording_snapshots*>(self);
                                    return of.aggregates_.copy(of.producers_, folder);
@@ -59,6 +67,12 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
     if (triggers_.take(files_.logs_folder(), reason)) take(reason, flush);
   }
 
+  /// Records what this process's threads do if another process, which takes a snapshot, has asked
+  /// for it.
+  void answer_request() noexcept {
+    requests_.answer(files_.logs_folder(), [this] { waits_.record_moment(); });
+  }
+
  private:
   run_files& files_;
   storage& rings_;
@@ -66,6 +80,7 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
   const producer_list& producers_;
   wait_sampler& waits_;
   snapshot_triggers triggers_;
+  moment_requests requests_;
 };
 
 }  // namespace detail

@@ -61,6 +61,19 @@ class wait_stacks {
     flush();
   }
 
+  /// Writes which stack the thread has that holds the lock for which a sampled thread waits.
+  /// @param time_ns, tid  as in write(), which must have been called before.
+  /// @param waits  whether the holder waits too; then the caller has copied its stack to stack().
+  /// The stack of a running thread is unknown.
+  void write_holder(std::int64_t time_ns, std::uint32_t tid, bool waits,
+                    const wait_folder& folder) noexcept {
+    if (!prepare(folder)) return;
+    const std::uint32_t id = waits ? number(false) : 0;
+    if (waits && id == 0) return;
+    lines_.add("held,%lld,%u,%x\n", static_cast<long long>(time_ns), tid, id);
+    flush();
+  }
+
   /// Writes the line "moment": the calls of write_state() that follow record what each thread does
   /// at this time.
   void write_moment(std::int64_t time_ns, const wait_folder& folder) noexcept {

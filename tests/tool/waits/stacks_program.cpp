@@ -1,6 +1,7 @@
 // Waits in known functions. Usage: stacks_program LOG_FILE SECONDS SAMPLES_PER_S END, where END is
 // "stop", "kill", "limit" (with limits on the size of logs), "batches" (builds batches under one
-// lock) or "hang" (a worker never returns from a lock, so that a snapshot is taken). The waiting
+// lock), "hang" (a worker never returns from a lock, so that a snapshot is taken) or "processes"
+// (the same in forked workers). The waiting
 // functions are called by functions named like them, with "outer_" in front, and have a secret text
 // on their stacks.
 #include <fcntl.h>
@@ -217,6 +218,49 @@ static bool has_snapshot(const std::filesystem::path& run) {
   return false;
 }
 
+/// Forks workers that never return from a lock.
+/// @param ready  the pipe to which each worker writes a byte before it waits.
+static std::vector<pid_t> fork_stuck_workers(int (&ready)[2]) {
+  std::vector<pid_t> workers;
+  for (int i = 0; i < 3; ++i) {
+    const pid_t worker = fork();
+    if (worker != 0) {
+      workers.push_back(worker);
+      continue;
+    }
+    {
+      LOTUS_SCOPE("First");
+      nap(1000);
+    }
+    LOTUS_SCOPE("Stuck");
+    if (write(ready[1], "x", 1) != 1) _exit(1);
+    stuck_decoder();
+    _exit(0);
+  }
+  char bytes[3];
+  for (char& byte : bytes) {
+    if (read(ready[0], &byte, 1) != 1) std::abort();
+  }
+  return workers;
+}
+
+/// Like hang(), but the workers are processes.
+static int hang_with_processes(const std::filesystem::path& run, double seconds) {
+  int ready[2];
+  if (pipe(ready) != 0) return 1;
+  decoder_mutex.lock();  // the workers have copies of the locked mutex
+  const std::vector<pid_t> workers = fork_stuck_workers(ready);
+  { LOTUS_BATCH_WAIT(0); }
+  lotus::wait_for_batch wait;
+  bool found = false;
+  for (int i = 0; i < static_cast<int>(seconds * 50) && !found; ++i) {
+    nap(20'000);
+    found = has_snapshot(run);
+  }
+  for (const pid_t worker : workers) kill(worker, SIGKILL);
+  _exit(found ? 0 : 1);
+}
+
 /// Waits for a batch that never arrives. Ends the process when the library has taken a snapshot.
 [[noreturn]] static void hang(const std::filesystem::path& run, double seconds) {
   std::thread worker([] {
@@ -256,13 +300,16 @@ int main(int argc, char** argv) {
   chosen.log_file = argv[1];
   chosen.wait_samples_per_s = std::atoi(argv[3]);
   if (end == "limit") chosen.keep_bytes = 1 << 20;
-  if (end == "hang") {
+  if (end == "hang" || end == "processes") {
     chosen.snapshot_when_wait_ms = 300;
     chosen.drain_interval_ms = 50;
   }
   if (!lotus::start(chosen)) return 1;
   const double seconds = std::atof(argv[2]);
   if (end == "hang") hang(std::filesystem::path(argv[1]).parent_path(), seconds);
+  if (end == "processes") {
+    return hang_with_processes(std::filesystem::path(argv[1]).parent_path(), seconds);
+  }
   if (end == "batches") {
     build_batches(seconds);
   } else {

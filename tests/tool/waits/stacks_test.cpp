@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -125,6 +126,14 @@ json entry_of(const std::string& folder, const std::string& operation, const std
   }
   FAIL(operation << " was not blocked on " << reason);
   return parse_json("{}");
+}
+
+std::string snapshot_in(const temp_dir& dir) {
+  for (const auto& entry : fs::directory_iterator(dir.path())) {
+    if (contains(entry.path().filename().string(), ".snapshot-")) return entry.path().string();
+  }
+  FAIL("no snapshot");
+  return {};
 }
 
 std::vector<std::string> texts(const json& list) {
@@ -265,12 +274,7 @@ TEST_CASE("a snapshot because of a hang shows which function hangs, and what all
     CAPTURE(program);
     const temp_dir dir;
     REQUIRE(run_program(program, dir, "60", "100", "hang") == 0);
-    std::string snapshot;
-    for (const auto& entry : fs::directory_iterator(dir.path())) {
-      if (contains(entry.path().filename().string(), ".snapshot-"))
-        snapshot = entry.path().string();
-    }
-    REQUIRE_FALSE(snapshot.empty());
+    const std::string snapshot = snapshot_in(dir);
     for (const std::string& path : stack_files(snapshot)) {
       struct stat status {};
       REQUIRE(::stat(path.c_str(), &status) == 0);
@@ -315,4 +319,36 @@ TEST_CASE("a snapshot because of a hang shows which function hangs, and what all
     // The program's run directory is not a snapshot, so it has no list of threads at a snapshot.
     CHECK_FALSE(stats(run_of(dir))["runs"][0].has("threads_at_snapshot"));
   }
+}
+
+TEST_CASE("a snapshot because of a hang shows the threads of forked workers") {
+  const temp_dir dir;
+  REQUIRE(run_program(program_named("stacks_o2"), dir, "60", "100", "processes") == 0);
+  const std::string snapshot = snapshot_in(dir);
+  const json threads = stats(snapshot)["runs"][0]["threads_at_snapshot"];
+  CAPTURE(threads.canonical());
+  std::set<std::int64_t> stuck;
+  std::set<std::int64_t> processes;
+  for (const json& thread : threads.array()) {
+    processes.insert(thread["pid"].integer());
+    const std::vector<std::string> calls =
+        thread.has("stack") ? texts(thread["stack"]) : std::vector<std::string>{};
+    if (std::find(calls.begin(), calls.end(), "stuck_decoder") == calls.end()) continue;
+    stuck.insert(thread["pid"].integer());
+    CHECK(thread["reason"].text() == "lock");
+    CHECK(thread["last_operation"].text() == "First");
+  }
+  CHECK(stuck.size() == 3);
+  CHECK(processes.size() == 4);
+  const std::string table = run({"stats", snapshot}).out;
+  CAPTURE(table);
+  for (const std::int64_t pid : stuck) CHECK(contains(table, "process " + std::to_string(pid)));
+  CHECK_FALSE(fs::exists(run_of(dir) + "/.lotus_moment_request"));
+  CHECK_FALSE(fs::exists(snapshot + "/.lotus_moment_request"));
+}
+
+TEST_CASE("stats names the function in which the holder of a lock waits") {
+  const temp_dir dir;
+  REQUIRE(run_program(program_named("stacks_o2"), dir, "2", "4000", "batches") == 0);
+  CHECK(entry_of(run_of(dir), "SDecode", "lock")["held_in"].text() == "decode_under_lock");
 }

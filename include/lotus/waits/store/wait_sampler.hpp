@@ -278,7 +278,29 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
       objects_.forget();
     } else if (has_stack) {
       stacks_.write(ns, tid, folder_);
+      if (wait_.holder != 0) write_holder(tid, ns);
     }
+  }
+
+  /// Writes the stack of the thread that holds the lock for which the thread `tid` waits, or that
+  /// the holder is running.
+  /// @param ns  time of the sample that has just been written.
+  void write_holder(std::uint32_t tid, std::int64_t ns) noexcept {
+    const std::uint64_t lock_address = wait_.address;
+    const std::uint32_t holder = wait_.holder;
+    const auto sample_again = [this](std::uint32_t of, stack_words* stack) {
+      int error = 0;
+      clear_wait();
+      return sample_thread(of, calls_, wait_, stack, error);
+    };
+    const sample_result found = sample_again(holder, &stacks_.stack());
+    if (found != sample_result::waits && found != sample_result::runs) return;
+    // What the holder does belongs to the lock only if the holder has not released it meanwhile.
+    if (sample_again(tid, nullptr) != sample_result::waits || wait_.address != lock_address ||
+        wait_.holder != holder) {
+      return;
+    }
+    stacks_.write_holder(ns, tid, found == sample_result::waits, folder_);
   }
 
   run_files& files_;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -53,7 +54,7 @@ class stack_reader {
   /// Parses one line. Returns false if the line is damaged.
   bool take_line(std::string_view line) {
     const std::string_view kind = take(line, ',');
-    if (kind == "seen") {
+    if (kind == "seen" || kind == "held") {
       std::int64_t time_ns = 0;
       if (read_number(take(line, ','), time_ns)) to_.last_ns = std::max(to_.last_ns, time_ns);
       return true;  // find_stacks() reports damaged ones
@@ -150,11 +151,16 @@ class stack_reader {
 void find_stacks(const run_files& run, std::vector<process_waits>& processes,
                  diagnostic_log& diagnostics) {
   if (processes.empty()) return;
-  std::map<std::string, std::map<std::pair<std::int64_t, std::uint64_t>, std::uint64_t>> seen;
+  struct sampled_stacks {
+    std::optional<std::uint64_t> of_waiting;
+    std::optional<std::uint64_t> of_holder;
+  };
+  std::map<std::string, std::map<std::pair<std::int64_t, std::uint64_t>, sampled_stacks>> seen;
   for (const process_file& file : files_of_stacks(run, diagnostics)) {
     auto& of = seen[file.ending];
     read_whole_lines(file.path, "not a stack; ", diagnostics, [&of](std::string_view line) {
-      if (take(line, ',') != "seen") return true;
+      const std::string_view kind = take(line, ',');
+      if (kind != "seen" && kind != "held") return true;
       std::int64_t time_ns = 0;
       std::uint64_t tid = 0;
       std::uint64_t number = 0;
@@ -162,7 +168,8 @@ void find_stacks(const run_files& run, std::vector<process_waits>& processes,
           !read_hexadecimal(line, number)) {
         return false;
       }
-      of[{time_ns, tid}] = number;
+      sampled_stacks& to = of[{time_ns, tid}];
+      (kind == "seen" ? to.of_waiting : to.of_holder) = number;
       return true;
     });
   }
@@ -171,7 +178,9 @@ void find_stacks(const run_files& run, std::vector<process_waits>& processes,
     if (of == seen.end()) continue;
     for (wait_sample& sample : process.samples) {
       const auto found = of->second.find({sample.time_ns, sample.tid});
-      if (found != of->second.end()) sample.stack = found->second;
+      if (found == of->second.end()) continue;
+      sample.stack = found->second.of_waiting.value_or(0);
+      sample.holder_stack = found->second.of_holder;
     }
   }
 }

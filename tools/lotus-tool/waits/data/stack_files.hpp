@@ -15,8 +15,8 @@
 
 namespace lotus::tool {
 
-/// Sets wait_sample::stack of the samples. Files that cannot be read, because they belong to
-/// another user, count as missing.
+/// Sets wait_sample::stack and holder_stack of the samples. Files that cannot be read, because they
+/// belong to another user, count as missing.
 void find_stacks(const run_files& run, std::vector<process_waits>& processes,
                  diagnostic_log& diagnostics);
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,9 @@ struct wait_sample {
   std::uint64_t holder = 0;   ///< id of the thread that held the lock; 0: unknown
   std::int64_t ns = 0;        ///< blocked time in ns for which this sample stands
   std::uint64_t stack = 0;    ///< number of the stack in the process's file of stacks; 0: none
+  /// Number of the stack that the lock's holder had at this time; 0: the holder was running;
+  /// nullopt: unknown.
+  std::optional<std::uint64_t> holder_stack{};
 };
 
 /// The wait samples of all threads of one process.

@@ -51,6 +51,7 @@ class collector {
     to.ns += sample.ns;
     if (sample.reason == wait_reason::lock && !held_by.empty()) ++to.holders[held_by];
     if (sample.stack != 0) ++to.stacks[{process, sample.stack}];
+    if (sample.holder_stack) ++to.holder_stacks[{process, *sample.holder_stack}];
   }
 
   blocked_list finish() {
@@ -75,6 +76,7 @@ class collector {
       }
       if (known > 0) one.held_share = static_cast<double>(most) / static_cast<double>(known);
       one.stacks = frequent_stacks(of.stacks);
+      one.holder_stacks = frequent_stacks(of.holder_stacks);
       all.by.push_back(std::move(one));
     }
     std::stable_sort(all.by.begin(), all.by.end(), [](const blocked_on& a, const blocked_on& b) {
@@ -84,16 +86,20 @@ class collector {
   }
 
  private:
+  /// Numbers of samples by process and number of the stack.
+  using stack_counts = std::map<std::pair<std::size_t, std::uint64_t>, std::uint64_t>;
+
   struct group {
     std::uint64_t samples = 0;
     std::int64_t ns = 0;
     std::map<std::string, std::uint64_t> holders;
-    std::map<std::pair<std::size_t, std::uint64_t>, std::uint64_t> stacks;  // process and number
+    stack_counts stacks;
+    stack_counts holder_stacks;
   };
 
   /// Returns only the most frequent stacks. There may be thousands, because stacks with the same
   /// calls may differ in other words.
-  static std::vector<seen_stack> frequent_stacks(const decltype(group::stacks)& stacks) {
+  static std::vector<seen_stack> frequent_stacks(const stack_counts& stacks) {
     constexpr std::size_t max_stacks = 64;
     std::vector<seen_stack> all;
     for (const auto& [key, samples] : stacks) all.push_back({key.first, key.second, samples});
@@ -124,6 +130,7 @@ class collector {
       to.ns += of.ns;
       for (const auto& [name, count] : of.holders) to.holders[name] += count;
       for (const auto& [stack, count] : of.stacks) to.stacks[stack] += count;
+      for (const auto& [stack, count] : of.holder_stacks) to.holder_stacks[stack] += count;
     }
     groups_ = std::move(merged);
   }
@@ -194,6 +201,7 @@ void write_list(json_writer& json, const std::vector<blocked_on>& list) {
     if (!one.held_by.empty()) {
       json.member("held_by", one.held_by).member("held_share", one.held_share);
     }
+    if (!one.held_in.empty()) json.member("held_in", one.held_in);
     json.member("ns", one.ns).member("share", one.share).member("samples", one.samples);
     write_calls(json, one.calls);
     json.end_object();
@@ -243,9 +251,12 @@ std::string wait_phrase(const blocked_on& of, const std::string& name) {
     case wait_reason::lock: {
       const bool named = !what.empty() && what.substr(0, 2) != "0x";
       std::string text = named ? "waits for the lock" + behind : "waits for a lock";
-      if (of.held_by.empty()) return text;
-      text += " held by " + printable_line(of.held_by);
-      return text + (of.held_by == name ? " on other threads" : "");
+      if (!of.held_by.empty()) {
+        text += " held by " + printable_line(of.held_by);
+        if (of.held_by == name) text += " on other threads";
+      }
+      if (of.held_in.empty()) return text;
+      return text + " (its holder waits in " + printable_line(of.held_in) + ')';
     }
     case wait_reason::condition:
       if (what == "the end of a thread") return "waits for the end of a thread";

@@ -31,11 +31,16 @@ struct blocked_on {
   std::string what;       ///< such as "decoder_mutex (0x55d0c0de)" or a path; "" if unknown
   std::string held_by;    ///< operation that held the lock most often, without S; "": unknown
   double held_share = 0;  ///< share (0..1) of the lock's samples in which `held_by` held it
+  /// The function in which the holder itself waited in most samples; "": it was mostly running, or
+  /// it is unknown. Set by name_stacks().
+  std::string held_in{};
   std::uint64_t samples = 0;
   /// Blocked time in ns, estimated or scaled to the measured time, see blocked_list::of().
   std::int64_t ns = 0;
   double share = 0;                  ///< share (0..1) of the operation's samples
   std::vector<seen_stack> stacks{};  ///< stacks of the samples, the most frequent first
+  /// Stacks of the lock's holder, the most frequent first. Number 0 means that it was running.
+  std::vector<seen_stack> holder_stacks{};
   /// The calls in which a thread waits most often, the innermost first; set by name_stacks().
   std::vector<std::string> calls{};
 };

@@ -23,13 +23,31 @@ void for_each_entry(run_blocked_on& joined, const Each& each) {
   for (blocked_on& one : joined.preprocessing.by) each(one);
 }
 
+/// Returns the function in which the lock's holder waited in at least half of at least 5 samples;
+/// "" if there is none.
+std::string held_in(const run_blocked_on& joined, const blocked_on& lock,
+                    const unwound_stacks& stacks) {
+  constexpr std::uint64_t min_samples = 5;
+  std::map<std::string, std::uint64_t> samples;
+  std::uint64_t all = 0;
+  for (const seen_stack& seen : lock.holder_stacks) {
+    all += seen.samples;
+    if (seen.number == 0) continue;
+    samples[stacks.function_of(joined.processes[seen.process], seen.number)] += seen.samples;
+  }
+  for (const auto& [function, count] : samples) {
+    if (!function.empty() && count >= min_samples && 2 * count >= all) return function;
+  }
+  return {};
+}
+
 }  // namespace
 
 void name_stacks(const run_files& run, run_blocked_on& joined, diagnostic_log& diagnostics) {
   unwound_stacks stacks(run, diagnostics);
   for_each_entry(joined, [&](const blocked_on& one) {
-    for (const seen_stack& seen : one.stacks) {
-      stacks.add(joined.processes[seen.process], seen.number);
+    for (const auto* const seen : {&one.stacks, &one.holder_stacks}) {
+      for (const seen_stack& of : *seen) stacks.add(joined.processes[of.process], of.number);
     }
   });
   stacks.name_all();
@@ -45,6 +63,7 @@ void name_stacks(const run_files& run, run_blocked_on& joined, diagnostic_log& d
       most = count;
       one.calls = calls;
     }
+    one.held_in = held_in(joined, one, stacks);
   });
 }
 

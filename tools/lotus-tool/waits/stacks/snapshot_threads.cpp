@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <ostream>
 #include <string>
@@ -19,6 +20,7 @@
 #include "log/shown_name.hpp"
 #include "lotus/folder/hidden_files.hpp"
 #include "model/run_data.hpp"
+#include "waits/data/stack_files.hpp"
 #include "waits/data/wait_files.hpp"
 #include "waits/join/blocked_on.hpp"
 #include "waits/join/thread_logs.hpp"
@@ -28,17 +30,37 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the end of the name of the information file of the process that took the snapshot; ""
-/// if the run is no snapshot.
-std::string process_of_snapshot(const run_data& run) {
-  const run_processes processes = run_processes::read(run.files->info_dir, run.files->earlier_info);
+/// Returns the end of the name of an information file, which identifies the process.
+std::string ending_of(const std::string& path) {
+  const std::size_t at = path.rfind(lotus::detail::run_info_start);
+  if (at == std::string::npos) return {};
+  return path.substr(at + std::string_view(lotus::detail::run_info_start).size());
+}
+
+/// Returns the process that took the snapshot; "" if the run is no snapshot.
+std::string process_of_snapshot(const run_processes& processes) {
   for (const auto& [path, process] : processes.by_file()) {
-    if (process.snapshot_ns == 0) continue;
-    const std::size_t at = path.rfind(lotus::detail::run_info_start);
-    if (at == std::string::npos) continue;
-    return path.substr(at + std::string_view(lotus::detail::run_info_start).size());
+    if (process.snapshot_ns != 0) return ending_of(path);
   }
   return {};
+}
+
+/// Returns the processes whose threads were recorded for the snapshot, first the one that took it.
+/// @param taker  the process that took the snapshot, and recorded its threads at `now_ns`.
+std::vector<std::string> recorded_processes(const run_processes& processes, unwound_stacks& stacks,
+                                            const std::string& taker, std::int64_t now_ns) {
+  // A process answers within a second. Its states may also be from an earlier snapshot.
+  constexpr std::int64_t max_apart_ns = 2'000'000'000;
+  std::vector<std::string> all{taker};
+  for (const auto& [path, process] : processes.by_file()) {
+    const std::string ending = ending_of(path);
+    if (ending.empty() || ending == taker) continue;
+    const process_stacks& other = stacks.read(ending);
+    if (!other.states.empty() && std::abs(other.states_ns - now_ns) <= max_apart_ns) {
+      all.push_back(ending);
+    }
+  }
+  return all;
 }
 
 /// Finds the last operation that a thread completed at or before `now_ns`, and stores it in `to`.
@@ -66,6 +88,14 @@ int order_of(const snapshot_thread& t) {
                                                                              : 4;
 }
 
+/// Returns the thread's id, with the process if that is another one than the one that took the
+/// snapshot.
+std::string number_of(const snapshot_thread& t) {
+  const std::string number = std::to_string(t.tid);
+  if (!t.in_other_process || t.pid == 0) return number;
+  return t.pid == t.tid ? "process " + number : number + " of process " + std::to_string(t.pid);
+}
+
 std::string state_text(const snapshot_thread& t) {
   std::string text;
   if (t.batch_wait_ns > 0) {
@@ -86,43 +116,54 @@ std::string state_text(const snapshot_thread& t) {
 }  // namespace
 
 std::vector<snapshot_thread> threads_at_snapshot(const run_data& run, diagnostic_log& diagnostics) {
-  const std::string ending = process_of_snapshot(run);
-  if (ending.empty()) return {};
+  const run_processes processes = run_processes::read(run.files->info_dir, run.files->earlier_info);
+  const std::string taker = process_of_snapshot(processes);
+  if (taker.empty()) return {};
   unwound_stacks stacks(*run.files, diagnostics);
-  const process_stacks& recorded = stacks.read(ending);
-  if (recorded.states.empty()) return {};
-  // The names of locks that are global variables, by address. Only wait samples contain these
-  // names.
-  std::map<std::uint64_t, std::string> named;
+  if (stacks.read(taker).states.empty()) return {};
+  const std::vector<std::string> recorded =
+      recorded_processes(processes, stacks, taker, stacks.read(taker).states_ns);
+  // The names of locks that are global variables, by process and address. Only wait samples contain
+  // these names.
+  std::map<std::pair<std::string, std::uint64_t>, std::string> named;
   for (const process_waits& process : read_waits(*run.files, diagnostics)) {
-    if (process.ending != ending) continue;
     for (const wait_sample& sample : process.samples) {
-      if (sample.address != 0 && !sample.what.empty()) named[sample.address] = sample.what;
+      if (sample.address != 0 && !sample.what.empty()) {
+        named[{process.ending, sample.address}] = sample.what;
+      }
     }
   }
-  for (const thread_state& state : recorded.states) {
-    if (state.wait.stack != 0) stacks.add(ending, state.wait.stack);
+  for (const std::string& ending : recorded) {
+    for (const thread_state& state : stacks.read(ending).states) {
+      if (state.wait.stack != 0) stacks.add(ending, state.wait.stack);
+    }
   }
   stacks.name_all();
   const thread_logs logs(run);
   std::vector<snapshot_thread> threads;
-  for (const thread_state& state : recorded.states) {
-    snapshot_thread t;
-    t.tid = state.tid;
-    t.name = state.name;
-    t.waits = state.waits;
-    t.reason = state.wait.reason;
-    wait_sample wait = state.wait;
-    const auto name = named.find(wait.address);
-    if (wait.what.empty() && name != named.end()) wait.what = name->second;
-    if (state.waits) t.what = what_of(wait);
-    t.holder = state.wait.holder;
-    if (state.batch_since_ns != 0) {
-      t.batch_wait_ns = std::max<std::int64_t>(1, recorded.states_ns - state.batch_since_ns);
+  for (const std::string& ending : recorded) {
+    const process_stacks& of = stacks.read(ending);
+    const process_info* const process = processes.process_named(ending);
+    for (const thread_state& state : of.states) {
+      snapshot_thread t;
+      t.pid = process == nullptr ? 0 : process->pid;
+      t.in_other_process = ending != taker;
+      t.tid = state.tid;
+      t.name = state.name;
+      t.waits = state.waits;
+      t.reason = state.wait.reason;
+      wait_sample wait = state.wait;
+      const auto name = named.find({ending, wait.address});
+      if (wait.what.empty() && name != named.end()) wait.what = name->second;
+      if (state.waits) t.what = what_of(wait);
+      t.holder = state.wait.holder;
+      if (state.batch_since_ns != 0) {
+        t.batch_wait_ns = std::max<std::int64_t>(1, of.states_ns - state.batch_since_ns);
+      }
+      find_last(run, logs.of(state.tid, ending), of.states_ns, t);
+      if (state.wait.stack != 0) t.calls = stacks.of(ending, state.wait.stack);
+      threads.push_back(std::move(t));
     }
-    find_last(run, logs.of(state.tid, ending), recorded.states_ns, t);
-    if (state.wait.stack != 0) t.calls = stacks.of(ending, state.wait.stack);
-    threads.push_back(std::move(t));
   }
   std::stable_sort(
       threads.begin(), threads.end(),
@@ -139,7 +180,7 @@ void print_snapshot_threads(const std::vector<snapshot_thread>& threads, std::os
     if (printed[i]) continue;
     const snapshot_thread& t = threads[i];
     // Threads of a pool often do the same.
-    std::string numbers = std::to_string(t.tid);
+    std::string numbers = number_of(t);
     std::size_t same = 1;
     for (std::size_t other = i + 1; other < threads.size(); ++other) {
       const snapshot_thread& o = threads[other];
@@ -148,7 +189,7 @@ void print_snapshot_threads(const std::vector<snapshot_thread>& threads, std::os
         continue;
       }
       printed[other] = true;
-      if (++same <= max_numbers) numbers += ", " + std::to_string(o.tid);
+      if (++same <= max_numbers) numbers += ", " + number_of(o);
     }
     if (same > max_numbers) numbers += " and " + std::to_string(same - max_numbers) + " more";
     out << fitted_sentences(
@@ -164,7 +205,9 @@ void write_snapshot_threads(json_writer& json, const std::vector<snapshot_thread
   if (threads.empty()) return;
   json.newline().key("threads_at_snapshot").begin_array();
   for (const snapshot_thread& t : threads) {
-    json.newline().begin_object().member("tid", t.tid).member("name", printable(t.name));
+    json.newline().begin_object().member("tid", t.tid);
+    if (t.pid != 0) json.member("pid", t.pid);
+    json.member("name", printable(t.name));
     if (t.batch_wait_ns > 0) json.member("batch_wait_ns", t.batch_wait_ns);
     if (!t.last.empty()) {
       json.member("last_operation", t.last).member("since_last_operation_ns", t.since_last_ns);

@@ -1,4 +1,5 @@
-// Shows what all threads of a process did when it took a snapshot, such as one because of a hang.
+// Shows what all threads of a run's processes did when one of them took a snapshot, such as one
+// because of a hang.
 #ifndef LOTUS_TOOL_WAITS_STACKS_SNAPSHOT_THREADS_HPP
 #define LOTUS_TOOL_WAITS_STACKS_SNAPSHOT_THREADS_HPP
 
@@ -17,6 +18,8 @@ namespace lotus::tool {
 
 /// What a thread did when a snapshot was taken.
 struct snapshot_thread {
+  std::uint64_t pid = 0;          ///< its process; 0: unknown
+  bool in_other_process = false;  ///< whether another process took the snapshot
   std::uint64_t tid = 0;
   std::string name;
   bool waits = false;  ///< otherwise the thread was running
@@ -29,8 +32,8 @@ struct snapshot_thread {
   std::vector<std::string> calls;  ///< open calls, the innermost first; empty if unknown
 };
 
-/// Returns the threads of the process that took the snapshot; empty if the run is no snapshot.
-/// Throws input_error.
+/// Returns the threads of the process that took the snapshot, and of the processes that it asked to
+/// record their threads too. Empty if the run is no snapshot. Throws input_error.
 /// @param run  read with run_parts::operations.
 std::vector<snapshot_thread> threads_at_snapshot(const run_data& run, diagnostic_log& diagnostics);
 

@@ -16,6 +16,15 @@
 #include "waits/data/stack_files.hpp"
 
 namespace lotus::tool {
+namespace {
+
+std::string call_name(const source_place& call) {
+  const std::string owner = containing_function(call.function);
+  const bool in_lambda = owner != call.function;
+  return short_function(owner) + (in_lambda ? "::{lambda}" : "");
+}
+
+}  // namespace
 
 unwound_stacks::process& unwound_stacks::find(const std::string& ending) {
   const auto [at, is_new] = processes_.try_emplace(ending);
@@ -61,23 +70,33 @@ void unwound_stacks::name_all() {
   named_.emplace(samples_);
 }
 
-std::vector<std::string> unwound_stacks::of(const std::string& ending, std::uint64_t number) const {
+const named_stack* unwound_stacks::stack_of(const std::string& ending, std::uint64_t number) const {
   const auto found = processes_.find(ending);
-  if (found == processes_.end() || !named_) return {};
+  if (found == processes_.end() || !named_) return nullptr;
   const auto unwound = found->second.unwound.find(number);
-  if (unwound == found->second.unwound.end()) return {};
-  const named_stack& stack = named_->of(unwound->second);
+  return unwound == found->second.unwound.end() ? nullptr : &named_->of(unwound->second);
+}
+
+std::vector<std::string> unwound_stacks::of(const std::string& ending, std::uint64_t number) const {
+  const named_stack* const found = stack_of(ending, number);
+  if (found == nullptr) return {};
+  const named_stack& stack = *found;
   constexpr std::size_t max_calls = 64;
   const std::size_t waits_in = waiting_call(stack);
   std::size_t end = stack.size();
   while (end > waits_in + 1 && is_of_runtime(stack[end - 1])) --end;
   std::vector<std::string> calls;
   for (std::size_t i = waits_in > 0 ? waits_in - 1 : 0; i < end && calls.size() < max_calls; ++i) {
-    const std::string owner = containing_function(stack[i].function);
-    const bool in_lambda = owner != stack[i].function;
-    calls.push_back(short_function(owner) + (in_lambda ? "::{lambda}" : ""));
+    calls.push_back(call_name(stack[i]));
   }
   return calls;
+}
+
+std::string unwound_stacks::function_of(const std::string& ending, std::uint64_t number) const {
+  const named_stack* const stack = stack_of(ending, number);
+  if (stack == nullptr) return {};
+  const std::size_t waits_in = waiting_call(*stack);
+  return waits_in < stack->size() ? call_name((*stack)[waits_in]) : std::string();
 }
 
 }  // namespace lotus::tool

@@ -39,6 +39,10 @@ class unwound_stacks {
   /// that the program called, to the thread's first function. Empty if the stack is unknown.
   std::vector<std::string> of(const std::string& ending, std::uint64_t number) const;
 
+  /// Returns the program's function that waits, without the functions of the C and C++ libraries
+  /// that it called; "" if the stack is unknown.
+  std::string function_of(const std::string& ending, std::uint64_t number) const;
+
  private:
   struct process {
     process_stacks stacks;
@@ -47,6 +51,7 @@ class unwound_stacks {
   };
 
   process& find(const std::string& ending);
+  const named_stack* stack_of(const std::string& ending, std::uint64_t number) const;
 
   const run_files& run_;
   diagnostic_log& diagnostics_;
