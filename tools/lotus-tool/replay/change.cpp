@@ -27,6 +27,21 @@ double faster_by(const pipeline_change& change, const std::string& name) {
   return found == change.faster.end() ? 1 : found->second;
 }
 
+/// Calls `each(part)` for the parts of all works that an operation did.
+/// @param operation  the operation's name, without the S that logs put before it.
+template <class Each>
+void for_each_part(const recorded_pipeline& pipeline, const name_table& names,
+                   const std::string& operation, const Each& each) {
+  enum : std::uint8_t { unknown, yes, no };
+  std::vector<std::uint8_t> matches;  // by the number of the name
+  for (const recorded_part& part : pipeline.parts) {
+    if (part.name >= matches.size()) matches.resize(part.name + 1, unknown);
+    std::uint8_t& is = matches[part.name];
+    if (is == unknown) is = shown_name(names.name(part.name)) == operation ? yes : no;
+    if (is == yes) each(part);
+  }
+}
+
 class planner {
  public:
   planner(const recorded_pipeline& recorded, const name_table& names, const speed_law& law,
@@ -44,6 +59,7 @@ class planner {
     plan_.pools = r_.pools;
     plan_work();
     if (assumed_.operation != nullptr) plan_served();
+    if (assumed_.lock_held > 0) plan_lock();
     plan_uses();
     if (change_.batch_size != 1) scale_batches();
     if (r_.makes_itself && !change_.own_thread) {
@@ -154,7 +170,35 @@ class planner {
       for (std::uint32_t s = to.first_stage; s < to.end_stage; ++s) {
         const std::uint32_t work_index = from.first_work + (s - from.first_stage);
         move_served(served[work_index], waited_ns[work_index], queued_ns[work_index],
-                    r_.works[work_index], faster,
+                    r_.works[work_index], faster, op.is_stage,
+                    plan_.works[to.first_work + (s - to.first_stage)]);
+      }
+    }
+  }
+
+  /// Plans the lock recorded_pipeline::lock as a server that serves one call at a time. The time
+  /// during which its operation held the lock becomes the served phase of each work. The recorded
+  /// waits for the lock are removed, because the simulation computes them again.
+  void plan_lock() {
+    const std::string& name = r_.lock->operation;
+    plan_.servers = 1;
+    std::vector<work> held(r_.works.size());
+    std::vector<double> waited_ns(r_.works.size());
+    for_each_part(r_, names_, name, [&](const recorded_part& part) {
+      const double waits_ns = assumed_.lock_waited * part.blocked_ns;
+      waited_ns[part.work] += waits_ns;
+      held[part.work].served_blocked_ns += assumed_.lock_held * (part.blocked_ns - waits_ns);
+      held[part.work].served_cpu_ns += assumed_.lock_held * part.cpu_ns;
+    });
+    for (std::uint32_t u = 0; u < r_.units.size(); ++u) {
+      const planned_unit& to = r_.units[u];
+      const planned_unit& from = r_.units[source(u)];
+      for (std::uint32_t s = to.first_stage; s < to.end_stage; ++s) {
+        const std::uint32_t work_index = from.first_work + (s - from.first_stage);
+        const double of_stage = faster_by(change_, r_.stages[s].name);
+        const double faster =
+            (of_stage != 1 ? of_stage : faster_by(change_, name)) * change_.preprocessing_faster;
+        move_served(held[work_index], waited_ns[work_index], 0, r_.works[work_index], faster, false,
                     plan_.works[to.first_work + (s - to.first_stage)]);
       }
     }
@@ -167,13 +211,14 @@ class planner {
   /// @param queued_ns  how long the operation waited for a CPU while it was served. This does not
   ///   become shorter with a faster operation, because it depends on how often the thread is woken.
   /// @param faster     the factor by which the operation becomes faster.
+  /// @param is_stage   whether the operation is the whole stage.
   /// @param to         the planned work, which is changed.
   void move_served(const work& served, double waited_ns, double queued_ns,
-                   const measured_work& recorded, double faster, work& to) {
+                   const measured_work& recorded, double faster, bool is_stage, work& to) {
     const double longer = law_.longer(1 + recorded.others_busy);
     // If the limited operation is a stage, use the factor of the whole stage, which includes the
     // effect of faster operations inside the stage.
-    if (assumed_.operation->is_stage) {
+    if (is_stage) {
       const double before_ns = recorded.blocked_ns + recorded.cpu_ns / longer;
       faster = before_ns > 0 ? before_ns / std::max(1.0, to.blocked_ns + to.cpu_ns) : 1;
     }
@@ -382,6 +427,17 @@ class planner {
 };
 
 }  // namespace
+
+measured_work operation_time(const recorded_pipeline& pipeline, const name_table& names,
+                             const std::string& operation) {
+  measured_work sum;
+  for_each_part(pipeline, names, operation, [&](const recorded_part& part) {
+    sum.cpu_ns += part.cpu_ns;
+    sum.blocked_ns += part.blocked_ns;
+    sum.queued_ns += part.queued_ns;
+  });
+  return sum;
+}
 
 std::size_t threads_with(const pipeline_change& change, const recorded_pipeline& pipeline,
                          std::size_t stage) {

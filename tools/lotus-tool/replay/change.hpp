@@ -54,16 +54,30 @@ std::size_t threads_with(const pipeline_change& change, const recorded_pipeline&
                          std::size_t stage);
 
 /// An assumption about a bottleneck that delays calls of an operation: a lock or device that serves
-/// a limited number of calls at the same time, or a rate limit.
+/// a limited number of calls at the same time, a rate limit, or a lock that calls hold for a part
+/// of their time.
 struct assumed_servers {
-  /// The operation; nullptr: no calls delay each other.
+  /// The operation whose whole calls are served; nullptr: there is none.
   const shared_operation* operation = nullptr;
   std::size_t servers = unbounded;  ///< maximum number of calls that are served at the same time
   /// For a rate limit: the minimum interval between the starts of two calls, and the time that each
   /// call takes after its start. 0 if there is no rate limit.
   double apart_ns = 0;
   double each_ns = 0;
+  /// For the lock recorded_pipeline::lock: which share (0..1) of the blocked time of its operation
+  /// was spent waiting for the lock, and during which share of the remaining time the operation
+  /// held the lock. lock_held is 0 if this lock is not assumed.
+  double lock_waited = 0;
+  double lock_held = 0;
+
+  /// Whether no calls delay each other.
+  bool is_free() const noexcept { return operation == nullptr && lock_held <= 0; }
 };
+
+/// Returns the time of all calls of an operation, without the operations inside it.
+/// @param operation  the operation's name, without the S that logs put before it.
+measured_work operation_time(const recorded_pipeline& pipeline, const name_table& names,
+                             const std::string& operation);
 
 /// Plans the simulation of a run after a change.
 /// @param names  the names to which the name numbers in `pipeline` refer.

@@ -147,7 +147,8 @@ struct replay_result {
   double batches = 0;
   trend receptions;    ///< the times when batches were received, one group for each epoch
   double busy_ns = 0;  ///< how long the CPUs would need for all CPU time if all were busy, in ns
-  std::size_t max_out = 0;  ///< the maximum number of units in flight at the same time
+  std::size_t max_out = 0;    ///< the maximum number of units in flight at the same time
+  double server_wait_ns = 0;  ///< how long all works waited for one of replay_plan::servers, in ns
 
   replay_result& operator+=(const replay_result& other) noexcept {
     whole_ns += other.whole_ns;
@@ -158,6 +159,7 @@ struct replay_result {
     receptions += other.receptions;
     busy_ns += other.busy_ns;
     max_out = std::max(max_out, other.max_out);
+    server_wait_ns += other.server_wait_ns;
     return *this;
   }
   /// Makes the simulated run last at least `least_ns`, by slowing down everything but the pauses.

@@ -89,13 +89,27 @@ void what_if::find_explanations(const recorded_pipeline* also) {
   constexpr double like_it = 0.1;
   const bool both = also != nullptr && also->workers() != recorded_.workers() &&
                     !also->makes_itself && !recorded_.makes_itself;
-  for (const assumed_servers& assumed :
-       both ? explanations_of(recorded_, *also) : explanations_of(recorded_)) {
-    explanation one{assumed,
-                    assumed.operation == nullptr ? base_ : replayed_with({}, law_.law, assumed)};
+  const std::vector<assumed_servers> held = lock_holds();
+  std::vector<assumed_servers> all =
+      both ? explanations_of(recorded_, *also) : explanations_of(recorded_);
+  if (!held.empty()) {
+    all.erase(std::remove_if(all.begin(), all.end(),
+                             [&](const assumed_servers& a) {
+                               return a.is_free() || is_explained_by_lock(*a.operation);
+                             }),
+              all.end());
+    // If calls may hold the lock all the time, this assumption is the most exact one.
+    const auto middle =
+        std::stable_partition(all.begin(), all.end(), [this](const assumed_servers& a) {
+          return a.servers == 1 && a.operation->name == recorded_.lock->operation;
+        });
+    all.insert(middle, held.begin(), held.end());
+  }
+  for (const assumed_servers& assumed : all) {
+    explanation one{assumed, assumed.is_free() ? base_ : replayed_with({}, law_.law, assumed)};
     count_queueing(one);
     const bool is_like = std::abs(std::log(one.base.per_s() / fitted())) <= like_it;
-    if (assumed.operation == nullptr || is_like) explanations_.push_back(one);
+    if (assumed.is_free() || is_like) explanations_.push_back(one);
   }
   if (both) keep_what_explains(*also);
   if (!explanations_.empty()) return;
@@ -103,7 +117,7 @@ void what_if::find_explanations(const recorded_pipeline* also) {
   // No assumption about a limit reproduces the run. Add an explanation for each limit that the
   // recording may show, so that the confidence interval becomes wide enough.
   for (const assumed_servers& assumed : explanations_of(recorded_)) {
-    if (assumed.operation == nullptr) continue;
+    if (assumed.is_free()) continue;
     const replay_result limited = replayed_with({}, law_.law, assumed);
     if (limited.per_s() > 0) explanations_.push_back({assumed, limited});
   }
@@ -397,9 +411,8 @@ prediction what_if::min_guess(const pipeline_change& change) const {
 }
 
 prediction what_if::unlimited_guess(const pipeline_change& change) const {
-  const auto free =
-      std::find_if(explanations_.begin(), explanations_.end(),
-                   [](const explanation& why) { return why.assumed.operation == nullptr; });
+  const auto free = std::find_if(explanations_.begin(), explanations_.end(),
+                                 [](const explanation& why) { return why.assumed.is_free(); });
   if (free == explanations_.end()) return guess(change);
   const cpu_range cpus = cpus_with(change);
   return guess_under(*free, change, std::sqrt(cpus.low * cpus.high));
@@ -407,7 +420,7 @@ prediction what_if::unlimited_guess(const pipeline_change& change) const {
 
 what_if::limited_operation what_if::limited() const {
   const assumed_servers& likeliest = explanations_.front().assumed;
-  if (likeliest.operation == nullptr) return {};
+  if (likeliest.operation == nullptr) return {};  // no limit, or a lock that wait samples show
   const served_at_once& served = likeliest.operation->served;
   const auto is_open = [&](const explanation& why) {
     return why.assumed.operation == nullptr ||

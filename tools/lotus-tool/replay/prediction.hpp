@@ -186,6 +186,19 @@ class what_if {
   /// if it is given.
   void find_explanations(const recorded_pipeline* also);
   void keep_what_explains(const recorded_pipeline& also);
+  /// Returns for how long the operation of recorded_pipeline::lock waited for it, in ns.
+  double lock_wait_ns() const;
+  /// Returns assumptions about the lock that wait samples show: one with the estimated length of
+  /// the waits for it, and one with each end of their 90 % confidence interval. Empty if there is
+  /// no such lock.
+  std::vector<assumed_servers> lock_holds() const;
+  /// Returns assumed_servers::lock_held: the share with which works wait as long for the lock in
+  /// the simulation as in the run.
+  /// @param waits_ns  how long all works waited for the lock in the run, in ns.
+  double held_share(assumed_servers lock, double waits_ns) const;
+  /// Returns whether an operation is blocked mainly because of the lock that wait samples show, so
+  /// that no other limit needs to be assumed for it.
+  bool is_explained_by_lock(const shared_operation& op) const;
   /// @param cpus  the number of CPUs to simulate; only used if other programs used CPUs.
   prediction guess_under(const explanation& why, const pipeline_change& change, double cpus,
                          unrecorded_cpu unrecorded = unrecorded_cpu::stays) const;

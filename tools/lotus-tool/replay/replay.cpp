@@ -91,6 +91,7 @@ class epoch_simulation {
     std::uint32_t stage = 0;
     optional_unit unit;  // the unit on which the thread works; nullopt if the thread is idle
     phase is = phase::blocked;
+    double waits_since_ns = 0;  // when the thread began to wait for a server
   };
   struct stage_state {
     std::deque<std::uint32_t> input;  // units that wait for the stage
@@ -135,6 +136,7 @@ class epoch_simulation {
         if (!w.is_served()) break;
         if (servers_free_ == 0) {
           t.is = phase::waits;
+          t.waits_since_ns = clocks_.now_ns();
           wait_for_server_.push_back(thread);
         } else {
           --servers_free_;
@@ -184,6 +186,7 @@ class epoch_simulation {
     }
     const std::uint32_t next = wait_for_server_.front();
     wait_for_server_.pop_front();
+    out_.server_wait_ns += clocks_.now_ns() - threads_[next].waits_since_ns;
     is_served(next);
   }
 

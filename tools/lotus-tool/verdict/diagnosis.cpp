@@ -342,8 +342,11 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
     d.operations = operation_totals(run);
     d.recorded_ns = run.empty() ? 0 : run.last_ns - run.first_ns;
   }
-  simulate(run, std::move(operations.recorded), std::move(operations.path), d);
   d.blocked_on = join_waits(run, diagnostics);
+  if (operations.recorded.pipeline) {
+    operations.recorded.pipeline->lock = find_sampled_lock(d.blocked_on);
+  }
+  simulate(run, std::move(operations.recorded), std::move(operations.path), d);
   find_lock(run, skip_batches, d);
   doubt_more_workers(d);
   return {std::move(d), {}};

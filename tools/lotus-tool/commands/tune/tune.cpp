@@ -31,6 +31,8 @@
 #include "verdict/markers.hpp"
 #include "verdict/recorded_work.hpp"
 #include "verdict/verdict.hpp"
+#include "waits/join/blocked_on.hpp"
+#include "waits/join/limiting_lock.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -233,6 +235,7 @@ class tuner {
       recording recorded = record_pipeline(to.run);
       to.why_not = recorded.why_not;
       to.pipeline = std::move(recorded.pipeline);
+      if (to.pipeline) to.pipeline->lock = find_sampled_lock(join_waits(to.run, silent));
     }
     const judgement judged = diagnose_run(to.run, 0, silent);
     if (judged.found && judged.found->is) made.limit = verdict_name(*judged.found->is);

@@ -30,6 +30,8 @@
 #include "verdict/markers.hpp"
 #include "verdict/recorded_work.hpp"
 #include "verdict/run_limits.hpp"
+#include "waits/join/blocked_on.hpp"
+#include "waits/join/limiting_lock.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -161,6 +163,7 @@ class asker {
     answers.why_not = recorded.why_not;
     if (!recorded.pipeline) return answers;
     kept.pipeline = std::move(recorded.pipeline);
+    kept.pipeline->lock = find_sampled_lock(join_waits(kept.run, diagnostics_));
     const pipeline_change change = change_for(options_.change, *kept.pipeline, kept.run.names);
     read_also(files.loader, kept);
     kept.asked.emplace(kept.run, *kept.pipeline, kept.also ? &*kept.also : nullptr,

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "model/pipeline/sampled_lock.hpp"
 #include "model/run_data.hpp"
 #include "replay/plan.hpp"
 #include "replay/recorded/measured_work.hpp"
@@ -49,6 +50,9 @@ struct recorded_pipeline {
   /// Parts of all works, sorted by work. A deque does not copy them when it grows.
   std::deque<recorded_part> parts;
   std::vector<shared_operation> shared;
+  /// The lock for which an operation waited, if wait samples show one. record_pipeline() does not
+  /// set it, because it does not read wait samples.
+  std::optional<sampled_lock> lock;
   /// For each unit (batch or item): the time in ns to receive it; see planned_use::take_ns.
   std::vector<double> takes_ns;
   std::vector<measured_work> steps;  ///< for each unit, the consumer's step; see planned_use::step

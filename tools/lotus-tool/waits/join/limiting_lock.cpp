@@ -97,6 +97,31 @@ std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_b
   return lock;
 }
 
+std::optional<sampled_lock> find_sampled_lock(const run_blocked_on& joined) {
+  constexpr std::uint64_t min_samples = 10;
+  const blocked_on* lock = nullptr;
+  for (const auto& [name, list] : joined.ops) {
+    for (const blocked_on& one : list.by) {
+      if (one.reason == wait_reason::lock && (lock == nullptr || one.samples > lock->samples)) {
+        lock = &one;
+      }
+    }
+  }
+  if (lock == nullptr || lock->samples < min_samples) return std::nullopt;
+  sampled_lock found;
+  found.name = lock->what;
+  found.operation = operation_that_waits(joined, *lock);
+  const blocked_list* const own = joined.of('S' + found.operation);
+  if (own == nullptr) return std::nullopt;
+  found.of_preprocessing = joined.preprocessing.samples >= own->samples;
+  const blocked_list& all = found.of_preprocessing ? joined.preprocessing : *own;
+  const auto samples = static_cast<double>(lock->samples);
+  found.share = samples / static_cast<double>(all.samples);
+  // The number of samples of this lock among all samples has a binomial distribution.
+  found.relative_sd = std::sqrt(std::max(0.0, 1 - found.share) / samples);
+  return found;
+}
+
 std::string lock_text(const limiting_lock& lock) {
   const std::string who = lock.operation.empty() ? "preprocessing" : lock.operation;
   return who + ' ' + wait_phrase(lock.of, lock.operation) + ": " +

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "model/pipeline/sampled_lock.hpp"
 #include "model/run_data.hpp"
 #include "waits/join/blocked_on.hpp"
 
@@ -29,6 +30,10 @@ struct limiting_lock {
 std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_blocked_on& joined,
                                                 const std::string& stage, std::size_t workers,
                                                 std::size_t skip);
+
+/// Returns the lock for which an operation waited in most samples; nullopt if there are too few
+/// samples to estimate how long the operation waited.
+std::optional<sampled_lock> find_sampled_lock(const run_blocked_on& joined);
 
 /// Returns a text such as "Decode waits for the lock decoder_mutex held by Decode on other threads:
 /// 64 % of the time of preprocessing".

@@ -1,0 +1,121 @@
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "replay/change.hpp"
+#include "replay/plan.hpp"
+#include "replay/prediction.hpp"
+#include "replay/recorded/measured_work.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// Returns how long each work holds the lock, in ns, if works wait for it `wait_ns` on average and
+/// all times are exponentially distributed: the solution of a closed queueing network with one
+/// server, by mean value analysis (Lazowska et al., Quantitative System Performance, ch. 6).
+/// @param cycle_ns  mean time of a thread from the beginning of one work to that of its next one.
+double exponential_hold_ns(std::size_t threads, double cycle_ns, double wait_ns) {
+  double shorter = 0;
+  double longer = std::max(0.0, cycle_ns - wait_ns);
+  for (int tries = 0; tries < 30; ++tries) {
+    const double hold_ns = 0.5 * (shorter + longer);
+    const double outside_ns = cycle_ns - wait_ns - hold_ns;
+    double in_queue = 0;
+    double residence_ns = hold_ns;
+    for (std::size_t n = 1; n <= threads; ++n) {
+      residence_ns = hold_ns * (1 + in_queue);
+      in_queue = static_cast<double>(n) * residence_ns / (outside_ns + residence_ns);
+    }
+    (residence_ns - hold_ns > wait_ns ? longer : shorter) = hold_ns;
+  }
+  return 0.5 * (shorter + longer);
+}
+
+/// Returns the number of threads that work in the stage of an operation.
+std::size_t threads_at(const recorded_pipeline& p, const std::string& operation) {
+  for (const shared_operation& op : p.shared) {
+    if (op.name != operation) continue;
+    for (const recorded_stage& stage : p.stages) {
+      if (stage.name == op.stage) return stage.threads;
+    }
+  }
+  return p.workers();
+}
+
+}  // namespace
+
+double what_if::lock_wait_ns() const {
+  const sampled_lock& lock = *recorded_.lock;
+  if (!lock.of_preprocessing) {
+    return lock.share * operation_time(recorded_, run_.names, lock.operation).blocked_ns;
+  }
+  double blocked_ns = 0;
+  for (const measured_work& w : recorded_.works) blocked_ns += w.blocked_ns;
+  return lock.share * blocked_ns;
+}
+
+std::vector<assumed_servers> what_if::lock_holds() const {
+  if (!recorded_.lock || !recorded_.cpu_known || achieved() <= 0) return {};
+  const std::string& operation = recorded_.lock->operation;
+  const measured_work time = operation_time(recorded_, run_.names, operation);
+  if (time.blocked_ns <= 0) return {};
+  const auto works = static_cast<double>(recorded_.works.size());
+  const std::size_t threads = threads_at(recorded_, operation);
+  const double cycle_ns = static_cast<double>(threads) * length_ns() / works;
+  constexpr double quantile = 1.645;  // the 95 % quantile of the standard normal distribution
+  const double error = quantile * recorded_.lock->relative_sd;
+  // How long threads wait for a lock depends on how regular their times are, and on how often a
+  // work takes the lock. The simulation, in which each work takes it once, is one extreme; random
+  // times are the other one. Both agree if the lock is held nearly all the time.
+  struct estimate {
+    assumed_servers lock;
+    double regular = 0;
+    double random = 0;
+  };
+  std::vector<estimate> by_wait;
+  for (const double factor : {1 - error, 1.0, 1 + error}) {
+    const double waits_ns = std::min(time.blocked_ns, std::max(0.0, factor) * lock_wait_ns());
+    estimate& one = by_wait.emplace_back();
+    one.lock.servers = 1;
+    one.lock.lock_waited = waits_ns / time.blocked_ns;
+    one.regular = held_share(one.lock, waits_ns);
+    const double left_ns = std::max(1.0, time.blocked_ns + time.cpu_ns - waits_ns);
+    one.random =
+        std::min(1.0, works * exponential_hold_ns(threads, cycle_ns, waits_ns / works) / left_ns);
+  }
+  const auto with = [](const estimate& of, double held) {
+    assumed_servers lock = of.lock;
+    lock.lock_held = std::max(1e-6, held);
+    return lock;
+  };
+  const estimate& fewest = by_wait[0];
+  const estimate& mean = by_wait[1];
+  const estimate& most = by_wait[2];
+  return {with(mean, 0.5 * (mean.regular + mean.random)),
+          with(fewest, std::min(fewest.regular, fewest.random)),
+          with(most, std::max(most.regular, most.random))};
+}
+
+double what_if::held_share(assumed_servers lock, double waits_ns) const {
+  const double batches = length_ns() * achieved() / 1e9;
+  double shorter = 0;
+  double longer = 1;
+  for (int tries = 0; tries < 9; ++tries) {
+    lock.lock_held = 0.5 * (shorter + longer);
+    const replay_result simulated = replayed_with({}, law_.law, lock);
+    const bool too_long = simulated.server_wait_ns * batches > waits_ns * simulated.batches;
+    (too_long ? longer : shorter) = lock.lock_held;
+  }
+  return 0.5 * (shorter + longer);
+}
+
+bool what_if::is_explained_by_lock(const shared_operation& op) const {
+  constexpr double most = 0.8;
+  double all_ns = 0;
+  for (const operation_call& c : op.calls) all_ns += static_cast<double>(c.end_ns - c.start_ns);
+  return lock_wait_ns() >= most * op.blocked_share * all_ns;
+}
+
+}  // namespace lotus::tool
