@@ -42,6 +42,11 @@ void planted_logs::cpu_time(std::int64_t at, std::int64_t cpu_ns, std::int64_t i
                 std::to_string(idle_ns) + '\n';
 }
 
+void planted_logs::waits_for_lock(int thread, std::int64_t at, std::int64_t ns) {
+  wait_samples_ += "look," + std::to_string(began_ns + at) + ',' +
+                   std::to_string(process + thread) + ",lock,0,5540,0," + std::to_string(ns) + '\n';
+}
+
 void planted_logs::write(const temp_dir& dir) const {
   std::set<std::string> threads;
   for (const auto& [name, records] : files_) {
@@ -67,6 +72,9 @@ void planted_logs::write(const temp_dir& dir) const {
   for (const std::string& number : threads) info += "thread " + number + " t" + number + '\n';
   info += "records " + std::to_string(written_) + ' ' + std::to_string(dropped_) + '\n';
   dir.file(".lotus_info_" + std::to_string(process) + "_1", info);
+  if (!wait_samples_.empty()) {
+    dir.file(".lotus_waits_" + std::to_string(process) + "_1", wait_samples_);
+  }
 }
 
 }  // namespace lotus::tool_test

@@ -40,6 +40,8 @@ class planted_logs {
   void off_cpu(int thread, std::int64_t at, std::int64_t off, std::int64_t run_queue) {
     side_line(thread, "off_cpu,", at, off, run_queue);
   }
+  /// Records a sample of a thread that waits for a lock; it stands for `ns` ns.
+  void waits_for_lock(int thread, std::int64_t at, std::int64_t ns);
   void made(int thread, std::int64_t i, std::int64_t start, std::int64_t duration) {
     line(thread, "worker", numbered("SBatchPreprocessed_", i), start, duration);
   }
@@ -86,7 +88,8 @@ class planted_logs {
   std::uint64_t written_ = 0;
   std::uint64_t dropped_ = 0;
   int cpus_ = 0;
-  std::string cpu_times_;  // lines of the information file
+  std::string wait_samples_;  // lines of the file of waits
+  std::string cpu_times_;     // lines of the information file
 };
 
 }  // namespace lotus::tool_test

@@ -34,6 +34,10 @@ class contended_run {
       fetch_ns_.push_back(to_ns(l_.fetch_ms * std::exp(sigma * normal(draws) - sigma * sigma / 2)));
       crop_ns_.push_back(to_ns(l_.crop_ms * std::exp(0.05 * normal(draws))));
     }
+    for (int b = 0; b < l_.batches; ++b) {
+      before_ns_.push_back(
+          to_ns(l_.before_ms * std::exp(sigma * normal(draws) - sigma * sigma / 2)));
+    }
     ready_.resize(fetch_ns_.size());
     const bool is_private = l_.kind == shared_kind::free || l_.kind == shared_kind::work;
     free_channels_ = is_private ? l_.workers : l_.channels;
@@ -60,11 +64,12 @@ class contended_run {
   double idle_ns = 0;  ///< sum over all CPUs
 
  private:
-  enum class doing : std::uint8_t { nothing, waits, fetches, passes, crops };
+  enum class doing : std::uint8_t { nothing, prepares, waits, fetches, passes, crops };
   struct worker {
     doing is = doing::nothing;
     int batch = 0;
     std::int64_t start = 0;
+    std::int64_t asked = 0;  // when the worker began to need the resource
     std::int64_t granted = 0;
     std::int64_t fetched = 0;
   };
@@ -128,7 +133,8 @@ class contended_run {
       at(of.granted + fetch_ns_[count(of.batch)], w);
       return;
     }
-    of.is = doing::waits;
+    of.is = l_.before_ms > 0 ? doing::prepares : doing::waits;
+    of.asked = of.start;
     at(of.start, w);
   }
 
@@ -161,7 +167,12 @@ class contended_run {
     switch (of.is) {
       case doing::nothing:
         return;
+      case doing::prepares:
+        of.is = doing::waits;
+        compute(w, before_ns_[count(of.batch)]);
+        return;
       case doing::waits:
+        of.asked = now_;
         if (free_channels_ > 0) {
           grant(w);
         } else {
@@ -195,12 +206,23 @@ class contended_run {
     logs_->op(thread(w), "Fetch", of.start + 100, of.fetched - of.start - 200);
     logs_->op(thread(w), "Crop", of.fetched, now_ - of.fetched - 100);
     if (works()) {
-      off_cpu(w, of.granted, of.granted - of.start - 400, 0);
+      off_cpu(w, of.granted, of.granted - of.asked - 400, 0);
+      sample_wait(w);
       off_cpu(w, of.fetched - 200, 0, of.fetched - of.granted - fetch_ns_[count(of.batch)]);
     } else {
       off_cpu(w, of.fetched - 200, of.fetched - of.start - 400, 0);
     }
     off_cpu(w, now_ - 200, 0, now_ - of.fetched - crop_ns_[count(of.batch)]);
+  }
+
+  /// Records samples of the worker's wait for the lock, at random times.
+  void sample_wait(std::size_t w) {
+    if (l_.wait_samples_per_s <= 0) return;
+    std::exponential_distribution<double> pause(l_.wait_samples_per_s * 1e-9);
+    std::int64_t time = workers_[w].asked;
+    while ((time += std::llround(pause(random_))) < workers_[w].granted) {
+      logs_->waits_for_lock(thread(w), time, std::llround(1e9 / l_.wait_samples_per_s));
+    }
   }
 
   /// Records how long the thread was blocked and how long it waited for a CPU, up to `until`.
@@ -241,6 +263,7 @@ class contended_run {
   std::vector<worker> workers_;
   std::vector<std::int64_t> fetch_ns_;
   std::vector<std::int64_t> crop_ns_;
+  std::vector<std::int64_t> before_ns_;
   std::vector<std::int64_t> ready_;
   std::deque<std::size_t> queue_;
   std::vector<computing> running_;

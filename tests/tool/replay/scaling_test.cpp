@@ -77,3 +77,40 @@ TEST_CASE("a short second run that is slow by chance does not show that an opera
   }
   CHECK(missed <= seeds / 10);
 }
+
+TEST_CASE("wait samples of a lock that is held for a part of the time make predictions exact") {
+  contended_loader loader;
+  loader.kind = shared_kind::locked_work;
+  loader.before_ms = 6;
+  loader.fetch_ms = 2;
+  loader.cv = 0.3;
+  loader.batches = 1000;
+  loader.wait_samples_per_s = 200;
+  unsigned right = 0;
+  unsigned asked = 0;
+  for (const int workers : {4, 8}) {
+    loader.workers = workers;
+    const temp_dir dir;
+    planted_logs logs;
+    loader.simulate_into(&logs);
+    logs.write(dir);
+    for (const int more_or_fewer : {1, 2, 4, 8, 12}) {
+      if (more_or_fewer == workers) continue;
+      const result r =
+          run({"whatif", dir.path(), "--workers", std::to_string(more_or_fewer), "--json", "-q"});
+      REQUIRE(r.status == 0);
+      contended_loader changed = loader;
+      changed.workers = more_or_fewer;
+      const double truth = changed.simulate_into(nullptr);
+      const json change = parse_json(r.out)["changes"][0];
+      const double low = change["low"].number();
+      const double high = change["high"].number();
+      CAPTURE(workers, more_or_fewer, truth, low, change["batches_per_s"].number(), high);
+      CHECK(low <= truth);
+      CHECK(truth <= high);
+      ++asked;
+      if (high <= 1.5 * low) ++right;
+    }
+  }
+  CHECK(right == asked);
+}
