@@ -38,9 +38,9 @@ std::string thread_group::description() const {
   text += name().empty() ? " without a name" : " named " + name();
   const std::string& first = *names.begin();
   if (first == "lotus-drain" || first == "lotus-sampler" || first == "lotus-waits") {
-    return text + ", of Lotus itself";
+    return text + " (part of Lotus)";
   }
-  return text + (recorded ? ", with operations" : ", without operations");
+  return recorded ? text : text + ", without operations";
 }
 
 void thread_groups::count(std::uint32_t tid, std::string_view name, bool recorded,
