@@ -80,7 +80,7 @@ TEST_CASE("a consumer waits for a pool: headline, groups, shares and suggested m
   INFO(headline);
   CHECK(contains(headline, "main thread waits "));
   CHECK(contains(headline, "`Loader::next` (planted_threads.cpp:"));
-  CHECK(contains(headline, "for 2 threads started with `worker_loop`. These threads "));
+  CHECK(contains(headline, "for 2 threads in `worker_loop`. These threads "));
   const result stats = run({"stats", dir.path() + "/run"});
   CHECK(stats.status == 1);
   CHECK(contains(stats.err, "'lotus-tool threads "));
@@ -146,7 +146,7 @@ TEST_CASE("a static program without optimization and debug information is sample
   INFO(pool.err);
   CHECK(contains(pool.threads["headline"].text(), "`Loader::next`"));
   CHECK(contains(pool.threads["headline"].text(),
-                 "for 2 threads started with `worker_loop`. These threads "));
+                 "for 2 threads in `worker_loop`. These threads "));
 }
 
 TEST_CASE("a wait for a lock names the threads that hold the lock") {

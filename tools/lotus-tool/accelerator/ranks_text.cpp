@@ -99,7 +99,7 @@ void print_accelerator(const std::vector<accelerator_analysis>& ranks, std::ostr
   out << '\n'
       << fitted_sentences(
              out,
-             "100 % is the time from the start of a device's first work to the end of its last. "
+             "100 % is the time from the first to the last work of a rank's devices. "
              "Own time is without communication, and so without waiting for slower ranks.")
       << "\nNext:  lotus-tool accelerator " << printable_line(shown.path)
       << (shown.logs.empty() ? "" : " " + printable_line(shown.logs)) << "  # details of "

@@ -173,7 +173,7 @@ void add_accelerator(CLI::App& app, action& chosen) {
       "The cause of idle time is what the host (the CPU) did until it submitted the next "
       "work: it waited for a batch, copied data to the device, waited for the device to "
       "finish, was busy with launching (CUDA calls), or did something else.\n"
-      "The first line of the output is the verdict: the largest cause of idle time.\n"
+      "The verdict, at the top of the output, is the largest cause of idle time.\n"
       "If no cause takes more than 5 % of the whole time, the verdict is device-busy.\n"
       "The idle times of streams are defined as in HolisticTraceAnalysis, a tool for "
       "PyTorch traces.\n"

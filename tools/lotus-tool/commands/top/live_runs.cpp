@@ -83,7 +83,10 @@ live_verdict verdict_of(judgement& judged) {
   }
   if (!d.is) return {"no verdict: " + d.why_silent, std::nullopt};
   const std::string name = std::string(verdict_name(*d.is)) + ": ";
-  if (!d.suggestions.empty()) return {name + "try first: " + d.suggestions.front().what, d.is};
+  if (!d.suggestions.empty()) {
+    const std::string first = "; try first: " + d.suggestions.front().what;
+    return {std::string(verdict_name(*d.is)) + first, d.is};
+  }
   if (*d.is == verdict::balanced)
     return {name + "any one part 1.25x faster gains less than 5 %", d.is};
   if (*d.is == verdict::consumer_bound)

@@ -296,12 +296,17 @@ std::string rates(const live_figures& now) {
   if (now.aggregated_per_s > 0) {
     text += " and " + three_digits(now.aggregated_per_s) + " aggregated calls/s";
   }
-  if (now.wait_share) text += ", consumer waits " + share(*now.wait_share) + " of its time";
-  if (now.batches > 0) {
-    text +=
-        ", " + std::to_string(now.ready) + (now.ready == 1 ? " batch" : " batches") + " ready now";
-  }
   return text;
+}
+
+/// Returns how much the consumer waits, and how many batches are ready for it; "" if there is no
+/// consumer.
+std::string consumer_line(const live_figures& now) {
+  std::string text;
+  if (now.wait_share) text = "consumer waits " + share(*now.wait_share) + " of its time";
+  if (now.batches == 0) return text;
+  return text + (text.empty() ? "" : ", ") + std::to_string(now.ready) +
+         (now.ready == 1 ? " batch ready" : " batches ready");
 }
 
 /// Returns the verdict, with its age if it is old; if the window contains too few batches, returns
@@ -341,6 +346,7 @@ std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const sc
                                 (run.state() == "has ended" ? " of the run: " : ": ") +
                                 rates(run.now);
     for (const std::string& line : wrap(figures, state.columns, 2)) say(line);
+    if (const std::string consumer = consumer_line(run.now); !consumer.empty()) say(consumer);
     if (const std::string hang = run.hang(); !hang.empty()) say(hang, style::red);
     std::vector<part> parts{
         operations_part(run.now, state),       stages_part(run.now, state.columns),

@@ -273,9 +273,8 @@ std::string shown_group(const thread_activity& group) {
            name + '`' + path;
   }
   std::string text =
-      (group.threads == 1 ? "1 thread started with "
-                          : std::to_string(group.threads) + " threads started with ") +
-      (group.lambda.empty() ? "`" : printable_line(group.lambda) + " in `") +
+      (group.threads == 1 ? "1 thread in " : std::to_string(group.threads) + " threads in ") +
+      (group.lambda.empty() ? "`" : printable_line(group.lambda) + " of `") +
       printable_line(short_function(group.function)) + '`';
   if (group.processes > 1) {
     text += " of " + std::to_string(group.processes) + " processes";
