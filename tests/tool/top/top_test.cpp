@@ -251,7 +251,7 @@ TEST_CASE("top reads the ring of a running process, and reports a killed one as 
   child.die();
   const result killed = run({"top", place.path().string(), "--once"});
   INFO(killed.out);
-  CHECK(contains(killed.out, ": the process was killed"));
+  CHECK(contains(killed.out, ": was killed"));
   CHECK(contains(killed.out, "records not yet in the logs"));
   CHECK_FALSE(contains(killed.out, "no batch for"));
 }

@@ -274,7 +274,7 @@ void share_out(std::vector<part>& parts, std::optional<std::size_t> rows) {
 std::string first_line(const live_run& run) {
   std::string text = printable_line(run.title());
   const std::string is = run.state();
-  if (!is.empty()) text += is == "running" ? ": running" : ": the process " + is;
+  if (!is.empty()) text += (is == "has ended" ? ": the process " : ": ") + is;
   std::uint64_t in_rings = 0;
   std::size_t killed = 0;
   for (const seen_process& p : run.processes) {
