@@ -114,5 +114,5 @@ TEST_CASE("a profile lists counted calls, and includes their time once") {
   dir.file("only/.lotus_aggregated_lotustrace_log_1", section("SToken", 100, 40));
   const result only = run({"stats", dir.path() + "/only", "--style", "profile"});
   CHECK(only.status == 0);
-  CHECK(contains(only.out, "\n100 calls, 4.000 us\n"));
+  CHECK(contains(only.out, "\n100 calls, 4.000 us in total\n"));
 }
