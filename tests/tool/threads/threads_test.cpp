@@ -221,7 +221,7 @@ TEST_CASE("a program without markers is not sampled with --no-threads") {
                               "' run --no-threads --dir run -- " + planted +
                               " sleeps 200 >out 2>err";
   CHECK(std::system(command.c_str()) == 0);
-  CHECK(contains(read_file(dir.path() + "/err"), "executed no macro such as LOTUS_SCOPE"));
+  CHECK(contains(read_file(dir.path() + "/err"), "executed no marker such as LOTUS_SCOPE"));
   const result none = run({"threads", dir.path()});
   CHECK(none.status == 1);
   CHECK(contains(none.err, "no samples of threads; record a run with 'lotus-tool run -- PROGRAM'"));

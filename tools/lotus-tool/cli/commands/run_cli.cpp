@@ -71,7 +71,7 @@ int report_threads(const run_options& options, const launched& run, std::ostream
   });
   if (!run.not_sampled.empty()) diagnostics.warning(run.not_sampled);
   diagnostics.note(
-      "the program has no macros such as LOTUS_SCOPE, so only its threads were sampled; "
+      "the program has no markers such as LOTUS_SCOPE, so only its threads were sampled; "
       "'lotus-tool threads " +
       run.dir + "' shows this again");
   return run.status;
@@ -84,7 +84,7 @@ int run_and_report(const run_options& options, std::ostream& err) {
   const bool recorded = has_logs(run);
   if (!recorded) {
     diagnostics.warning("nothing was recorded in " + run.dir +
-                        "/: perhaps the program executed no macro such as LOTUS_SCOPE");
+                        "/: perhaps the program executed no marker such as LOTUS_SCOPE");
   }
   const bool shown = recorded && attempt(diagnostics, "", [&] {
                        auto stats = reading<stats_options>(run);
