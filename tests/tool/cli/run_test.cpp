@@ -106,7 +106,7 @@ TEST_CASE("run reports a program that records nothing or cannot be started in on
   const temp_dir dir;
   const result nothing = run_in(dir, "-- true");
   CHECK(nothing.status == 0);
-  CHECK(contains(nothing.err, "reached no marker such as LOTUS_SCOPE"));
+  CHECK(contains(nothing.err, "executed no marker such as LOTUS_SCOPE"));
   const result missing = run_in(dir, "-- ./nowhere");
   CHECK(missing.status == 1);
   CHECK(contains(missing.err, "./nowhere: cannot be run"));

@@ -98,7 +98,7 @@ TEST_CASE("a profile lists counted calls, and includes their time once") {
   const result reported = run({"stats", dir.path(), "--style", "profile"});
   INFO(reported.out << reported.err);
   CHECK(reported.status == 0);
-  CHECK(contains(reported.out, "\n101 calls, 10.00 us on 1 thread\n"));
+  CHECK(contains(reported.out, "\n101 calls, 10.00 us in total, on 1 thread\n"));
   const std::size_t at = reported.out.find("  Token (aggregated)");
   REQUIRE(at != std::string::npos);
   const std::string row = reported.out.substr(at, reported.out.find('\n', at) - at);
@@ -114,5 +114,5 @@ TEST_CASE("a profile lists counted calls, and includes their time once") {
   dir.file("only/.lotus_aggregated_lotustrace_log_1", section("SToken", 100, 40));
   const result only = run({"stats", dir.path() + "/only", "--style", "profile"});
   CHECK(only.status == 0);
-  CHECK(contains(only.out, "\n100 calls, 4.000 us\n"));
+  CHECK(contains(only.out, "\n100 calls, 4.000 us in total\n"));
 }

@@ -210,8 +210,8 @@ TEST_CASE("samples outside of scopes are listed by thread, with the operations t
   CHECK(outside[0].total.samples == 150);
   CHECK(outside[0].tids == std::set<std::uint32_t>{71, 72});
   CHECK(outside[1].description() == "1 thread without a name, without operations");
-  CHECK(outside[2].description() == "1 thread without a name, with operations");
-  CHECK(outside[3].description() == "1 thread named lotus-drain, of Lotus itself");
+  CHECK(outside[2].description() == "1 thread without a name");
+  CHECK(outside[3].description() == "1 thread of Lotus (lotus-drain)");
   std::ostringstream table;
   print_joined(result, print_as::table, table);
   INFO(table.str());

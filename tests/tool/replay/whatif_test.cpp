@@ -308,7 +308,8 @@ TEST_CASE("invalid arguments are reported in one line") {
   refused({"--faster", "Decode=nan"}, 2, "a number above 0");
   refused({"--workers", "1.5"}, 2, "whole number");
   refused({"--workers", "Decode=3"}, 1, "has no threads of its own");
-  refused({"--workers", "Decod=3"}, 1, "'Decod' is no stage, because this run has only workers");
+  refused({"--workers", "Decod=3"}, 1,
+          "this run has no stage 'Decod', only workers; give their number");
   refused({"--target", "30/m"}, 2, "such as 2/s");
   refused({"--target", "30/s", "--workers", "2"}, 2, "cannot be combined");
   refused({"--own-thread"}, 1, "builds no batches");

@@ -103,9 +103,9 @@ TEST_CASE("threads that start in two lambdas of a function are two groups") {
     if (program.has_debug_info) {
       CHECK(groups[0]["start"].text() == start_at("// the first pool", "two_pools"));
       CHECK(groups[1]["start"].text() == start_at("// the second pool", "two_pools"));
-      CHECK(contains(two.err, "2 threads running a lambda at planted_pools.cpp:" +
+      CHECK(contains(two.err, "2 threads in a lambda at planted_pools.cpp:" +
                                   std::to_string(line_of("// the first pool")) +
-                                  " in `two_pools`"));
+                                  " of `two_pools`"));
     } else {
       CHECK(contains(groups[0]["start"].text(), "the lambda "));
     }
@@ -133,7 +133,7 @@ TEST_CASE("main does not wait for a reader that waits itself, in the next queue 
       const json& groups = slow.threads["groups"];
       const std::size_t of = static_cast<std::size_t>(wait["waits_for_group"].integer());
       CHECK(groups.array().at(of)["threads"].integer() == 2);
-      CHECK(contains(slow.threads["headline"].text(), "for 2 threads running "));
+      CHECK(contains(slow.threads["headline"].text(), "for 2 threads in "));
       if (!program.has_debug_info) continue;
       const std::string function =
           what == "one_type" ? "loader<int>::start" : "loader<image>::start";

@@ -59,8 +59,8 @@ TEST_CASE("threads of two programs are two groups, also if their functions have 
     CHECK(workers["threads"].integer() == 2);
     CHECK(workers["processes"].integer() == 1);
   }
-  CHECK(contains(two.err, "2 threads running `worker_loop` of `planted_threads`"));
-  CHECK(contains(two.err, "2 threads running `worker_loop` of `planted_static`"));
+  CHECK(contains(two.err, "2 threads in `worker_loop` of `planted_threads`"));
+  CHECK(contains(two.err, "2 threads in `worker_loop` of `planted_static`"));
 }
 
 TEST_CASE("programs with one name in two folders are two groups") {
@@ -90,7 +90,7 @@ TEST_CASE("a group of threads of several processes says so") {
   CHECK(workers["processes"].integer() == 2);
   const json mains = group_of(two.threads, "main of planted_threads");
   CHECK(mains["threads"].integer() == 2);
-  CHECK(contains(two.err, "4 threads running `worker_loop` of 2 processes `planted_threads`"));
+  CHECK(contains(two.err, "4 threads in `worker_loop` of 2 processes `planted_threads`"));
 }
 
 TEST_CASE("markers for a pool of tasks belong into the task and after the waiting function") {
@@ -264,7 +264,7 @@ pageReady.then(function () {
   if (found.empty()) return;
   CHECK(found["errors"] == "none");
   CHECK(found["headline"] == pool.threads["headline"].text() + ".");
-  CHECK(found["groups"] == "main thread|2 threads running `worker_loop`");
+  CHECK(found["groups"] == "main thread|2 threads in `worker_loop`");
   CHECK(found["shown"] == "2");  // the verdict and the threads
   CHECK(found["waiting_width"] == "100.0");
   CHECK(contains(found["waiting"], "|Loader"));

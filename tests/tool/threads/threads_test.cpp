@@ -80,7 +80,7 @@ TEST_CASE("a consumer waits for a pool: headline, groups, shares and suggested m
   INFO(headline);
   CHECK(contains(headline, "main thread waits "));
   CHECK(contains(headline, "`Loader::next` (planted_threads.cpp:"));
-  CHECK(contains(headline, "for 2 threads running `worker_loop`. These threads "));
+  CHECK(contains(headline, "for 2 threads in `worker_loop`. These threads "));
   const result stats = run({"stats", dir.path() + "/run"});
   CHECK(stats.status == 1);
   CHECK(contains(stats.err, "'lotus-tool threads "));
@@ -145,8 +145,8 @@ TEST_CASE("a static program without optimization and debug information is sample
   const sampled_run pool = sample(dir, std::string(PLANTED_STATIC) + " pool 1500");
   INFO(pool.err);
   CHECK(contains(pool.threads["headline"].text(), "`Loader::next`"));
-  CHECK(contains(pool.threads["headline"].text(),
-                 "for 2 threads running `worker_loop`. These threads "));
+  CHECK(
+      contains(pool.threads["headline"].text(), "for 2 threads in `worker_loop`. These threads "));
 }
 
 TEST_CASE("a wait for a lock names the threads that hold the lock") {
@@ -221,10 +221,10 @@ TEST_CASE("a program without markers is not sampled with --no-threads") {
                               "' run --no-threads --dir run -- " + planted +
                               " sleeps 200 >out 2>err";
   CHECK(std::system(command.c_str()) == 0);
-  CHECK(contains(read_file(dir.path() + "/err"), "may have reached no marker"));
+  CHECK(contains(read_file(dir.path() + "/err"), "executed no marker such as LOTUS_SCOPE"));
   const result none = run({"threads", dir.path()});
   CHECK(none.status == 1);
-  CHECK(contains(none.err, "no sampled threads; record them with 'lotus-tool run -- PROGRAM'"));
+  CHECK(contains(none.err, "no samples of threads; record a run with 'lotus-tool run -- PROGRAM'"));
 }
 
 TEST_CASE("waits whose code is unknown are shown without a function") {

@@ -146,7 +146,7 @@ TEST_CASE("top shows what operations wait for, with and without batches") {
     const result r = run({"top", dir.path(), "--once"});
     CHECK(r.status == 0);
     INFO(r.out);
-    const std::size_t at = r.out.find("\n  waits\n");
+    const std::size_t at = r.out.find("\n  why operations wait\n");
     REQUIRE(at != std::string::npos);
     const std::string waits = r.out.substr(at);
     CHECK(contains(waits, "  Decode waits for the lock decoder_mutex during "));
@@ -215,7 +215,7 @@ TEST_CASE("repeated batch numbers are not mixed up at the beginning of the windo
     const result r = run({"top", dir.path(), "--once", "--window", window});
     INFO(r.out << r.err);
     CHECK((contains(r.out, "consumer-bound: ") ||
-           contains(r.out, "the last seconds alone give no verdict; ")));
+           contains(r.out, "no verdict from the last seconds alone; ")));
     CHECK_FALSE(contains(r.out, "before made"));
     CHECK(contains(r.out, "consumer waits 0 % of its time, "));
   }

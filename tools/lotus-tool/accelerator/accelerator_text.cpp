@@ -83,14 +83,13 @@ std::string_view reason_of(device_verdict verdict) noexcept {
   switch (verdict) {
     case device_verdict::batch_wait:
       return "the consumer waits for batches";
-    case device_verdict::copy:
-      return "it copies data at that time";
     case device_verdict::synchronization:
-      return "host, streams or devices wait for each other";
+      return "the host, streams or devices wait for each other";
     case device_verdict::launch:
       return "the host launches work too slowly";
     case device_verdict::host:
       return "the host does something else";
+    case device_verdict::copy:
     case device_verdict::busy:
       break;
   }
@@ -199,7 +198,7 @@ void write_parts(json_writer& to, std::string_view name, const std::vector<idle_
 void print_devices(const accelerator_analysis& of, std::ostream& out) {
   table devices;
   devices.row(
-      {"device", "whole time", "in use", "compute", "communication", "only copies", "idle"});
+      {"device", "whole time", "in use", "compute", "communication", "copies alone", "idle"});
   for (const device_figures& d : of.devices) {
     const auto cell = [&d](std::int64_t ns) {
       return time_text(ns) + " " + percent(share(ns, d.span_ns));
@@ -208,7 +207,7 @@ void print_devices(const accelerator_analysis& of, std::ostream& out) {
                  percent(share(d.busy_ns(), d.span_ns)), cell(d.compute_ns),
                  cell(d.communication_ns), cell(d.only_copies_ns), cell(d.idle_ns)});
   }
-  devices.spare({"communication", "only copies"});
+  devices.spare({"communication", "copies alone"});
   devices.print(out);
 }
 
@@ -222,7 +221,7 @@ void print_causes(const accelerator_analysis& of, std::ostream& out) {
   };
   for (const idle_cause cause : all_idle_causes) {
     if (causes.of(cause) == 0) continue;
-    row(cause == idle_cause::host ? "other work of the host" : std::string(idle_cause_name(cause)),
+    row(cause == idle_cause::host ? "other" : std::string(idle_cause_name(cause)),
         causes.of(cause));
     if (cause != idle_cause::batch_wait) continue;
     std::vector<std::pair<std::string, std::int64_t>> late(of.late_ns.begin(), of.late_ns.end());
@@ -237,7 +236,7 @@ void print_causes(const accelerator_analysis& of, std::ostream& out) {
 
 void print_streams(const accelerator_analysis& of, std::ostream& out) {
   table rows;
-  rows.row({"device, stream", "in use", "waits for host", "short gaps", "other gaps"});
+  rows.row({"device, stream", "in use", "waits for host", "gaps < 30 us", "longer gaps"});
   for (const device_figures& d : of.devices) {
     for (const stream_figures& s : d.streams) {
       rows.row({"device " + std::to_string(d.device) + ", stream " + std::to_string(s.number),
@@ -251,7 +250,7 @@ void print_streams(const accelerator_analysis& of, std::ostream& out) {
 
 void print_copies(const accelerator_analysis& of, std::ostream& out) {
   table rows;
-  rows.row({"device, direction of copies", "count", "time", "bytes", "bandwidth"});
+  rows.row({"device, kind of copy", "count", "time", "bytes", "bandwidth"});
   bool any = false;
   for (const device_figures& d : of.devices) {
     for (const auto& [kind, copies] : d.copies) {
@@ -288,7 +287,7 @@ void print_parts(std::string_view what, std::string_view unit, const std::vector
     return a->causes.sum() > b->causes.sum();
   });
   table rows;
-  rows.row({std::string(what), "idle", "batch-wait", "copy", "synchronization", "launch", "host"});
+  rows.row({std::string(what), "idle", "batch-wait", "copy", "synchronization", "launch", "other"});
   for (std::size_t i = 0; i < std::min(shown, most.size()); ++i) {
     const idle_part& p = *most[i];
     const std::string before = p.epoch > 0 ? "epoch " + std::to_string(p.epoch) + ", " : "";
@@ -315,26 +314,35 @@ void write_us(json_writer& to, std::string_view key, std::int64_t ns) {
 }
 
 std::string accelerator_headline(const accelerator_analysis& of) {
-  const std::string devices = of.devices.size() > 1 ? "the devices are " : "the device is ";
+  const bool several = of.devices.size() > 1;
+  const std::string devices = several ? "the devices are " : "the device is ";
   if (of.is == device_verdict::busy) {
     const double busy = share(of.span_ns() - of.idle_ns(), of.span_ns());
     std::int64_t working_ns = 0;
     for (const device_figures& d : of.devices) working_ns += d.working_ns();
     const double working = share(working_ns, of.span_ns());
     if (working >= 0.9) {
-      return devices + "busy " + percent(busy) + ". The input pipeline is not the problem";
+      return devices + "busy " + percent(busy) +
+             " of the time. The input pipeline is not the problem";
     }
     if (busy >= 0.9) {
-      return devices + "busy " + percent(busy) + ", of the time " + percent(busy - working) +
-             " only with communication. This includes waiting for slower ranks: compare the traces "
+      return devices + "busy " + percent(busy) + " of the time, and " + percent(busy - working) +
+             " of the time only with communication. This includes waiting for slower ranks: "
+             "compare the traces "
              "of all ranks";
     }
-    return devices + "busy " + percent(busy) + ", and no single cause of its idle time takes 5 %";
+    return devices + "busy " + percent(busy) +
+           " of the time, and no single cause of idle time takes 5 % of it";
   }
   const std::int64_t ns = time_of(of, of.is);
-  std::string text = std::string(device_verdict_name(of.is)) + ": " + devices + "idle ";
-  text += percent(share(ns, of.span_ns())) + " of the time (" + time_text(ns) + "), because ";
-  text += reason_of(of.is);
+  std::string text = std::string(device_verdict_name(of.is)) + ": ";
+  text += percent(share(ns, of.span_ns())) + " of the time (" + time_text(ns) + "), ";
+  if (of.is == device_verdict::copy) {
+    text += several ? "the devices only copy data or wait for copies"
+                    : "the device only copies data or waits for copies";
+  } else {
+    text.append(devices).append("idle because ").append(reason_of(of.is));
+  }
   const std::string late = of.latest();
   if (of.is == device_verdict::batch_wait && !late.empty())
     text += ". The operation that was late is mostly " + late;
@@ -365,11 +373,12 @@ std::string accelerator_advice(const accelerator_analysis& of) {
              "pinned memory.";
     }
     case device_verdict::synchronization:
-      return "Avoid .item(), .cpu(), print() of tensors and synchronize calls in the step. If work "
-             "was launched early but starts late, look at what its stream waits for. A stream may "
+      return "In the training step, avoid .item(), .cpu(), printing tensors, and synchronize(). If "
+             "work was launched early but starts late, look at what its stream waits for. A stream "
+             "may "
              "wait for events of other streams, or for other devices.";
     case device_verdict::launch:
-      return "Launch less often, but more work each time. Use larger batches, fused kernels "
+      return "Launch fewer, but larger pieces of work: use larger batches, fused kernels "
              "(torch.compile), or CUDA graphs.";
     case device_verdict::host:
       break;

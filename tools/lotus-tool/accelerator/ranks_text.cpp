@@ -26,9 +26,10 @@ std::string shown_time(std::int64_t ns) {
 std::string slowest_text(const rank_comparison& c, std::size_t ranks) {
   const std::string number = std::to_string(ranks);
   if (!c.slowest) return "none of " + number + " ranks is 5 % slower than the others";
-  return c.names[*c.slowest] + " is the slowest of " + number + " ranks. Outside communication, " +
+  return c.names[*c.slowest] + " is the slowest of " + number + " ranks. Without communication, " +
          c.names[*c.slowest] + " takes " + shown_time(c.own_ns[*c.slowest]) +
-         (c.by_step ? " per step" : "") + ", the others " + shown_time(c.others_ns);
+         (c.by_step ? " per step" : "") + (ranks == 2 ? ", the other one " : ", the others ") +
+         shown_time(c.others_ns);
 }
 
 /// Returns which rank waits for data; "" if the headline of the decisive rank already shows that.
@@ -54,7 +55,7 @@ void print_ranks(const rank_comparison& c, const std::vector<accelerator_analysi
                  std::ostream& out) {
   table rows;
   rows.row({"rank", "verdict", c.by_step ? "own time/step" : "own time", "compute",
-            "only communication", "idle", "batch-wait", "copy", "sync.", "launch", "host"});
+            "communication alone", "idle", "batch-wait", "copy", "sync.", "launch", "other"});
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const accelerator_analysis& rank = ranks[i];
     const auto cell = [&rank](std::int64_t ns) { return share_text(ns, rank.span_ns()); };
@@ -71,7 +72,7 @@ void print_ranks(const rank_comparison& c, const std::vector<accelerator_analysi
     for (const idle_cause cause : all_idle_causes) cells.push_back(cell(causes.of(cause)));
     rows.row(cells);
   }
-  rows.spare({"compute", "only communication"});
+  rows.spare({"compute", "communication alone"});
   rows.print(out);
 }
 
@@ -98,10 +99,10 @@ void print_accelerator(const std::vector<accelerator_analysis>& ranks, std::ostr
   out << '\n'
       << fitted_sentences(
              out,
-             "Percentages are of the time from a rank's first to its last work. Own time excludes "
-             "communication, which includes waiting for slower ranks.")
+             "100 % is the time from the first to the last work of a rank's devices. "
+             "Own time is without communication, and so without waiting for slower ranks.")
       << "\nNext:  lotus-tool accelerator " << printable_line(shown.path)
-      << (shown.logs.empty() ? "" : " " + printable_line(shown.logs)) << "  details of "
+      << (shown.logs.empty() ? "" : " " + printable_line(shown.logs)) << "  # details of "
       << printable_line(c.names[c.decisive]) << '\n';
 }
 

@@ -86,7 +86,8 @@ std::string one_line(const CLI::App* app, const CLI::Error& error) {
 int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& err, int terminal) {
   try {
     action chosen;
-    CLI::App app("Analyzes the logs of Lotus, from C++ and from PyTorch", "lotus-tool");
+    CLI::App app("Analyzes logs that the Lotus library wrote in C++ or PyTorch programs",
+                 "lotus-tool");
     app.set_version_flag("--version", "lotus-tool " LOTUS_TOOL_VERSION);
     app.require_subcommand(1);
     app.failure_message(one_line);
@@ -96,8 +97,8 @@ int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& 
     app.footer(
         "'lotus-tool COMMAND --help' describes a command.\n"
         "Exit status: 0 = success, 1 = bad input, 2 = usage error.\n"
-        "Exit status 3: the condition of --fail-if or --fail-above holds.\n"
-        "Exit status 4: --fail-if: there is no verdict; --target: it cannot be reached.");
+        "Exit status 3: 'diagnose --fail-if' or 'compare --fail-above' reports a failure.\n"
+        "Exit status 4: 'diagnose --fail-if' gets no verdict, or --target is not reached.");
     add_log_commands(app, chosen);
     add_self_description(app, chosen);
     add_help(app, chosen);

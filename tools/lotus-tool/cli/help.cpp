@@ -79,6 +79,15 @@ std::string listed(std::string text) {
   return text;
 }
 
+/// Whether a description contains each of the words in "words|of|one".
+bool names_all(const std::string& description, const std::string& words) {
+  std::istringstream list(words);
+  for (std::string word; std::getline(list, word, '|');) {
+    if (description.find(word) == std::string::npos) return false;
+  }
+  return true;
+}
+
 std::string option_entry(const CLI::Option& option) {
   std::string name;
   for (const std::string& word : option.get_snames()) name += "-" + word + ", ";
@@ -88,7 +97,7 @@ std::string option_entry(const CLI::Option& option) {
   if (option.get_items_expected_max() > 0) {
     std::string value = option.get_option_text();
     if (value.size() > max_choices) {
-      text += "\none of " + listed(value);
+      if (!names_all(text, value)) text += "\none of " + listed(value);
       value = "WORD";
     }
     name += ' ' + (value.empty() ? "VALUE" : value);
@@ -104,7 +113,7 @@ std::string environment_topic() {
   std::string text =
       "Environment variables of programs that record with lotus.\n"
       "An empty variable counts as not set.\n"
-      "An invalid value is reported once, and the default is used.\n"
+      "An invalid value is reported once, and the default is used unless noted below.\n"
       "LOTUS_MAP_REGION is a macro. It marks a block of code that 'lotus-tool map run'\n"
       "samples with a profiler, which is called the collector.\n"
       "\nVariables:\n";

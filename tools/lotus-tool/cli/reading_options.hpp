@@ -4,21 +4,36 @@
 
 #include <CLI/CLI.hpp>
 #include <cstddef>
+#include <string>
 
 #include "cli/arguments.hpp"
 
 namespace lotus::tool {
 
+/// Descriptions of the argument DIR of commands that read the logs of one or several runs.
+inline constexpr const char* logs_folder = "folder of the logs that the program wrote";
+inline constexpr const char* logs_folders = "folders of the logs that the program wrote";
+
+inline void add_quiet(CLI::App& command, bool& quiet) {
+  command.add_flag("-q,--quiet", quiet, "print no 'note: ...' lines and no progress bar");
+}
+
+inline CLI::Option* add_prefix(CLI::App& command, std::string& prefix) {
+  return command.add_option("--prefix", prefix, "how log file names start")
+      ->capture_default_str()
+      ->option_text("PREFIX");
+}
+
 /// Adds the options that are common to all commands that read logs.
 template <class Options>
 void add_reading(CLI::App& command, Options& options) {
-  command.add_option("--prefix", options.prefix, "how log file names start")->capture_default_str();
+  add_prefix(command, options.prefix);
   command.add_flag("--all-runs",
                    "if several runs recorded into the same folder,\n"
                    "read all of them, not only the newest");
   command.add_flag("--strict", options.strict,
                    "exit with status 1 if a line of the logs is malformed");
-  command.add_flag("-q,--quiet", options.quiet, "print no notes, only errors and warnings");
+  add_quiet(command, options.quiet);
 }
 
 /// Adds the flag --wide to a command that prints tables. The command itself ignores the flag:
@@ -34,7 +49,7 @@ inline void add_table_options(CLI::App& command) {
 inline void add_skipping(CLI::App& command, std::size_t& skip_batches) {
   command
       .add_option("--skip-batches", skip_batches,
-                  "leave the first N batches of each epoch out of the\n"
+                  "ignore the first N batches of each epoch in the\n"
                   "batch times")
       ->check(whole_number(0))
       ->option_text("N");

@@ -235,8 +235,9 @@ std::string man_page(const CLI::App& app) {
   }
   page +=
       ".SH EXIT STATUS\n.TP\n0\nSuccess.\n.TP\n1\nBad input.\n.TP\n2\nUsage error.\n.TP\n3\n"
-      "The condition of \\-\\-fail\\-if or \\-\\-fail\\-above holds.\n.TP\n4\n"
-      "\\-\\-fail\\-if: there is no verdict; \\-\\-target: it cannot be reached.\n"
+      "\\[aq]diagnose \\-\\-fail\\-if\\[aq] or \\[aq]compare \\-\\-fail\\-above\\[aq] reports a "
+      "failure.\n.TP\n4\n\\[aq]diagnose \\-\\-fail\\-if\\[aq] gets no verdict, or "
+      "\\-\\-target is not reached.\n"
       ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nIf it is set and not empty, output has no colors.\n"
       ".TP\n.B COLUMNS\nThe width of lines. Default: the terminal's width, or 80 in a pipe or "
       "file.\n";

@@ -103,7 +103,7 @@ void check_times(const std::vector<accelerator_analysis>& ranks, diagnostic_log&
   for (const accelerator_analysis& rank : ranks) {
     if (rank.first_ns <= first.last_ns && first.first_ns <= rank.last_ns) continue;
     diagnostics.warning(rank.path + ": recorded at another time than " + first.path +
-                        "; compare only ranks of one training");
+                        "; give only traces of one training run");
   }
 }
 
@@ -127,8 +127,8 @@ int run_accelerator(const accelerator_options& options, std::ostream& out, std::
   if (found.empty()) {
     throw input_error(
         given.folders.front() +
-        ": no .json, .json.gz or .sqlite file in it is a trace of an accelerator; record "
-        "one with PyTorch's profiler (ProfilerActivity.CUDA) or nsys");
+        ": no trace of an accelerator found (.json, .json.gz, .sqlite); record one with "
+        "PyTorch's profiler (ProfilerActivity.CUDA) or nsys");
   }
   if (options.json) {
     std::string text;

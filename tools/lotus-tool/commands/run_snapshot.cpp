@@ -169,8 +169,8 @@ int run_snapshot(const snapshot_options& options, std::ostream& out, std::ostrea
     has_logs = has_logs || entry.path().filename().string().rfind(start, 0) == 0;
   }
   if (!has_logs && !running) {
-    throw input_error(options.dir + ": no log found; the name of a log is " + options.prefix +
-                      "..., with a number at its end");
+    throw input_error(options.dir + ": no log found (a log is named " + options.prefix +
+                      "..., with a number at the end)");
   }
   if (running) {
     const std::set<fs::path> before = snapshots_of(dir);

@@ -125,7 +125,8 @@ int run_unpack(const unpack_options& options, std::ostream& out, std::ostream& e
   const std::vector<run_files> runs = find_runs(options.dir, options.prefix, diagnostics);
   for (const run_files& run : runs) all.unpack(run);
   const int status = diagnostics.finish(options.strict);
-  if (!options.quiet) err << "unpacked " << all.lines() << " lines\n";
+  diagnostics.note("wrote " + std::to_string(all.lines()) + " lines of text logs to " +
+                   options.output);
   return status;
 }
 

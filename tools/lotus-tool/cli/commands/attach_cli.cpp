@@ -47,11 +47,12 @@ int attach_and_report(command_options& options, std::ostream& out, std::ostream&
 
 void add_attach(CLI::App& app, action& chosen) {
   auto options = std::make_shared<command_options>();
-  CLI::App* command = app.add_subcommand("attach", "Show what the threads of a running process do");
+  CLI::App* command =
+      app.add_subcommand("attach", "Sample the threads of a process that already runs");
   command->footer(
       "Examples:\n"
       "  lotus-tool attach $(pidof train) --for 10\n"
-      "  lotus-tool attach 4711 --for 10 --json | jq -r .headline   # the result\n"
+      "  lotus-tool attach 4711 --for 10 --json | jq -r .headline   # only the summary\n"
       "Samples the process and its child processes from outside.\n"
       "Nothing is loaded into the process, and it is never paused.\n"
       "Sampling ends after --for seconds, at Ctrl-C, or when the process ends.\n"
@@ -70,7 +71,7 @@ void add_attach(CLI::App& app, action& chosen) {
       ->check(not_empty());
   command->add_flag("--json", options->json, "print JSON");
   add_wide(*command);
-  command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
+  add_quiet(*command, options->quiet);
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out, std::ostream& err) {
       return attach_and_report(*options, out, err);

@@ -36,17 +36,19 @@ void add_stats(CLI::App& app, action& chosen) {
       "  lotus-tool stats run/ --sort total --limit 5\n"
       "  lotus-tool stats run/ --style profile --sort cumtime --row-limit 10\n"
       "  lotus-tool stats run/ --json | jq '.runs[0].ops.Decode.p90_ns'\n"
-      "'total' is the sum of the times of all calls.\n"
+      "An operation is a part of the program that is marked with LOTUS_SCOPE.\n"
+      "'total' is the sum of the times of all calls of an operation.\n"
       "'self' is 'total' without the time in other operations that were called inside.\n"
       "Percentiles, such as p50 (the median), are interpolated linearly.\n"
       "--sort logged keeps the order of the logs.\n"
       "ncalls, tottime and cumtime are cProfile's words for count, self and total.\n"
       "A stage (LOTUS_STAGE) is a part of the pipeline with its own threads.\n"
       "An item is a numbered part of a batch, such as one image.\n"
-      "The wait for a batch that arrived while the consumer waited for another is 0.\n"
+      "The consumer is the thread that receives the batches, such as a training loop.\n"
+      "If a batch arrives while the consumer waits for another one, its wait is 0.\n"
       "The standard deviation of n values divides by n, not by n - 1.\n"
       "--explain describes every column.");
-  command->add_option("DIR", options->dirs, "folders of the logs")->required();
+  command->add_option("DIR", options->dirs, logs_folders)->required();
   CLI::Option* json = command->add_flag_callback(
       "--json", [options] { options->form = stats_form::json; },
       "print JSON: nanoseconds, not rounded");
@@ -88,8 +90,8 @@ void add_stats(CLI::App& app, action& chosen) {
       ->option_text("N");
   add_skipping(*command, options->skip_batches);
   command->add_flag("--group-by-args", options->group_by_args,
-                    "show one row for each operation and arguments\n"
-                    "(LOTUS_SCOPE_ARGS)");
+                    "show a row for each set of arguments of an operation\n"
+                    "(see LOTUS_SCOPE_ARGS)");
   command->add_flag("--memory", options->memory, "show memory use, recorded with 'run --memory'");
   command->add_flag("--per-worker", options->per_worker, "also show the times of every worker");
   add_table_options(*command);
@@ -124,29 +126,28 @@ void add_diagnose(CLI::App& app, action& chosen) {
       "  order-bound           the rule that batches are received in order\n"
       "  prefetch-bound        the limit of batches that workers may prepare in advance\n"
       "  start-up-bound        the time until the workers are ready\n"
-      "  balanced              no bottleneck: no change below makes the run 5 % faster\n"
-      "To find it, the run is simulated with one change at a time: the work of the "
-      "consumer, of preprocessing or of a stage becomes 1.25 times as fast, or the order, "
-      "the limit of batches or the start-up is removed.\n"
-      "The verdict belongs to the change that makes the run fastest.\n"
+      "  balanced              no bottleneck: no change (see below) gains 5 % or more\n"
+      "To find the verdict, the run is simulated several times, each with one change.\n"
+      "Either the work of the consumer, the workers or a stage is 1.25 times as fast, "
+      "or the receiving order, the prefetch limit or the start-up time is removed.\n"
+      "The verdict names what was changed in the fastest of these simulated runs.\n"
       "--fail-if preprocessing-bound includes stage-bound and lock-bound.\n"
       "Exit status: 0 = success, 1 = bad input, 2 = usage error.\n"
       "Exit status 3: the verdict is one of those given to --fail-if.\n"
-      "Exit status 4: with --fail-if, if there is no verdict (the output says why).");
-  command->add_option("DIR", options->dir, "folder of the logs")->required();
+      "Exit status 4: --fail-if is given, but there is no verdict (see the output).");
+  command->add_option("DIR", options->dir, logs_folder)->required();
   command
       ->add_option("--fail-if", options->fail_if,
-                   "exit with status 3 if this is the verdict (see below):\n"
-                   "consumer-bound, preprocessing-bound, stage-bound,\n"
-                   "lock-bound, order-bound, prefetch-bound,\n"
-                   "start-up-bound or balanced (several: with commas)")
+                   "exit with status 3 if this is the verdict; several\n"
+                   "verdicts (listed below) are separated by commas")
       ->delimiter(',')
       ->check(known_word({"consumer-bound", "preprocessing-bound", "stage-bound", "lock-bound",
                           "order-bound", "prefetch-bound", "start-up-bound", "balanced"}))
       ->option_text("VERDICT")
       ->allow_extra_args(false);
   CLI::Option* const json = command->add_flag("--json", options->json, "print JSON");
-  command->add_flag("--details", options->details, "also print all checks, suggestions and numbers")
+  command
+      ->add_flag("--details", options->details, "also print all warnings, suggestions and numbers")
       ->excludes(json);
   add_table_options(*command);
   add_skipping(*command, options->skip_batches);
@@ -165,29 +166,31 @@ void add_accelerator(CLI::App& app, action& chosen) {
   command->footer(
       "Examples:\n"
       "  lotus-tool accelerator trace.json.gz\n"
-      "  lotus-tool accelerator trace.json run/   # also shows which operation was late\n"
+      "  lotus-tool accelerator trace.json run/   # also shows what delayed the batches\n"
       "  lotus-tool accelerator training/         # compares all ranks in the folder\n"
       "  lotus-tool accelerator report.sqlite     # from nsys export --type sqlite\n"
       "A device is idle while none of its streams runs a kernel, copy or memset.\n"
-      "The cause of idle time is what the host did before it submitted the next work: "
-      "it waited for a batch, copied data to the device, synchronized with the device, "
-      "launched work, or did anything else.\n"
-      "The verdict is the largest cause, if it takes more than 5 % of the time.\n"
-      "Otherwise the verdict is device-busy.\n"
-      "The idle times of streams have the same definitions as in HolisticTraceAnalysis, "
-      "a tool for PyTorch traces; --explain shows them.\n"
-      "Ranks are the processes of a distributed training.\n"
-      "The slowest rank is the one that spends the most time outside communication.\n"
+      "The cause of idle time is what the host (the CPU) did until it submitted the next "
+      "work: it waited for a batch, copied data to the device, waited for the device to "
+      "finish, was busy with launching (CUDA calls), or did something else.\n"
+      "The verdict, at the top of the output, is the largest cause of idle time.\n"
+      "If no cause takes more than 5 % of the whole time, the verdict is device-busy.\n"
+      "The idle times of streams are defined as in HolisticTraceAnalysis, a tool for "
+      "PyTorch traces.\n"
+      "--explain describes every column.\n"
+      "Ranks are the processes of a distributed training job.\n"
+      "The slowest rank is the one that takes the most time without communication.\n"
       "The other ranks wait for it, and this wait is part of their communication.");
   command
       ->add_option("PATH", options->paths,
-                   "traces of PyTorch's profiler (.json, .json.gz),\n"
-                   "Nsight Systems databases (.sqlite), folders of these,\n"
-                   "or folders of logs that the traced program recorded")
+                   "traces of PyTorch's profiler (.json, .json.gz) or\n"
+                   "Nsight Systems databases (.sqlite), or folders of\n"
+                   "them; also folders of the program's Lotus logs")
       ->required();
-  command->add_flag("--json", options->json, "print JSON, with every step and batch");
+  command->add_flag("--json", options->json, "print JSON, which lists every step and batch");
   command->add_flag("--last-step", options->analysis.with_last_step,
-                    "include the last profiler step (may be incomplete)");
+                    "include the last step (a ProfilerStep of the trace),\n"
+                    "which may be incomplete");
   command->add_flag_callback(
       "--exact", [options] { options->analysis.rounding = time_rounding::exact; },
       "do not round times to whole microseconds");
@@ -215,32 +218,35 @@ void add_compare(CLI::App& app, action& chosen) {
       "Runs of one program differ from each other, so give several runs per side.\n"
       "Each change has a 95 % confidence interval.\n"
       "With several runs per side, it is computed from the means of the runs (Welch).\n"
-      "With one run per side, it is computed from the single values (bootstrap), and "
-      "does not cover differences between runs.\n"
-      "From five runs per side on, column p is the probability that the runs differ as "
-      "much by chance (permutation test).\n"
+      "With one run per side, it is computed from the single calls and batches (bootstrap) "
+      "and does not cover differences between runs.\n"
+      "With five or more runs per side, column p is the probability that chance alone makes "
+      "a difference as large as the measured one (permutation test).\n"
       "--fail-above checks the mean times of operations and the times per batch.\n"
-      "A time fails if its change is above the limit and its whole interval is above 0.\n"
-      "A time also fails if it was 0 ns before and is not 0 ns now.\n"
-      "Nothing fails if batches per second rose by more than the limit and, with one run "
-      "per side, by more than 10 %: more workers, for example, make the run faster and "
-      "single operations slower.\n"
-      "The delivery delay (a finished batch waits for the consumer) never fails: it grows "
-      "when preprocessing becomes faster.\n"
-      "CPU times, stages, and rows with fewer than 5 values never fail.\n"
-      "If a program has several loaders, those with the same name are compared.\n"
-      "A loader is a set of workers with the consumer that receives their batches.\n"
+      "A time fails if its change is above the limit and the whole interval of the change "
+      "is above 0.\n"
+      "A time also fails if it was 0 ns before and is not 0 ns after.\n"
+      "Nothing fails if the runs became faster, that is, if batches per second rose by more "
+      "than the limit and, with one run per side, by more than 10 %.\n"
+      "For example, more workers make a run faster but its single operations slower.\n"
+      "The delivery delay never fails: finished batches wait longer for the consumer when "
+      "preprocessing becomes faster.\n"
+      "CPU times, times of stages, and times measured fewer than 5 times never fail.\n"
+      "If a program has several loaders, each is compared with that of the same name.\n"
+      "A loader is a set of workers, which build batches, with the consumer, such as a "
+      "training loop, which receives them.\n"
+      "A stage (LOTUS_STAGE) is a part of the pipeline with its own threads.\n"
       "Exit status: 0 = success, 1 = bad input, 2 = usage error.\n"
       "Exit status 3: a time grew by more than --fail-above allows.");
   CLI::Option* const before = command->add_option(
       "BEFORE", given->before, "folder of one or several runs before the change");
   CLI::Option* const after =
       command->add_option("AFTER", given->after, "folder of one or several runs after the change");
-  command->add_option("--a", options->before, "folders of the runs before the change (for BEFORE)")
+  command->add_option("--a", options->before, "instead of BEFORE: several folders")
       ->option_text("DIR...")
       ->excludes(before)
       ->excludes(after);
-  command->add_option("--b", options->after, "folders of the runs after the change (for AFTER)")
+  command->add_option("--b", options->after, "instead of AFTER: several folders")
       ->option_text("DIR...")
       ->excludes(before)
       ->excludes(after);
@@ -289,9 +295,9 @@ void add_recover(CLI::App& app, action& chosen) {
       "A killed process leaves its last records in a hidden file next to its logs.\n"
       "The other commands of lotus-tool read this file too.\n"
       "Use 'recover' for other programs, which read only the logs.\n"
-      "Every record is added once, even if this command is interrupted.\n"
+      "No record is added twice, even if this command is interrupted and repeated.\n"
       "The logs of processes that are still recording are not changed.");
-  command->add_option("DIR", options->dir, "folder of the logs")->required();
+  command->add_option("DIR", options->dir, logs_folder)->required();
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out, std::ostream& err) {
       return run_recover(*options, out, err);
@@ -305,18 +311,17 @@ void add_snapshot(CLI::App& app, action& chosen) {
   command->footer(
       "Example:\n"
       "  lotus-tool snapshot run/   # creates the folder run.snapshot-<UTC time>-asked\n"
-      "The recording process writes the snapshot, with every complete record.\n"
+      "The recording process writes the snapshot: all records up to this moment.\n"
       "The process then continues to record.\n"
       "If no process is recording, the snapshot is a copy made from the run's files.\n"
       "The name of the new folder is printed.\n"
       "All commands read it like the folder of any run.");
-  command->add_option("DIR", options->dir, "folder of the logs")->required();
-  command->add_option("--reason", options->reason, "last part of the new folder's name")
+  command->add_option("DIR", options->dir, logs_folder)->required();
+  command->add_option("--reason", options->reason, "last word of the new folder's name")
+      ->option_text("WORD")
       ->capture_default_str()
       ->check(not_empty());
-  command->add_option("--prefix", options->prefix, "how log file names start")
-      ->capture_default_str()
-      ->check(not_empty());
+  add_prefix(*command, options->prefix)->check(not_empty());
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out, std::ostream& err) {
       return run_snapshot(*options, out, err);

@@ -74,7 +74,7 @@ std::string mapping_output(const std::string& given, print_as print) {
 void add_map_build(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_build_options>();
   CLI::App* command =
-      map.add_subcommand("build", "Find the functions of operations in profiler reports");
+      map.add_subcommand("build", "Find in profiler reports which functions each operation calls");
   command->footer(
       "Example:\n"
       "  lotus-tool map build reports/ -o mapping_funcs.json\n"
@@ -91,7 +91,7 @@ void add_map_build(CLI::App& map, action& chosen) {
                    "file for the mapping; default: mapping_funcs.json")
       ->option_text("FILE");
   add_printing(*command, *options);
-  command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
+  add_quiet(*command, options->quiet);
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out, std::ostream& err) {
       options->output = mapping_output(options->output, options->print);
@@ -102,33 +102,39 @@ void add_map_build(CLI::App& map, action& chosen) {
 
 void add_map_attribute(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_attribute_options>();
-  CLI::App* command =
-      map.add_subcommand("attribute", "Split functions' hardware counters among operations");
+  CLI::App* command = map.add_subcommand(
+      "attribute", "Compute hardware counters of operations from those of their functions");
   command->footer(
       "Example:\n"
       "  lotus-tool map attribute --mapping mapping_funcs.json --counters b8.tsv \\\n"
       "      --trace run/\n"
       "A table of counters can be VTune's TAB-separated microarchitecture table.\n"
-      "It can also be output of perf report -t '|' or perf stat -x, or of callgrind.\n"
+      "It can also be a profile of callgrind, or output of perf report -t '|' or of "
+      "'perf stat -x,'.\n"
       "A configuration is a run with certain settings, such as the batch size.\n"
-      "If there are several, the name of a table without its extension must be that of a "
-      "folder of --trace or of a row of --elapsed, or end in the same number.\n"
+      "Each of several tables needs its --trace folder or --elapsed row: the one that has "
+      "the name of the table's file without extension, or ends in the same number.\n"
+      "An operation is a part of a program that is marked with LOTUS_SCOPE.\n"
       "Counters of a function that several operations call are split among these.\n"
       "--weights elapsed: in proportion to the elapsed times of the operations.\n"
       "--weights mix: in proportion to these times, each multiplied by the function's share "
       "of the operation's samples.");
   const attribution_arguments arguments = add_attribution(*command, options->inputs);
+  command->get_option("--weights")
+      ->description(
+          "how to split a function's counters among operations\n"
+          "(see below)");
   arguments.mapping->required();
   arguments.counters->required();
   command
       ->add_option("--trace", options->inputs.traces,
-                   "folders of logs with the operations' elapsed times")
+                   "folders of logs, to take the operations' times from\n"
+                   "instead of --elapsed")
       ->option_text("DIR...")
       ->excludes(arguments.elapsed);
-  command->add_option("--prefix", options->inputs.prefix, "how log file names start")
-      ->capture_default_str();
+  add_prefix(*command, options->inputs.prefix);
   add_printing(*command, *options);
-  command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
+  add_quiet(*command, options->quiet);
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out, std::ostream& err) {
       return run_map_attribute(*options, out, err);
@@ -140,11 +146,11 @@ void add_map_run(CLI::App& map, action& chosen) {
   auto options = std::make_shared<map_run_options>();
   auto span = std::make_shared<std::string>("0.66ms");
   CLI::App* command =
-      map.add_subcommand("run", "Find the functions of operations by sampling a probe");
+      map.add_subcommand("run", "Run a test program to find which functions each operation calls");
   command->footer(
       "Example:\n"
       "  lotus-tool map run --confidence 0.99 --span 0.3ms -- ./probe images/\n"
-      "A probe is a program that runs each operation in a LOTUS_MAP_REGION block.\n"
+      "The test program, called a probe, runs each operation in a LOTUS_MAP_REGION block.\n"
       "It is run several times, because one run has few samples of a function.\n"
       "The collector is the profiler that samples the probe.\n"
       "The mapping is the result: a file that lists the functions of each operation.\n"
@@ -165,8 +171,9 @@ void add_map_run(CLI::App& map, action& chosen) {
                           ->option_text("N");
   command
       ->add_option("--confidence", options->confidence,
-                   "run the probe so often that a function that takes\n"
-                   "--span is seen with this probability (0 to 1)")
+                   "choose the number of runs so that a function that\n"
+                   "takes --span per run is sampled at least once with\n"
+                   "this probability (0 to 1)")
       ->capture_default_str()
       ->option_text("P")
       ->excludes(runs);
@@ -181,11 +188,11 @@ void add_map_run(CLI::App& map, action& chosen) {
       ->option_text("FILE");
   command
       ->add_option("--reports", options->reports,
-                   "folder for the samples of every run; default:\n"
-                   "named after the mapping: mapping_funcs_reports")
+                   "folder for the samples of every run; default: name of\n"
+                   "the mapping and _reports, as in mapping_funcs_reports")
       ->option_text("DIR");
   add_printing(*command, *options);
-  command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
+  add_quiet(*command, options->quiet);
   command->add_option("PROGRAM", options->program, "the program (probe) and its arguments")
       ->required();
   command->prefix_command(false);
@@ -208,7 +215,7 @@ void add_map_record(CLI::App& map, action& chosen) {
       "  lotus-tool map join run/\n"
       "Sets LOTUS_LOG_FILE unless it is set, so that the program records to run/ "
       "(run-2/, run-3/, ... if run/ is not empty).\n"
-      "The program need not be changed for this.\n"
+      "Sampling needs no change of the program.\n"
       "All its threads and child processes are sampled.\n"
       "The samples are written next to the program's logs.\n"
       "Exit status: that of the program.");
@@ -216,7 +223,7 @@ void add_map_record(CLI::App& map, action& chosen) {
   command
       ->add_option("--samples", options->output, "file for the samples; default: next to the logs")
       ->option_text("FILE");
-  command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
+  add_quiet(*command, options->quiet);
   command->add_option("PROGRAM", options->program, "the program and its arguments")->required();
   command->callback([options, &chosen] {
     chosen = [options](std::ostream&, std::ostream& err) { return run_map_record(*options, err); };
@@ -230,18 +237,18 @@ void add_map_join(CLI::App& map, action& chosen) {
   command->footer(
       "Example:\n"
       "  lotus-tool map join run/ --json\n"
+      "An operation is a part of a program that is marked with LOTUS_SCOPE.\n"
       "A sample is the function that a thread ran at one moment.\n"
       "It counts for the innermost operation in which the thread was at that moment.\n"
       "Samples come from 'lotus-tool map record' or 'perf record -k CLOCK_MONOTONIC'.");
-  command->add_option("DIR", options->dir, "folder of the logs")->required();
+  command->add_option("DIR", options->dir, logs_folder)->required();
   command
       ->add_option("--samples", options->samples,
                    "files of samples; default: those next to the logs")
       ->option_text("FILE...");
   add_printing(*command, *options);
-  command->add_option("--prefix", options->prefix, "how log file names start")
-      ->capture_default_str();
-  command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
+  add_prefix(*command, options->prefix);
+  add_quiet(*command, options->quiet);
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out, std::ostream& err) {
       return run_map_join(*options, out, err);
@@ -255,12 +262,14 @@ attribution_arguments add_attribution(CLI::App& command, attribution_inputs& opt
   attribution_arguments added{};
   added.mapping = command
                       .add_option("--mapping", options.mapping,
-                                  "file with each operation's functions, from 'map run'")
+                                  "file that 'lotus-tool map run' wrote: the functions\n"
+                                  "that each operation calls")
                       ->option_text("FILE");
   added.counters = command
                        .add_option("--counters", options.counters,
-                                   "tables of functions' hardware counters, such as cache\n"
-                                   "misses; one file for each configuration")
+                                   "tables of hardware counters of functions, such as\n"
+                                   "cache misses; one file for each configuration (a run\n"
+                                   "with other settings)")
                        ->option_text("FILE...");
   added.elapsed = command
                       .add_option("--elapsed", options.elapsed,
@@ -269,8 +278,8 @@ attribution_arguments add_attribution(CLI::App& command, attribution_inputs& opt
                       ->option_text("FILE");
   command
       .add_option("--weights", options.weights,
-                  "how to split a function's counters among operations,\n"
-                  "see 'help map attribute'")
+                  "how to split a function's counters among operations\n"
+                  "(see 'help map attribute')")
       ->transform(one_of<weighting>({{"elapsed", weighting::elapsed}, {"mix", weighting::mix}}))
       ->default_str("elapsed")
       ->option_text("elapsed|mix");
@@ -278,8 +287,7 @@ attribution_arguments add_attribution(CLI::App& command, attribution_inputs& opt
 }
 
 void add_map(CLI::App& app, action& chosen) {
-  CLI::App* map =
-      app.add_subcommand("map", "Show each operation's functions and hardware counters");
+  CLI::App* map = app.add_subcommand("map", "Show functions and hardware counters of operations");
   map->footer(
       "An operation is a part of a program that is marked with LOTUS_SCOPE.\n"
       "'lotus-tool map COMMAND --help' describes a command.");

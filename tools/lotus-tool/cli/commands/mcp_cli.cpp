@@ -18,8 +18,8 @@ void add_mcp(CLI::App& app, action& chosen) {
       "\"run/\"]}}}\n"
       "Runs a Model Context Protocol (MCP) server on standard input and output.\n"
       "The example is an entry for the assistant's list of MCP servers.\n"
-      "The server offers diagnose, stats, whatif, compare, and SQL queries on the tables "
-      "of 'lotus-tool export'.\n"
+      "The server offers the commands diagnose, stats, whatif and compare, and SQL queries "
+      "on the tables that 'lotus-tool export' writes.\n"
       "The server reads only this folder, changes nothing, and opens no connection.");
   command->add_option("DIR", options->dir, "folder of the logs of one or several runs")->required();
   command->callback([options, &chosen] {

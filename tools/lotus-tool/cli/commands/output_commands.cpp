@@ -67,12 +67,15 @@ void add_viz(CLI::App& app, action& chosen) {
       "An item is a numbered part of a batch, such as one image.\n"
       "Two rows of the trace show the verdict (the bottleneck) and the critical path.\n"
       "The critical path is the chain of work that determined how long the run took.\n"
-      "Both rows are left out for parts of a run and for more than 200,000 operations.\n"
-      "If the folder of the logs has a trace of PyTorch's profiler, both are merged.\n"
-      "Without -o, the merged trace is written next to the trace of PyTorch's profiler.\n"
-      "Its name then ends in _fine.json or, with --coarse, in _coarse.json.");
-  command->add_option("DIR", options->dir, "folder of the logs")->required();
-  command->add_option("-o,--output", options->output, "file to write; - is standard output");
+      "These rows are missing if only a part of a run or over 200,000 operations are "
+      "drawn.\n"
+      "If the folder has a trace of PyTorch's profiler, the run is merged into a copy of "
+      "that trace.\n"
+      "Without -o, this copy is written next to the trace, and its name ends in _fine.json "
+      "or, with --coarse, in _coarse.json.");
+  command->add_option("DIR", options->dir, logs_folder)->required();
+  command->add_option("-o,--output", options->output, "file to write; - is standard output")
+      ->option_text("FILE");
   const format_words formats = words_of_viz_formats();
   command->add_option("--format", options->format, "format of the output")
       ->transform(one_of_words(formats.choices))
@@ -82,19 +85,23 @@ void add_viz(CLI::App& app, action& chosen) {
   command->add_flag("--coarse", options->coarse, "draw only batches, no operations");
   command
       ->add_option("--from", given->from,
-                   "draw from this time (2.5, 300ms after the start) or\n"
-                   "this batch (batch:INDEX, batch:EPOCH/INDEX)")
-      ->check(not_empty());
-  command->add_option("--to", given->to, "draw to this time, or to the end of this batch")
-      ->check(not_empty());
+                   "begin at this time after the start (such as 2.5s), or\n"
+                   "at this batch (batch:INDEX or batch:EPOCH/INDEX)")
+      ->check(not_empty())
+      ->option_text("TIME");
+  command->add_option("--to", given->to, "end at this time, or at the end of this batch")
+      ->check(not_empty())
+      ->option_text("TIME");
   command->add_option("--last", given->last, "draw only the end of the run, such as the last 5s")
-      ->check(not_empty());
+      ->check(not_empty())
+      ->option_text("TIME");
   command->add_option("--op", options->view.ops, "draw only this operation; may be repeated")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->option_text("NAME");
   command
       ->add_option("--only-slowest", given->only_slowest,
                    "draw only the N batches that took longest to build;\n"
-                   "STAGE:N: the N batches or items slowest in this stage")
+                   "STAGE:N: the batches or items slowest in stage STAGE")
       ->check(not_empty())
       ->option_text("N");
   command
@@ -102,8 +109,8 @@ void add_viz(CLI::App& app, action& chosen) {
                    "merge the run into this PyTorch profiler trace")
       ->option_text("FILE");
   command->add_flag("--compat", options->compat,
-                    "write the events and names of the original Lotus,\n"
-                    "a Python program");
+                    "write events and names like the original Lotus, the\n"
+                    "Python program for PyTorch");
   add_reading(*command, *options);
   command->callback([options, given, &chosen] {
     chosen = [options, given](std::ostream& out, std::ostream& err) {
@@ -130,7 +137,7 @@ std::shared_ptr<bundle_options> add_bundle(CLI::App& command, CLI::Option* page)
   auto options = std::make_shared<bundle_options>();
   CLI::Option* const file = command
                                 .add_option("--bundle", options->output,
-                                            "instead of the page, archive what a bug report needs")
+                                            "write an archive for a bug report instead of the page")
                                 ->check(not_empty())
                                 ->option_text("FILE");
   if (page != nullptr) file->excludes(page);
@@ -182,17 +189,19 @@ void add_report(CLI::App& app, action& chosen) {
       "  lotus-tool report run/ --bundle bundle.tar.gz   # for a bug report\n"
       "The page works without a network.\n"
       "If DIR holds several runs in subfolders, the page shows each of them.\n"
-      "The page shows operations' functions with --mapping or after 'map record'.\n"
+      "With --mapping, or if the program ran under 'lotus-tool map record', the page shows "
+      "the functions in which each operation (LOTUS_SCOPE) spends its time.\n"
       "--counters adds hardware counters, as 'lotus-tool map attribute' shows them.\n"
-      "A bundle contains version numbers, the files that describe the run's processes, "
-      "the first and last lines of the logs, and the output of 'stats' and 'diagnose'.\n"
+      "A bundle contains version numbers, information about the run's processes, the first "
+      "and last lines of the logs, and the output of 'stats' and 'diagnose'.\n"
       "A bundle contains no command lines, environment variables, host or folder names.");
-  command->add_option("DIR", options->dirs, "folders of the logs")->required();
+  command->add_option("DIR", options->dirs, logs_folders)->required();
   const attribution_arguments arguments = add_attribution(*command, options->hardware);
   arguments.counters->needs(arguments.mapping)->allow_extra_args(false);
   arguments.elapsed->needs(arguments.counters);
   CLI::Option* const page =
-      command->add_option("-o,--output", options->output, "file to write; - is standard output");
+      command->add_option("-o,--output", options->output, "file to write; - is standard output")
+          ->option_text("FILE");
   const std::shared_ptr<bundle_options> bundle = add_bundle(*command, page);
   add_skipping(*command, options->skip_batches);
   add_reading(*command, *options);
@@ -203,7 +212,8 @@ void add_report(CLI::App& app, action& chosen) {
         bundle->quiet = options->quiet;
         return bundle_of(options->dirs, *bundle, out, err);
       }
-      if (options->output.empty()) throw usage_error("-o FILE or --bundle FILE is required");
+      if (options->output.empty())
+        throw usage_error("give -o FILE (for an HTML page) or --bundle FILE (for a bug report)");
       take_counters(*options);
       return run_report(*options, out, err);
     };
@@ -213,7 +223,7 @@ void add_report(CLI::App& app, action& chosen) {
 void add_report(CLI::App& app, action& chosen) {
   auto dirs = std::make_shared<std::vector<std::string>>();
   CLI::App* command = app.add_subcommand("report", "Pack what a bug report needs of a run");
-  command->add_option("DIR", *dirs, "folder of the logs")->required();
+  command->add_option("DIR", *dirs, logs_folder)->required();
   const std::shared_ptr<bundle_options> bundle = add_bundle(*command, nullptr);
   command->get_option("--bundle")->required();
   command->callback([dirs, bundle, &chosen] {
@@ -240,11 +250,14 @@ void add_export(CLI::App& app, action& chosen) {
       "  lotus-tool export run/ --format pstats -o run.prof    # for snakeviz, pstats\n"
       "  lotus-tool export run/ --format collapsed -o run.txt  # for flame graphs\n"
       "  lotus-tool export run/ --format pprof -o run.pb.gz    # for pprof\n"
-      "Tables: runs, spans (calls of operations), batches, stages, counters, aggregated "
-      "(operations with totals only), blocked_on (what operations waited for).\n"
+      "The tables are runs, spans (calls of operations), batches, stages, counters, "
+      "aggregated (operations whose calls are only counted and summed), and blocked_on "
+      "(what operations waited for).\n"
+      "An operation is a part of the program that is marked with LOTUS_SCOPE.\n"
+      "A stage (LOTUS_STAGE) is a part of the pipeline with its own threads.\n"
       "Parquet needs the program duckdb.\n"
-      "Stacks of threads come from 'lotus-tool run' or 'lotus-tool attach'.");
-  command->add_option("DIR", options->dir, "folder of the logs")->required();
+      "collapsed and pprof need samples, which 'lotus-tool run' and 'attach' record.");
+  command->add_option("DIR", options->dir, logs_folder)->required();
   command
       ->add_option("--format", options->format,
                    "csv, sqlite, parquet: tables of everything recorded;\n"
@@ -261,6 +274,7 @@ void add_export(CLI::App& app, action& chosen) {
       ->option_text(formats)
       ->required();
   command->add_option("-o,--output", options->output, "file to write; for csv and parquet a folder")
+      ->option_text("PATH")
       ->check(not_empty())
       ->required();
   add_reading(*command, *options);
@@ -279,8 +293,9 @@ void add_unpack(CLI::App& app, action& chosen) {
       "  lotus-tool unpack run/ -o text/\n"
       "Writes the logs that the program would have written with LOTUS_FORMAT=text.\n"
       "Use it for other programs that read logs: lotus-tool itself reads both formats.");
-  command->add_option("DIR", options->dir, "folder of the logs")->required();
+  command->add_option("DIR", options->dir, logs_folder)->required();
   command->add_option("-o,--output", options->output, "folder to write to; must be new or empty")
+      ->option_text("DIR")
       ->required();
   add_reading(*command, *options);
   command->callback([options, &chosen] {

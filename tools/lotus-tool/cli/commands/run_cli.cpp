@@ -84,7 +84,7 @@ int run_and_report(const run_options& options, std::ostream& err) {
   const bool recorded = has_logs(run);
   if (!recorded) {
     diagnostics.warning("nothing was recorded in " + run.dir +
-                        ": the program may have reached no marker such as LOTUS_SCOPE");
+                        "/: perhaps the program executed no marker such as LOTUS_SCOPE");
   }
   const bool shown = recorded && attempt(diagnostics, "", [&] {
                        auto stats = reading<stats_options>(run);
@@ -131,22 +131,24 @@ void add_run(CLI::App& app, action& chosen) {
       "Examples:\n"
       "  lotus-tool run -- ./train args\n"
       "  lotus-tool run --report report.html -- ./train args\n"
-      "Sets LOTUS_LOG_FILE, so that the program records without lotus::start().\n"
-      "Passes the terminal, signals and the program's exit status through.\n"
+      "LOTUS_SCOPE and other macros of Lotus in the program mark what is recorded.\n"
+      "Sets LOTUS_LOG_FILE, so that the program need not call lotus::start().\n"
+      "The program uses the same terminal and gets the signals sent to lotus-tool.\n"
       "Afterwards prints the output of 'stats' and 'diagnose' to standard error.\n"
       "Also samples what all threads do and wait for; 'lotus-tool threads' shows it.\n"
-      "If the program has no LOTUS_SCOPE or the like, prints the output of 'threads'.\n"
+      "If the program has no macros of Lotus, prints the output of 'threads' instead.\n"
       "Exit status: that of the program.");
   command
       ->add_option("--dir", options->program.dir,
                    "folder for the logs; default: run,\n"
                    "or run-2, run-3, ... if run is not empty")
-      ->check(not_empty());
+      ->check(not_empty())
+      ->option_text("DIR");
   command->add_flag_callback(
       "--no-threads", [options] { options->program.threads = false; },
       "do not sample what the program's threads do");
   command->add_flag("--memory", options->program.memory,
-                    "record memory use (about 10 ns per malloc and free)");
+                    "record memory use; slows malloc and free by 10 ns");
 #ifdef LOTUS_TOOL_REPORT
   command
       ->add_option("--report", options->report, "also write the HTML page of 'report' to this file")
@@ -154,7 +156,7 @@ void add_run(CLI::App& app, action& chosen) {
       ->option_text("FILE");
 #endif
   add_wide(*command);
-  command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
+  add_quiet(*command, options->quiet);
   command->add_option("PROGRAM", options->program.program, "the program and its arguments")
       ->required();
   command->callback([options, &chosen] {

@@ -11,20 +11,21 @@ namespace lotus::tool {
 
 void add_threads(CLI::App& app, action& chosen) {
   auto options = std::make_shared<threads_options>();
-  CLI::App* command =
-      app.add_subcommand("threads", "Show what the threads of any program do and wait for");
+  CLI::App* command = app.add_subcommand("threads", "Show what the threads of a recorded run did");
   command->footer(
       "Examples:\n"
       "  lotus-tool run -- ./train args\n"
       "  lotus-tool threads run/\n"
-      "  lotus-tool threads run/ --json | jq -r .headline   # the result\n"
-      "Reads the samples that 'lotus-tool run' or 'lotus-tool attach' has taken.\n"
-      "The program needs no LOTUS_SCOPE or other macro of Lotus.\n"
-      "Threads of a program with the same start function are shown in one row.");
-  command->add_option("DIR", options->dir, "folder of the run")->required();
+      "  lotus-tool threads run/ --json | jq -r .headline   # only the summary\n"
+      "'lotus-tool run' and 'lotus-tool attach' record samples of what threads do.\n"
+      "This command shows how much time the threads ran, and what they waited for.\n"
+      "The program needs no macros of Lotus.\n"
+      "Threads of one program that began in the same function share a row.");
+  command->add_option("DIR", options->dir, "folder that 'lotus-tool run' or 'attach' wrote")
+      ->required();
   command->add_flag("--json", options->json, "print JSON");
   add_wide(*command);
-  command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
+  add_quiet(*command, options->quiet);
   command->callback([options, &chosen] {
     chosen = [options](std::ostream& out, std::ostream& err) {
       return run_threads(*options, out, err);

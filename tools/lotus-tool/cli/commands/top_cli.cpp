@@ -8,6 +8,7 @@
 
 #include "base/errors.hpp"
 #include "cli/arguments.hpp"
+#include "cli/reading_options.hpp"
 #include "commands/top/top.hpp"
 #include "commands/viz/view.hpp"
 
@@ -20,27 +21,33 @@ void add_top(CLI::App& app, action& chosen) {
   };
   auto options = std::make_shared<top_options>();
   auto given = std::make_shared<texts>();
-  CLI::App* command = app.add_subcommand("top", "Show what running programs are doing");
+  CLI::App* command =
+      app.add_subcommand("top", "Show batches and operations of running programs, live");
   command->footer(
       "Examples:\n"
       "  lotus-tool top run/\n"
       "  lotus-tool top rank0/ rank1/ --window 30s\n"
       "  lotus-tool top run/ --once                           # prints plain text\n"
       "  lotus-tool top run/ --openmetrics metrics/lotus.prom # until Ctrl-C\n"
-      "Keys: s, c, t, m sort by self time, calls, total or longest call.\n"
+      "Keys: s, c, t, m sort by self time, calls per second, total time, longest call.\n"
       "Keys: r and the arrow keys select a run; p or space freezes the screen; q quits.\n"
-      "'self' is the time of an operation without other operations inside it.\n"
-      "Percentages of operations are sums over threads: two busy threads give 200 %.\n"
+      "An operation is a part of the program that is marked with LOTUS_SCOPE.\n"
+      "'self time' is the time of an operation minus that of the operations inside it.\n"
+      "'% of time' is summed over threads: two busy threads give 200 %.\n"
+      "A worker builds batches; the consumer, such as a training loop, receives them.\n"
+      "A batch is ready from the end of its preprocessing until it is received.\n"
+      "A stage (LOTUS_STAGE) is a part of the pipeline with its own threads.\n"
+      "'busy', 'no input' and 'output full' are shares of the time of these threads.\n"
       "Reads the logs as they grow, and the shared memory of the recording processes.\n"
       "This does not slow down the recording processes.\n"
       "Refreshes less often if it would otherwise use more than 2 % of a CPU.\n"
-      "LOTUS_SCOPE_AGGREGATED counts and sums the calls of an operation without recording "
-      "each one.\n"
-      "Of these calls, those since the last refresh are shown; --once first waits one "
+      "'aggregated' marks operations whose calls are only counted and summed "
+      "(LOTUS_SCOPE_AGGREGATED).\n"
+      "Their numbers cover the time since the last refresh, so --once first waits for one "
       "--interval.\n"
       "--openmetrics FILE is for the textfile collector of Prometheus' node exporter.");
-  command->add_option("DIR", options->dirs, "folders of the logs")->required();
-  command->add_option("--window", given->window, "length of the period to show; default: 10s")
+  command->add_option("DIR", options->dirs, logs_folders)->required();
+  command->add_option("--window", given->window, "show the last 30 seconds; default: 10s")
       ->check(not_empty())
       ->option_text("30s");
   command->add_option("--interval", given->interval, "time between two refreshes; default: 1s")
@@ -59,8 +66,7 @@ void add_top(CLI::App& app, action& chosen) {
                    "showing a screen")
       ->check(not_empty())
       ->option_text("FILE");
-  command->add_option("--prefix", options->prefix, "how log file names start")
-      ->capture_default_str();
+  add_prefix(*command, options->prefix);
   command->callback([options, given, &chosen] {
     chosen = [options, given](std::ostream& out, std::ostream& err) {
       options->window_ns = parse_duration_ns(given->window, "--window");

@@ -62,18 +62,21 @@ void add_tune(CLI::App& app, action& chosen) {
       "  lotus-tool tune --env OMP_NUM_THREADS=1,2 --metric '([0-9.]+) it/s' -- ./train\n"
       "--set, --env and --start may be repeated.\n"
       "A configuration is one value for each setting.\n"
-      "First runs the program with the first value of every setting.\n"
-      "Predicts the throughput with other values as 'lotus-tool whatif' does.\n"
-      "Then runs the configuration with the highest prediction, and so on.\n"
-      "A setting is predicted only if its name is workers, prefetch, order, batch_size, "
-      "or stage:NAME (the number of threads of the stage NAME).\n"
-      "Values of all other settings are tried, one setting at a time.\n"
-      "Throughput (batches per second) is measured without the start-up.\n"
+      "The first run uses the first value of every setting, or that of --start.\n"
+      "Then the throughput of all other configurations is predicted, as 'lotus-tool whatif' "
+      "does, and the one with the highest prediction is run.\n"
+      "This is repeated until no better one is predicted or --runs runs are done.\n"
+      "The effect of a setting can be predicted only if its name is workers (which build "
+      "the batches), prefetch (batches built in advance), order (whether batches are "
+      "received in order), batch_size, or stage:NAME (threads of the stage NAME).\n"
+      "A stage (LOTUS_STAGE) is a part of the pipeline with its own threads.\n"
+      "Other settings are only tried, one at a time.\n"
+      "The throughput is in batches per second, without the time until it is steady.\n"
       "With --metric, it is the mean of the second half of the printed numbers.\n"
-      "After the time of --for, the program and all its child processes get SIGTERM.\n"
+      "When the time of --for is over, the program and its child processes get SIGTERM.\n"
       "Processes that still run 2 s later get SIGKILL; nothing recorded is lost.\n"
-      "The best configuration is the one with the fewest threads among those within 2 % "
-      "of the highest throughput.\n"
+      "The best configuration has at least 98 % of the highest throughput; of several such "
+      "configurations, it is the one with the fewest workers and threads of stages.\n"
       "Exit status: 0 = success, 1 = every run failed, 2 = usage error.\n"
       "Exit status 4: no run reaches --target.");
   command
@@ -100,25 +103,27 @@ void add_tune(CLI::App& app, action& chosen) {
       ->option_text("N");
   command
       ->add_option("--target", given->target,
-                   "find the fewest threads that reach this throughput,\n"
-                   "in batches per second or the unit of --metric")
+                   "find the fewest workers and threads of stages that\n"
+                   "reach this throughput, in batches per second or the\n"
+                   "unit of --metric")
       ->check(not_empty())
       ->option_text("300/s");
   command
       ->add_option("--metric", options->metric,
-                   "for programs without LOTUS_SCOPE or the like: regular\n"
-                   "expression; its first (group) matches the throughput\n"
-                   "in the program's output")
+                   "for programs that record nothing: regular expression\n"
+                   "whose first (group) matches the throughput in the\n"
+                   "program's output")
       ->check(not_empty())
       ->option_text("REGEX");
   command
       ->add_option("--dir", options->dir,
                    "folder for the logs; default: tune,\n"
                    "or tune-2, tune-3, ... if tune is not empty")
-      ->check(not_empty());
+      ->check(not_empty())
+      ->option_text("DIR");
   command->add_flag("--json", options->json, "print JSON");
   add_wide(*command);
-  command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
+  add_quiet(*command, options->quiet);
   command->add_option("PROGRAM", options->program, "the program and its arguments")->required();
   command->callback([options, given, &chosen] {
     chosen = [options, given](std::ostream& out, std::ostream& err) {

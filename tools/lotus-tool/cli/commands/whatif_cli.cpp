@@ -69,9 +69,7 @@ void take_texts(const whatif_texts& given, whatif_options& options) {
 }
 
 void add_changes(CLI::App& command, whatif_options& options, whatif_texts& given) {
-  command
-      .add_option("--workers", given.workers,
-                  "number of workers; STAGE=N: of threads of this stage")
+  command.add_option("--workers", given.workers, "use N workers, or N threads in stage STAGE")
       ->option_text("N|STAGE=N")
       ->allow_extra_args(false);
   command.add_option("--prefetch", given.prefetch, "prefetch depth: batches in flight per worker")
@@ -79,22 +77,21 @@ void add_changes(CLI::App& command, whatif_options& options, whatif_texts& given
       ->option_text("N");
   command.add_flag("--unordered", options.change.unordered,
                    "let the consumer receive batches in any order");
-  command
-      .add_option("--faster", given.faster, "make operation or stage NAME this many times as fast")
+  command.add_option("--faster", given.faster, "make operation or stage NAME 2 times as fast")
       ->option_text("NAME=2")
       ->allow_extra_args(false);
   command.add_option("--without", given.without, "make operation or stage NAME take no time")
       ->option_text("NAME")
       ->allow_extra_args(false);
-  command.add_option("--step", given.step, "multiply the consumer's time for a batch by this")
+  command
+      .add_option("--step", given.step,
+                  "multiply the time of the consumer's work on a batch\n(its step) by 0.5")
       ->check(not_empty())
       ->option_text("0.5");
   command.add_option("--cpus", given.cpus, "simulate a machine with N CPUs")
       ->check(not_empty())
       ->option_text("N");
-  command
-      .add_option("--batch-size", given.batch_size,
-                  "put this many times as many samples into a batch")
+  command.add_option("--batch-size", given.batch_size, "multiply the batch size by 2")
       ->check(not_empty())
       ->option_text("2x");
   command.add_flag("--own-thread", options.change.own_thread,
@@ -113,24 +110,26 @@ void add_whatif(CLI::App& app, action& chosen) {
       app.add_subcommand("whatif", "Predict the effect of changes, such as more workers");
   command->footer(
       "Examples:\n"
-      "  lotus-tool whatif run/                                # a list of changes\n"
+      "  lotus-tool whatif run/                                # tries common changes\n"
       "  lotus-tool whatif run/ --workers 4 --faster Decode=2  # both changes together\n"
-      "  lotus-tool whatif run/ --target 30/s                  # workers needed for it\n"
+      "  lotus-tool whatif run/ --target 30/s                  # workers for 30/s\n"
       "--workers, --faster and --without may be repeated.\n"
+      "An operation is a part of the program that is marked with LOTUS_SCOPE.\n"
+      "A stage (LOTUS_STAGE) is a part of the pipeline with its own threads.\n"
       "A worker builds batches; the consumer, such as a training loop, receives them.\n"
       "A batch is in flight from its dispatch to a worker until the consumer gets it.\n"
       "The run is simulated event by event, without and with the changes.\n"
-      "Without changes, the simulated time differs from the recorded time by an error.\n"
-      "Predictions are corrected by this error, for large changes by half of it.\n"
-      "The true value is in the 90 % interval in 9 of 10 cases.\n"
+      "The simulation of the unchanged run shows the simulation's error.\n"
+      "Predictions are corrected by this error, those of large changes by half of it.\n"
+      "A prediction's 90 % interval contains the true value in 9 of 10 cases.\n"
       "A target counts as reached if the prediction is at most 2 % below it.\n"
       "Exit status: 0 = success, 1 = bad input, 2 = usage error.\n"
       "Exit status 4: no settings reach the target, or the run cannot be simulated.");
-  command->add_option("DIR", options->dir, "folder of the logs")->required();
+  command->add_option("DIR", options->dir, logs_folder)->required();
   add_changes(*command, *options, *given);
   command
       ->add_option("--also", options->also,
-                   "also read this second run of the same program with\n"
+                   "folder of a second run of the same program, with\n"
                    "another number of workers, for better predictions")
       ->check(not_empty())
       ->option_text("DIR2");
@@ -154,17 +153,16 @@ void add_whatif(CLI::App& app, action& chosen) {
       ->excludes(target);
   command
       ->add_option("--bytes-per-batch", given->bytes,
-                   "bytes of a batch, to estimate memory; default: the\n"
-                   "program's LOTUS_COUNTER \"bytes per batch\"")
+                   "size of a batch, to estimate the memory of batches;\n"
+                   "default: the counter \"bytes per batch\" in the logs")
       ->check(not_empty())
       ->option_text("N");
   command->add_flag("--json", options->json, "print JSON");
   add_table_options(*command);
-  command->add_option("--prefix", options->prefix, "how log file names start")
-      ->capture_default_str();
+  add_prefix(*command, options->prefix);
   command->add_flag("--strict", options->strict,
                     "exit with status 1 if a line of the logs is malformed");
-  command->add_flag("-q,--quiet", options->quiet, "print no notes, only errors and warnings");
+  add_quiet(*command, options->quiet);
   command->callback([options, given, &chosen] {
     chosen = [options, given](std::ostream& out, std::ostream& err) {
       take_texts(*given, *options);

@@ -262,11 +262,10 @@ int run_bundle(const bundle_options& options, const command_runner& run_command,
   tar_archive archive(options.output, out);
   for (const auto& [name, content] : files) archive.add("lotus-bundle/" + name, content);
   archive.commit();
-  diagnostics.note(options.output + ": check its contents before you send it" +
-                   (options.hide_names
-                        ? ""
-                        : "; it contains names of operations and threads, which --hide-names "
-                          "replaces"));
+  diagnostics.note("check " + options.output + " before you send it" +
+                   (options.hide_names ? ""
+                                       : "; it contains the names of operations and threads "
+                                         "(--hide-names replaces them by S1, S2, ...)"));
   return exit_fine;
 }
 

@@ -107,7 +107,8 @@ void print_attributions(const std::vector<attribution>& all, print_as print, std
 int run_map_attribute(const map_attribute_options& options, std::ostream& out, std::ostream& err) {
   diagnostic_log diagnostics(err, options.quiet);
   if (options.inputs.traces.empty() == options.inputs.elapsed.empty()) {
-    throw usage_error("give the operations' times: either --trace DIR or --elapsed FILE");
+    throw usage_error(
+        "give the operations' times by either --trace DIR (logs) or --elapsed FILE (CSV)");
   }
   print_attributions(attribute_all(options.inputs, diagnostics), options.print, out);
   return exit_fine;

@@ -184,8 +184,8 @@ class launches {
   /// hidden folder next to the report.
   void run_probe_once(const std::string& op, std::uint64_t run, const std::string& folder) {
     if (!options_.quiet) {
-      err_ << "note: run " << run << " of " << runs_ << " of the probe program, profiler "
-           << kind_.name << ", "
+      err_ << "note: run " << run << " of " << runs_ << " of "
+           << printable_line(options_.program[0]) << " with profiler " << kind_.name << ", "
            << (op.empty() ? "all operations" : "operation " + printable_line(op)) << std::endl;
     }
     probe_launch launch;

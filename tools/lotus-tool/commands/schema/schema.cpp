@@ -37,7 +37,7 @@ int run_schema(const std::vector<std::string>& words, std::ostream& out) {
     }
     known += (known.empty() ? "" : ", ") + std::string(of.command);
   }
-  throw usage_error("'" + command + "' prints no JSON; these commands do: " + known);
+  throw usage_error("'" + command + "' is not a command that prints JSON; these are: " + known);
 }
 
 }  // namespace lotus::tool

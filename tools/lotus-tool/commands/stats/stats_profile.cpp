@@ -100,12 +100,13 @@ void print_profile(const run_data& run, const stats_options& options, std::ostre
   }
   out << printable_line(run.files->dir) << '\n' << sum.calls << " calls";
   if (sum.primitive != sum.calls) out << " (" << sum.primitive << " primitive)";
-  out << ", " << human_time(static_cast<double>(sum.self_ns));
+  out << ", " << human_time(static_cast<double>(sum.self_ns)) << " in total";
   if (const std::size_t threads = threads_with_operations(run); threads > 0) {
-    out << " on " << threads << (threads == 1 ? " thread" : " threads");
+    out << ", on " << threads << (threads == 1 ? " thread" : " threads");
   }
   out << '\n';
-  out << "columns as in Python's cProfile: tottime without inner calls, cumtime with them\n";
+  out << "tottime: time without inner calls; cumtime: time with them (as in cProfile)\n"
+         "percall: the time to its left, per call\n";
   sort_rows(all, options.order);
   if (options.limit) all.resize(std::min(all.size(), *options.limit));
   table rows;

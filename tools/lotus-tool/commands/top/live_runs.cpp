@@ -78,12 +78,15 @@ live_verdict verdict_of(judgement& judged) {
   if (!judged.found) return {"no verdict: " + judged.why_not, std::nullopt};
   diagnosis& d = *judged.found;
   if (d.is == verdict::start_up_bound || d.has("loaders-mixed") || d.has("negative-delay")) {
-    return {"the last seconds alone give no verdict; `lotus-tool diagnose` examines the whole run",
+    return {"no verdict from the last seconds alone; `lotus-tool diagnose` examines the whole run",
             std::nullopt};
   }
   if (!d.is) return {"no verdict: " + d.why_silent, std::nullopt};
   const std::string name = std::string(verdict_name(*d.is)) + ": ";
-  if (!d.suggestions.empty()) return {name + "try " + d.suggestions.front().what, d.is};
+  if (!d.suggestions.empty()) {
+    const std::string first = "; try first: " + d.suggestions.front().what;
+    return {std::string(verdict_name(*d.is)) + first, d.is};
+  }
   if (*d.is == verdict::balanced)
     return {name + "any one part 1.25x faster gains less than 5 %", d.is};
   if (*d.is == verdict::consumer_bound)

@@ -140,8 +140,7 @@ part stages_part(const live_figures& now, std::size_t columns) {
   part found;
   if (now.stages.empty()) return found;
   table rows(table_form::rows);
-  rows.row(
-      {"stage", "threads", "finished/s", "busy", "no input", "output full", "results in queue"});
+  rows.row({"stage", "threads", "finished/s", "busy", "no input", "output full", "queued results"});
   for (const live_stage& s : now.stages) {
     rows.row({name_of(s.name), std::to_string(s.threads), three_digits(s.per_s),
               share(s.shares.busy), share(s.shares.starved), share(s.shares.blocked),
@@ -209,7 +208,8 @@ part waits_part(const live_run& run, std::size_t columns) {
   part found;
   if (run.waits.empty() || run.now.operations.empty()) return found;
   const std::int64_t age_ns = run.looked_ns - run.verdict_ns;
-  found.lines.push_back("  waits" + (age_ns < old_ns ? "" : ", " + human(age_ns) + " ago"));
+  found.lines.push_back("  why operations wait" +
+                        (age_ns < old_ns ? "" : ", " + human(age_ns) + " ago"));
   constexpr std::size_t max_lines = 3;
   for (const std::string& text : run.waits) {
     for (const std::string& line : wrap(text, columns - 2, max_lines)) {
@@ -274,7 +274,7 @@ void share_out(std::vector<part>& parts, std::optional<std::size_t> rows) {
 std::string first_line(const live_run& run) {
   std::string text = printable_line(run.title());
   const std::string is = run.state();
-  if (!is.empty()) text += ": " + is;
+  if (!is.empty()) text += (is == "has ended" ? ": the process " : ": ") + is;
   std::uint64_t in_rings = 0;
   std::size_t killed = 0;
   for (const seen_process& p : run.processes) {
@@ -291,16 +291,22 @@ std::string first_line(const live_run& run) {
 
 std::string rates(const live_figures& now) {
   std::string text;
-  if (now.wait_share) text += "consumer waits " + share(*now.wait_share) + " of its time, ";
-  if (now.batches > 0) {
-    text += three_digits(now.batches_per_s) + " batches/s, " + std::to_string(now.ready) +
-            (now.ready == 1 ? " batch" : " batches") + " ready, ";
-  }
+  if (now.batches > 0) text += three_digits(now.batches_per_s) + " batches/s, ";
   text += three_digits(now.operations_per_s) + " operations/s";
   if (now.aggregated_per_s > 0) {
     text += " and " + three_digits(now.aggregated_per_s) + " aggregated calls/s";
   }
   return text;
+}
+
+/// Returns how much the consumer waits, and how many batches are ready for it; "" if there is no
+/// consumer.
+std::string consumer_line(const live_figures& now) {
+  std::string text;
+  if (now.wait_share) text = "consumer waits " + share(*now.wait_share) + " of its time";
+  if (now.batches == 0) return text;
+  return text + (text.empty() ? "" : ", ") + std::to_string(now.ready) +
+         (now.ready == 1 ? " batch ready" : " batches ready");
 }
 
 /// Returns the verdict, with its age if it is old; if the window contains too few batches, returns
@@ -336,9 +342,11 @@ std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const sc
         say(line, style::yellow);
       }
     }
-    const std::string figures =
-        "last " + human_time(run.now.window_s * 1e9) + ": " + rates(run.now);
+    const std::string figures = "last " + human_time(run.now.window_s * 1e9) +
+                                (run.state() == "has ended" ? " of the run: " : ": ") +
+                                rates(run.now);
     for (const std::string& line : wrap(figures, state.columns, 2)) say(line);
+    if (const std::string consumer = consumer_line(run.now); !consumer.empty()) say(consumer);
     if (const std::string hang = run.hang(); !hang.empty()) say(hang, style::red);
     std::vector<part> parts{
         operations_part(run.now, state),       stages_part(run.now, state.columns),

@@ -454,7 +454,7 @@ std::optional<next_run> search::next() {
   ended_because_ = all_run ? "every configuration was run"
                    : now != nullptr && reaches_target(*now)
                        ? "the target is reached"
-                       : "no other configuration is predicted to be more than 3 % faster";
+                       : "no other configuration is predicted to be over 3 % faster than the best";
   return std::nullopt;
 }
 

@@ -222,7 +222,7 @@ class tuner {
       to.run = read_run(to.files, checked_parts, silent);
     } catch (const input_error&) {
       return "recorded nothing in " + seconds_text(trial.seconds) +
-             "; the program may have reached no marker such as LOTUS_SCOPE; --metric reads the "
+             "; perhaps the program executed no marker such as LOTUS_SCOPE; --metric reads the "
              "throughput from its output instead";
     }
     made.dir = trial.dir;

@@ -27,7 +27,7 @@ std::string interval(const throughput& t) {
 std::string gain_text(const tune_result& result, const measured_configuration& best) {
   const tune_run& start = result.found->runs().front();
   if (!start.measured || start.at == best.at) return "";
-  return ", " + three_digits(best.rate.per_s / start.measured->per_s) + " times as much as " +
+  return ", " + three_digits(best.rate.per_s / start.measured->per_s) + " times as fast as " +
          result.space->text(start.at);
 }
 
@@ -37,7 +37,7 @@ std::string how_sure(const tune_result& result, const measured_configuration& be
   const std::string runs = best.runs == 1 ? "from one run; other runs may differ by more"
                                           : "from its " + std::to_string(best.runs) + " runs";
   std::string text =
-      interval(result.found->with_spread(best)) + " batches/s, 90 % interval (" + runs + ")";
+      interval(result.found->with_spread(best)) + " batches/s with 90 % confidence (" + runs + ")";
   if (result.found->measured().size() == 1) return text;
   if (rival == nullptr) return text + ". Every other configuration that ran is slower";
   const std::string other = result.space->text(rival->at) + " with " +
@@ -179,17 +179,18 @@ void print_tune(const tune_result& result, std::ostream& out) {
                                            gain_text(result, *best))))
       << '\n';
   // The command is not wrapped, so that the user can copy it.
-  out << "  " << printable_line(space.shell_command(best->at)) << '\n';
+  out << "Command: " << printable_line(space.shell_command(best->at)) << '\n';
   if (result.target_per_s) {
     tell("Target: " + three_digits(*result.target_per_s) + " batches/s is " +
          (found.reaches_target(*best) ? "reached." : "not reached."));
   }
   tell("Certainty: " + how_sure(result, *best) + '.');
   const std::string& limit = found.runs()[best->fastest].limit;
-  tell("Bottleneck: " + (limit.empty() ? "unknown."
-                                       : (limit == "balanced" ? "none (balanced)" : limit) +
-                                             ". For details: lotus-tool diagnose " +
-                                             found.runs()[best->fastest].dir));
+  tell("Bottleneck: " +
+       (limit.empty()
+            ? "unknown."
+            : (limit == "balanced" ? "none (balanced)" : limit_name(limit) + " (" + limit + ')') +
+                  ". For details: lotus-tool diagnose " + found.runs()[best->fastest].dir));
   tell("Search ended: " + result.ended_because + '.');
   for (const std::string& sentence : found.not_run()) tell("Not run: " + sentence + '.');
 }

@@ -86,7 +86,7 @@ std::int64_t parse_duration_ns(const std::string& text, const std::string& optio
   }
   double value = 0;
   if (!read_whole(number, value) || !(value >= 0) || value * unit_ns > 9e18) {
-    throw usage_error(option + ": '" + text + "' is not a time; write seconds, or 300ms, 5s, 2m");
+    throw usage_error(option + ": '" + text + "' is not a time; write it as 300ms, 5s or 2m");
   }
   return static_cast<std::int64_t>(std::llround(value * unit_ns));
 }

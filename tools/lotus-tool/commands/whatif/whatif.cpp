@@ -85,9 +85,8 @@ void check_not_operations(const std::map<std::string, std::size_t>& threads,
                         " is an operation and has no threads of its own");
     }
     if (pipeline.stages.size() == 1) {
-      throw input_error("--workers: '" + printable_line(given) +
-                        "' is no stage, because this run has only workers; give their number, as "
-                        "in --workers " +
+      throw input_error("--workers: this run has no stage '" + printable_line(given) +
+                        "', only workers; give their number, as in --workers " +
                         std::to_string(count));
     }
   }

@@ -303,8 +303,8 @@ std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix
   std::vector<run_files> runs = std::move(logs).result();
   keep_newest_start(runs, diagnostics);
   if (runs.empty()) {
-    throw input_error(dir + ": no log found; the name of a log is " + std::string(prefix) +
-                      "..., with a number at its end" +
+    throw input_error(dir + ": no log found (a log is named " + std::string(prefix) +
+                      "..., with a number at the end)" +
                       (!other.empty()            ? "; did you mean --prefix " + other + "?"
                        : has_thread_samples(dir) ? "; the program has no markers, but 'lotus-tool "
                                                    "threads " +

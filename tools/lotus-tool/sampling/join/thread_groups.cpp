@@ -35,12 +35,12 @@ std::string thread_group::name() const {
 std::string thread_group::description() const {
   const std::size_t n = tids.size();
   std::string text = std::to_string(n) + (n == 1 ? " thread" : " threads");
-  text += name().empty() ? " without a name" : " named " + name();
   const std::string& first = *names.begin();
   if (first == "lotus-drain" || first == "lotus-sampler" || first == "lotus-waits") {
-    return text + ", of Lotus itself";
+    return text + " of Lotus (" + name() + ')';
   }
-  return text + (recorded ? ", with operations" : ", without operations");
+  text += name().empty() ? " without a name" : " named " + name();
+  return recorded ? text : text + ", without operations";
 }
 
 void thread_groups::count(std::uint32_t tid, std::string_view name, bool recorded,

@@ -23,7 +23,7 @@ bool is_several(const thread_activity& group) {
   return group.threads > 1;
 }
 
-/// Returns a clause such as "wait 80 % of the time in `get` (pool.h:8) for a lock".
+/// Returns a clause such as "wait 80 % of the time, in `get` (pool.h:8) for a lock".
 std::string waiting_clause(const thread_activity& group) {
   const blocked_part& part = group.blocked.front();
   const bool sleeps = part.reason == wait_reason::sleep;
@@ -31,7 +31,7 @@ std::string waiting_clause(const thread_activity& group) {
   if (!is_several(group)) text += 's';
   text += ' ' + percent(part.share) + " of the time";
   if (!part.function.function.empty() || !part.function.module.empty()) {
-    text += " in " + shown_place(part.function);
+    text += ", in " + shown_place(part.function);
   }
   return sleeps ? text : text + ' ' + shown_wait(part);
 }
@@ -114,9 +114,9 @@ std::string headline_of(const std::vector<thread_activity>& groups) {
   }
   const blocked_part& part = main.blocked.front();
   const thread_activity& of = groups[*part.of];
-  text += (is_several(main) ? "wait " : "waits ") + percent(part.share) + " of the time in " +
-          shown_place(part.function);
-  text += part.sure ? " for " : ", probably for ";
+  text += (is_several(main) ? "wait " : "waits ") + percent(part.share) + " of the time, in " +
+          shown_place(part.function) + ',';
+  text += part.sure ? " for " : " probably for ";
   return text + shown_group(of) + (is_several(of) ? ". These threads " : ". This thread ") +
          clause(of);
 }

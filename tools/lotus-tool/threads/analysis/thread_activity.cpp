@@ -272,10 +272,10 @@ std::string shown_group(const thread_activity& group) {
     return (group.threads == 1 ? "the process `" : std::to_string(group.threads) + " processes `") +
            name + '`' + path;
   }
-  std::string text = (group.threads == 1 ? "1 thread running "
-                                         : std::to_string(group.threads) + " threads running ") +
-                     (group.lambda.empty() ? "`" : printable_line(group.lambda) + " in `") +
-                     printable_line(short_function(group.function)) + '`';
+  std::string text =
+      (group.threads == 1 ? "1 thread in " : std::to_string(group.threads) + " threads in ") +
+      (group.lambda.empty() ? "`" : printable_line(group.lambda) + " of `") +
+      printable_line(short_function(group.function)) + '`';
   if (group.processes > 1) {
     text += " of " + std::to_string(group.processes) + " processes";
     if (!program.empty()) text += " `" + program + '`';

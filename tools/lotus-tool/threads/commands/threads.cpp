@@ -188,17 +188,18 @@ void print_text(const thread_samples& samples, const threads_result& result, std
                         " ms late on average. Therefore the shares of short waits are too high.")
         << '\n';
   }
-  std::string how = "Thread states were sampled " +
-                    std::to_string(std::lround(samples.wait_samples_per_s)) +
-                    " times per second, in all threads together";
+  std::string how =
+      "Samples of thread states: " + std::to_string(std::lround(samples.wait_samples_per_s)) +
+      " per second, over all threads";
   if (samples.interval_ns != 0) {
-    how += ". The function that ran was sampled " +
+    how += ". Samples of running functions: " +
            std::to_string(std::lround(1e9 / static_cast<double>(samples.interval_ns))) +
-           " times per second of CPU time";
+           " per second of CPU time";
   }
   char cost[32];
   std::snprintf(cost, sizeof cost, "%.2f", 100 * samples.cost);
-  out << fitted_sentences(out, how + ". Sampling took " + cost + " % of a CPU.") << '\n';
+  out << fitted_sentences(out, how + ". The sampling itself used " + cost + " % of one CPU.")
+      << '\n';
 }
 
 }  // namespace

@@ -247,7 +247,8 @@ bool has_thread_samples(const std::string& dir) {
 thread_samples read_thread_samples(const std::string& dir, diagnostic_log& diagnostics) {
   const std::string newest = newest_file(dir);
   if (newest.empty()) {
-    throw input_error(dir + ": no sampled threads; record them with 'lotus-tool run -- PROGRAM'");
+    throw input_error(dir +
+                      ": no samples of threads; record a run with 'lotus-tool run -- PROGRAM'");
   }
   return parse_thread_samples(read_found(newest), newest, diagnostics);
 }
