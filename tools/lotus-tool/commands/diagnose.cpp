@@ -16,6 +16,7 @@
 #include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
+#include "base/terminal/labels.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "commands/diagnose_columns.hpp"
@@ -45,8 +46,8 @@ class screen_printer {
     first_screen all = first_screen_of(d_, max_rows);
     std::string head = head_of(all);
     std::string foot = foot_of(all, true);
-    // If the screen has room for only a few lines of the table "where time went", the suggestion to
-    // run `whatif`, which is printed below the table, is omitted.
+    // If the screen has room for only a few lines of the table of the critical path, the suggestion
+    // to run `whatif`, which is printed below the table, is omitted.
     std::size_t rows = rows_left(head, foot);
     if (rows < good_rows) {
       foot = foot_of(all, false);
@@ -72,6 +73,7 @@ class screen_printer {
       update();
     }
     out_ << head;
+    if (!d_.pushed) note_label(out_, "consumer");
     if (rows >= min_rows) print_where(first_screen_of(d_, std::min(rows, max_rows)));
     if (details_) {
       out_ << slowest_of(all);
@@ -127,7 +129,7 @@ class screen_printer {
   /// Returns the changes that gain too little. Each line begins with the same words, so that it can
   /// be understood alone.
   std::string not_worth_of(const first_screen& s) const {
-    const std::string start = "  Little or no gain: ";
+    const std::string start = "  Not worth trying: ";
     const std::size_t width = line_width(out_);
     std::string text;
     std::string line;
@@ -144,8 +146,10 @@ class screen_printer {
   std::string advice_of(const first_screen& s) const {
     table rows;
     const bool sure = !s.advice.empty() && s.advice.front().change.rfind("perhaps", 0) != 0;
-    rows.row({sure ? "try first" : "changes that may gain nothing", "predicted run time",
-              "90 % interval"});
+    const std::vector<std::string> head{sure ? "try first" : "try first (gain uncertain)",
+                                        "predicted run time", "90 % interval"};
+    for (const std::string& label : head) note_label(out_, label);
+    rows.row(head);
     for (const shown_advice& a : s.advice) {
       std::string change = a.change;
       // The condition at the end of an uncertain suggestion gets a line of its own, so that the
@@ -173,7 +177,7 @@ class screen_printer {
     const bool cpu = std::any_of(s.where.begin(), s.where.end(),
                                  [](const shown_share& row) { return row.running.has_value(); });
     table rows;
-    std::vector<std::string> head{"where time went (% of the run)", "in total"};
+    std::vector<std::string> head{"critical path (% of the run)", "in total"};
     if (cpu) head.insert(head.end(), {"on CPU", "waits for CPU", "blocked"});
     rows.row(head);
     cpu_columns sums;
@@ -212,19 +216,27 @@ class screen_printer {
     next.emplace_back("lotus-tool viz " + dir + " -o trace.json", "a trace for a viewer");
 #endif
     if (d_.is && with_whatif)
-      next.emplace_back("lotus-tool whatif " + dir, "the effect of other changes");
+      next.emplace_back("lotus-tool whatif " + dir, "predictions for other changes");
     if (!d_.operations.empty()) {
-      next.emplace_back("lotus-tool stats " + dir, "all numbers");
+      next.emplace_back("lotus-tool stats " + dir, "all measured values");
     } else if (with_details) {
-      next.emplace_back("lotus-tool diagnose " + dir + " --details", "all numbers");
+      next.emplace_back("lotus-tool diagnose " + dir + " --details", "all measured values");
     }
     std::size_t width = 0;
-    for (const auto& [command, what] : next) width = std::max(width, command.size());
+    std::size_t comments = 0;
+    for (const auto& [command, what] : next) {
+      width = std::max(width, command.size());
+      comments = std::max(comments, what.size());
+    }
+    // With a long path, the comments would begin new lines in a terminal, so they are left out.
+    const std::size_t room = line_width(out_);
+    const bool commented = room == 0 || 7 + width + 4 + comments <= room;
     std::string text;
     const char* start = "Next:  ";
     for (const auto& [command, what] : next) {
-      text.append(start).append(command).append(width - command.size(), ' ');
-      text.append("  # ").append(what).append("\n");
+      text.append(start).append(command);
+      if (commented) text.append(width - command.size(), ' ').append("  # ").append(what);
+      text += '\n';
       start = "       ";
     }
     return text;

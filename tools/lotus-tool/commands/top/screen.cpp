@@ -141,7 +141,7 @@ part stages_part(const live_figures& now, std::size_t columns) {
   if (now.stages.empty()) return found;
   table rows(table_form::rows);
   rows.row(
-      {"stage", "threads", "finished/s", "busy", "no input", "output full", "results in queue"});
+      {"stage", "threads", "finished/s", "busy", "no input", "queue full", "results in queue"});
   for (const live_stage& s : now.stages) {
     rows.row({name_of(s.name), std::to_string(s.threads), three_digits(s.per_s),
               share(s.shares.busy), share(s.shares.starved), share(s.shares.blocked),
