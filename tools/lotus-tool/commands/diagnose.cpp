@@ -216,7 +216,7 @@ class screen_printer {
     next.emplace_back("lotus-tool viz " + dir + " -o trace.json", "a trace for a viewer");
 #endif
     if (d_.is && with_whatif)
-      next.emplace_back("lotus-tool whatif " + dir, "predictions for other changes");
+      next.emplace_back("lotus-tool whatif " + dir, "predict other changes");
     if (!d_.operations.empty()) {
       next.emplace_back("lotus-tool stats " + dir, "all measured values");
     } else if (with_details) {

@@ -59,7 +59,7 @@ void print_attacks(const diagnosis& d, std::ostream& out) {
   table ops;
   std::vector<std::string> head{"operations by gain", "% of run"};
   if (any_cpu) head.insert(head.end(), {"on CPU", "waits for CPU", "blocked"});
-  head.insert(head.end(), {"if 1.25x faster", "if it took no time"});
+  head.insert(head.end(), {"if 1.25x faster", "if removed"});
   ops.row(head);
   for (const attack& a : d.attacks) {
     const std::optional<cpu_split>& cpu = a.path.cpu;
@@ -163,9 +163,9 @@ void print_slow(const diagnosis& d, std::ostream& out) {
                                   [](const slow_sample& s) { return s.epoch > 0; });
   for (const slow_sample& s : d.slow_samples) {
     tell("slow call: " + printable_line(shown_name(s.name)) + ", " +
-         human_time(static_cast<double>(s.duration_ns)) + " (median call: " +
-         human_time(s.median_ns) + ")" + (epochs ? ", epoch " + std::to_string(s.epoch) : "") +
-         ", batch " + std::to_string(s.batch) + ", worker " + std::to_string(s.worker));
+         human_time(static_cast<double>(s.duration_ns)) + " (median " + human_time(s.median_ns) +
+         ")" + (epochs ? ", epoch " + std::to_string(s.epoch) : "") + ", batch " +
+         std::to_string(s.batch) + ", worker " + std::to_string(s.worker));
   }
 }
 
@@ -224,8 +224,10 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
     const auto samples = [&d](double rate_per_s) {
       return three_digits(rate_per_s * d.samples_per_batch);
     };
-    const std::string low = interval ? samples(interval->low) : samples(*per_s);
-    const std::string high = interval ? samples(interval->high) : low;
+    // If the rates are printed as one number, so are the samples per second.
+    const bool range = interval && three_digits(interval->low) != three_digits(interval->high);
+    const std::string low = samples(range ? interval->low : *per_s);
+    const std::string high = samples(range ? interval->high : *per_s);
     return text + " (" + (low == high ? "" : low + " to ") + high + " samples/s)";
   };
   facts.row({"measured throughput", rate(d.achieved)});

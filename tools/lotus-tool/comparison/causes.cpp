@@ -110,11 +110,11 @@ std::vector<std::string> other_threads(const pooled_loader& before, const pooled
     if (was.empty() || is.empty() || was == is) return;
     all.push_back(of + ": " + numbers(was) + " before, " + numbers(is) + " after");
   };
-  compare("number of workers", before.workers, after.workers);
+  compare("the number of workers", before.workers, after.workers);
   for (const auto& [stage, threads] : before.stage_threads) {
     const auto same = after.stage_threads.find(stage);
     if (same != after.stage_threads.end())
-      compare("number of threads in " + stage, threads, same->second);
+      compare("the number of threads in " + stage, threads, same->second);
   }
   return all;
 }

@@ -189,7 +189,7 @@ std::string conclusion_of(const compared_loader& l) {
   if (!r->is_sure()) {
     return what + ": no significant change" + runs_text(l) + ". It took " +
            times_text(1 + r->likely->value, 1 + r->likely->low, 1 + r->likely->high) +
-           " as long (95 % interval)";
+           " as long (95 % interval).";
   }
   return slower_steps(l, *r) + what + ' ' + became(*r) + because(l) + same_work(l, *r) +
          runs_text(l);

@@ -148,7 +148,9 @@ std::string stage_evidence(const diagnosis& d) {
                                 [&d](const stage_capacity& s) { return s.name == d.stage; });
   if (own == d.stages.end()) return "making this stage faster shortens the run most";
   const std::string busy = std::to_string(std::lround(100 * own->busy)) + " % of ";
-  if (own->shared) return "it takes " + busy + "the time of the threads that several stages share";
+  if (own->shared)
+    return printable_line(own->name) + " takes " + busy +
+           "the time of the threads that several stages share";
   const std::string threads =
       own->threads == 1 ? "the thread of this stage"
                         : "the " + std::to_string(own->threads) + " threads of this stage";

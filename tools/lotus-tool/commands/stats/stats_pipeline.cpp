@@ -65,7 +65,7 @@ void print_stages(const run_stats_result& run, std::ostream& out) {
                  ". In steady state (from the first batch to the last): " +
                  rate(run.run.batches.steady_per_s()) +
                  ". The capacity is the throughput if the stage's threads never had to wait. "
-                 "100 % is all time of the threads that work in the stage." +
+                 "A share of 100 % is all time of the threads that work in the stage." +
                  (shared ? " 'shared': these threads also work in other stages, which limits the "
                            "capacity."
                          : ""),
@@ -73,12 +73,12 @@ void print_stages(const run_stats_result& run, std::ostream& out) {
       << '\n';
 }
 
-/// Returns a text such as "item 7, took 48.34 ms (42.06 ms of it in queues)".
+/// Returns a text such as "item 7 took 48.34 ms (42.06 ms of it in queues)".
 std::string item_text(const item& it, const std::string& kind) {
   std::string text =
       (kind == "items" ? "item " : "batch ") + std::to_string(shown_number(it.number));
   if (it.epoch > 0) text += " of epoch " + std::to_string(it.epoch);
-  return text + ", took " + human_time(static_cast<double>(it.life.duration_ns())) + " (" +
+  return text + " took " + human_time(static_cast<double>(it.life.duration_ns())) + " (" +
          human_time(static_cast<double>(it.queueing_ns)) + " of it in queues)";
 }
 

@@ -113,8 +113,7 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   const std::string limit = limit_text(run);
   if (!limit.empty()) all.push_back(limit);
   if (!p.makes_itself && !p.in_flight_held) {
-    all.emplace_back(
-        "a worker has 2 batches in flight, or as many as recorded (set it: --prefetch N)");
+    all.emplace_back("a worker has 2 batches in flight, or as many as recorded (see --prefetch N)");
   }
   all.emplace_back("sleeps and waits for disks, networks or locks take as long as in this run");
   all.emplace_back("more workers may wait for each other; their 90 % intervals include this");

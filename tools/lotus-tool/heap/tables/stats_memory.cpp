@@ -123,8 +123,8 @@ void print_memory_table(const run_data& run, const std::vector<operation_calls>&
   const auto print_line = [&out](const std::string& text) {
     out << fitted_sentences(out, text, "  ", "    ") << '\n';
   };
-  print_line("whole program: " + bytes_text(sum.allocated_bytes) + " allocated in " +
-             std::to_string(sum.allocations) + " allocations, " + bytes_text(sum.held) +
+  print_line("whole program: " + bytes_text(sum.allocated_bytes) + " allocated (" +
+             std::to_string(sum.allocations) + " allocations), " + bytes_text(sum.held) +
              " of it never freed");
   print_line("memory in use: at most " + bytes_text(sum.max_held) +
              ", measured only when a batch ends");

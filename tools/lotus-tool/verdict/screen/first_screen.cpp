@@ -223,10 +223,10 @@ class composer {
     const double workers_ns = d_.mean_preprocess_ns / static_cast<double>(d_.workers);
     std::string text = d_.workers == 1
                            ? "Why: the worker needs "
-                           : "Why: together, " + std::to_string(d_.workers) + " workers need ";
+                           : "Why: " + std::to_string(d_.workers) + " workers together need ";
     text += human_time(workers_ns) + " per batch";
     if (d_.mean_step_ns > 0) {
-      text += d_.mean_step_ns < workers_ns ? ", but the consumer only " : ", the consumer ";
+      text += d_.mean_step_ns < workers_ns ? ", the consumer only " : ", the consumer ";
       text += human_time(d_.mean_step_ns);
     }
     return text + '.';
@@ -451,8 +451,8 @@ class composer {
     const bool epochs = std::any_of(d_.slow_samples.begin(), d_.slow_samples.end(),
                                     [](const slow_sample& one) { return one.epoch > 0; });
     return "Slowest call: " + printable_line(shown_name(s.name)) + ", " +
-           human_time(static_cast<double>(s.duration_ns)) +
-           " (median call: " + human_time(s.median_ns) + "), batch " + std::to_string(s.batch) +
+           human_time(static_cast<double>(s.duration_ns)) + " (median " + human_time(s.median_ns) +
+           "), batch " + std::to_string(s.batch) +
            (epochs ? " of epoch " + std::to_string(s.epoch) : "") + ", worker " +
            std::to_string(s.worker);
   }
