@@ -135,7 +135,7 @@ TEST_CASE("the first screen says which part limits the run after a faster step")
   CHECK(text(d["verdict"]) == "consumer-bound");
   CHECK(text(d["screen"]["advice"][0]["change"]) == "the consumer's step 2x faster");
   CHECK(text(d["screen"]["assumption"]) ==
-        "After the first change, the workers would be the bottleneck, at 40 batches/s.");
+        "With this change, the workers would be the bottleneck, at 40 batches/s.");
 }
 
 TEST_CASE("a run is order-bound if the consumer waits while later batches are ready") {

@@ -126,8 +126,8 @@ void print_memory_table(const run_data& run, const std::vector<operation_calls>&
   print_line("whole program: " + bytes_text(sum.allocated_bytes) + " allocated (" +
              std::to_string(sum.allocations) + " allocations), " + bytes_text(sum.held) +
              " of it never freed");
-  print_line("memory in use: at most " + bytes_text(sum.max_held) +
-             ", measured only when a batch ends");
+  print_line("memory in use: up to " + bytes_text(sum.max_held) +
+             " at the end of a batch (may be higher within one)");
   print_line(
       "A row counts only what the thread that ran the operation allocated. 'retained': allocated "
       "in a call and not freed in it. 'never freed' leaves out what operations inside allocated.");
