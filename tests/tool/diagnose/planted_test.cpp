@@ -118,7 +118,7 @@ void judge(const planted& p, answers& idle) {
   const json answer = parse_json(d.out);
   if (answer.has("runs")) return;
   const bool unexplained =
-      answer.has("why") && contains(answer["why"].text(), "the recorded work ");
+      answer.has("why") && contains(answer["why"].text(), "by the recorded times, ");
   if (unexplained) {
     ++idle.unexplained;
     std::cout << "not explained: " << p.shape << ": " << answer["why"].text() << '\n';

@@ -162,7 +162,7 @@ void print_conclusion(const compared_loader& l, const comparison& found, std::os
   if (l.runs_before < 2 && l.runs_after < 2) {
     tell(
         "The intervals ignore that two runs of the same program can differ. To include this, use "
-        "several runs: lotus-tool compare --a DIR... --b DIR...");
+        "several runs: lotus-tool compare --a DIR DIR --b DIR DIR");
   }
   out << '\n';
 }

@@ -97,9 +97,19 @@ class screen_printer {
     return used < lines ? lines - used : 0;
   }
 
+  /// Returns the headline. If its lines have room, they also say who the consumer is.
+  std::string headline_of(const first_screen& s) const {
+    constexpr std::string_view consumer = ". The consumer";
+    const std::size_t at = s.headline.find(consumer);
+    const bool has_room = line_width(out_) == 0 || line_width(out_) >= 80;
+    if (at == std::string::npos || !has_room) return s.headline;
+    std::string text = s.headline;
+    return text.insert(at + consumer.size(), ", which receives the batches,");
+  }
+
   std::string head_of(const first_screen& s) const {
     std::string text = fitted(out_, s.title, "", "  ") + "\n\n";
-    text += styled(out_, style::bold, fitted_sentences(out_, s.headline)) + '\n';
+    text += styled(out_, style::bold, fitted_sentences(out_, headline_of(s))) + '\n';
     if (!s.why.empty()) text += fitted_sentences(out_, s.why) + '\n';
     if (!d_.accelerator.empty()) {
       std::string device = "Accelerator: " + d_.accelerator + '.';

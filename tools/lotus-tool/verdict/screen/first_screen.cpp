@@ -128,9 +128,9 @@ class composer {
 
   std::string headline() const {
     const std::string waited =
-        d_.pushed ? ". Batches leave the pipeline with its last stage, at " + rate(d_.steady)
-                  : ". The consumer, which receives the batches, waited for data " +
-                        whole_percent(d_.wait_share) + " of its time";
+        d_.pushed
+            ? ". Batches leave the pipeline with its last stage, at " + rate(d_.steady)
+            : ". The consumer waited for data " + whole_percent(d_.wait_share) + " of its time";
     std::string text;
     switch (*d_.is) {
       case verdict::preprocessing_bound:
