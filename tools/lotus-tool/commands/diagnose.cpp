@@ -74,6 +74,7 @@ class screen_printer {
     }
     out_ << head;
     if (!d_.pushed) note_label(out_, "consumer");
+    if (head.find("in flight") != std::string::npos) note_label(out_, "in flight");
     if (rows >= min_rows) print_where(first_screen_of(d_, std::min(rows, max_rows)));
     if (details_) {
       out_ << slowest_of(all);
