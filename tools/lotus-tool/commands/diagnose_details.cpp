@@ -57,7 +57,7 @@ void print_attacks(const diagnosis& d, std::ostream& out) {
   const bool any_cpu = std::any_of(d.attacks.begin(), d.attacks.end(),
                                    [](const attack& a) { return a.path.cpu.has_value(); });
   table ops;
-  std::vector<std::string> head{"operations by gain", "% of run"};
+  std::vector<std::string> head{"operation by gain", "% of run"};
   if (any_cpu) head.insert(head.end(), {"on CPU", "waits for CPU", "blocked"});
   head.insert(head.end(), {"if 1.25x faster", "if removed"});
   ops.row(head);
