@@ -144,7 +144,7 @@ class Planted(unittest.TestCase):
 
     def test_diagnose_believes_a_busy_device(self):
         logs = train(kernel=50_000, wait=10).write_logs(self.path("run"))
-        self.assertIn("For the use of a GPU or other accelerator, see 'lotus-tool accelerator --help'", " ".join(run("diagnose", logs).stdout.split()))
+        self.assertIn("To see how busy a GPU or accelerator was, run 'lotus-tool accelerator --help'", " ".join(run("diagnose", logs).stdout.split()))
         train(kernel=50_000, wait=10).write_kineto(os.path.join(logs, "t.json"))
         screen = parse("diagnose", run("diagnose", logs, "--json").stdout)["screen"]
         self.assertIn("The accelerator is the bottleneck", screen["headline"])

@@ -147,7 +147,8 @@ TEST_CASE("compare tells that a stage has another number of threads") {
   };
   write("a/", 1);
   write("b/", 3);
-  CHECK(contains(compare(dir).out, "the runs differ in threads in Decode: 1 before, 3 after"));
+  CHECK(contains(compare(dir).out,
+                 "the runs differ in the number of threads in Decode: 1 before, 3 after"));
 }
 
 TEST_CASE("several runs on a side are combined, with CPU time if all of them have it") {

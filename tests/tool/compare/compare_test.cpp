@@ -149,7 +149,7 @@ TEST_CASE("--fail-above does not fail for a slower operation if throughput rose"
   INFO(faster.out);
   CHECK(faster.status == 0);
   CHECK(contains(faster.out, "Passed (--fail-above 5 %) although slower: Load, preprocess"));
-  CHECK(contains(faster.out, "the runs differ in workers: 1 before, 2 after"));
+  CHECK(contains(faster.out, "the runs differ in the number of workers: 1 before, 2 after"));
   const result slower = compare("one", "slower");
   CHECK(slower.status == 3);
   CHECK(contains(slower.out, "Failed (--fail-above 5 %), slower: Load, preprocess"));

@@ -32,7 +32,7 @@ answer diagnose(const stage_chain& chain) {
   return diagnose(p.logs);
 }
 
-/// Returns the sum of the shares with this title in the table "where time went".
+/// Returns the sum of the shares with this title in the table of the critical path.
 double path_share(const answer& a, const std::string& title) {
   double ns = 0;
   for (const json& share : a.whole["critical_path"].array()) {
@@ -83,7 +83,7 @@ TEST_CASE("threads that sleep in their spans are no reason to use fewer of them"
   const answer much = sleeping_workers(3);
   INFO(much.text);
   CHECK(much.checks == std::set<std::string>{"oversubscribed"});
-  CHECK(contains(text_of(much, "oversubscribed"), "threads waited for a CPU during 29"));
+  CHECK(contains(text_of(much, "oversubscribed"), "All times include waits for a CPU (29"));
 }
 
 TEST_CASE("a stage-bound diagnosis says why, and names the next limit") {
@@ -201,7 +201,7 @@ TEST_CASE("if batches are built on demand, the step delays them, not the prefetc
   }
   const answer a = diagnose(logs);
   INFO(a.text);
-  CHECK(path_share(a, "workers pause: prefetch limit") < 0.01);
+  CHECK(path_share(a, "workers paused by prefetch limit") < 0.01);
   CHECK(path_share(a, "the consumer's steps") == Approx(8.0 / 18).epsilon(0.05));
 }
 

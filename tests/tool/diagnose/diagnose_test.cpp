@@ -135,7 +135,7 @@ TEST_CASE("the first screen says which part limits the run after a faster step")
   CHECK(text(d["verdict"]) == "consumer-bound");
   CHECK(text(d["screen"]["advice"][0]["change"]) == "the consumer's step 2x faster");
   CHECK(text(d["screen"]["assumption"]) ==
-        "After the first change, the workers would be the bottleneck, at 40 batches/s.");
+        "With this change, the workers would be the bottleneck, at 40 batches/s.");
 }
 
 TEST_CASE("a run is order-bound if the consumer waits while later batches are ready") {
@@ -184,7 +184,7 @@ TEST_CASE("a run that its own records do not explain has no verdict") {
   }
   const auto d = t.diagnosis();
   CHECK(d["verdict"].is_null());
-  CHECK(contains(text(d["why"]), "the recorded work "));
+  CHECK(contains(text(d["why"]), "by the recorded times, "));
   CHECK(run({"diagnose", t.dir(), "--fail-if", "order-bound"}).status == 4);
 }
 

@@ -118,7 +118,7 @@ void judge(const planted& p, answers& idle) {
   const json answer = parse_json(d.out);
   if (answer.has("runs")) return;
   const bool unexplained =
-      answer.has("why") && contains(answer["why"].text(), "the recorded work ");
+      answer.has("why") && contains(answer["why"].text(), "by the recorded times, ");
   if (unexplained) {
     ++idle.unexplained;
     std::cout << "not explained: " << p.shape << ": " << answer["why"].text() << '\n';
@@ -137,7 +137,7 @@ void judge(const planted& p, answers& idle) {
   CHECK(text.status == 0);
   CHECK(contains(text.out, "No verdict: ") == answer["verdict"].is_null());
   std::size_t shown = 0;
-  for (const std::string start : {"\n  warning: ", "\n  no verdict: "}) {
+  for (const std::string start : {"\n  warning [", "\n  no verdict ["}) {
     for (std::size_t at = text.out.find(start); at != std::string::npos;
          at = text.out.find(start, at + 1)) {
       ++shown;

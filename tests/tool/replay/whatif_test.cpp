@@ -184,7 +184,7 @@ TEST_CASE("whatif gives no predictions for a run that its own records do not exp
   logs.write(dir);
   const result r = ask_logs(dir, {});
   CHECK(r.status == 0);
-  CHECK(contains(r.out, "no predictions: the recorded work "));
+  CHECK(contains(r.out, "no predictions: by the recorded times, "));
   CHECK(parse_json(ask_logs(dir, {"--json"}).out).has("why"));
   // With a target, a missing answer must be an error for scripts.
   CHECK(ask_logs(dir, {"--target", "5/s"}).status == 4);

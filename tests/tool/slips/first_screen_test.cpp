@@ -102,7 +102,7 @@ void check_advice(const std::string& screen) {
 
 /// Checks that the shares add up to 100 %, and the parts in a row to the row's share.
 void check_shares(const std::string& screen) {
-  const std::size_t at = screen.find("where time went (% of the run)");
+  const std::size_t at = screen.find("critical path (% of the run)");
   REQUIRE(at != std::string::npos);
   const std::regex share("([0-9]+) %");
   int sum = 0;
@@ -185,10 +185,10 @@ TEST_CASE("the demo's recording has a first screen, and --details adds the rest"
   // The commands under "Next:" must come at the end. The command that has just been run must not be
   // among them.
   CHECK(details.out.find(r.out.substr(0, r.out.find("\nNext:"))) == 0);
-  CHECK(contains(details.out, "optimize first"));
+  CHECK(contains(details.out, "operation by gain"));
   // These logs have no CPU times, so there must be no columns for them.
   CHECK_FALSE(contains(details.out, "blocked"));
-  CHECK(details.out.find("optimize first") < details.out.find("\nNext:"));
+  CHECK(details.out.find("operation by gain") < details.out.find("\nNext:"));
   CHECK_FALSE(contains(details.out, "--details"));
   // The details must not repeat the suggestions of the first screen.
   CHECK_FALSE(contains(details.out, "First: "));
@@ -266,7 +266,7 @@ TEST_CASE("a narrow first screen keeps the column with most of the time") {
     for (std::size_t width = 80; width >= 60; --width) {
       const result r = shell(dir, "COLUMNS=" + std::to_string(width) + " lotus-tool diagnose run");
       INFO(width << " columns:\n" << r.out);
-      const std::size_t at = r.out.find("where time went");
+      const std::size_t at = r.out.find("critical path");
       REQUIRE(at != std::string::npos);
       const std::string head = r.out.substr(at, r.out.find('\n', at) - at);
       CHECK(contains(head, "total"));
@@ -290,7 +290,7 @@ TEST_CASE("a warning precedes the advice") {
   INFO(r.out);
   const std::size_t warning = r.out.find("Warning: ");
   REQUIRE(warning != std::string::npos);
-  CHECK(warning < r.out.find("where time went (% of the run)"));
+  CHECK(warning < r.out.find("critical path (% of the run)"));
   const std::size_t advice = r.out.find("try first");
   if (advice != std::string::npos) CHECK(warning < advice);
 }

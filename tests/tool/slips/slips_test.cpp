@@ -77,7 +77,7 @@ TEST_CASE("diagnose, stats and whatif name a missing marker") {
     CHECK(contains(joined(d.out), one.macro));
     const result stats = shell(dir, "lotus-tool stats run");
     CHECK(stats.status == 0);
-    CHECK(contains(stats.out, "\n  no verdict: "));
+    CHECK(contains(stats.out, "\n  no verdict [" + one.id + "]: "));
     CHECK(contains(shell(dir, "lotus-tool stats run --json").out, '"' + one.id + '"'));
     CHECK(contains(joined(stats.out), one.macro));
     const result whatif = shell(dir, "lotus-tool whatif run");

@@ -99,7 +99,7 @@ TEST_CASE("the latency of a batch begins with the first item that became part of
   const result r = run({"stats", dir.path(), "--wide"});
   CHECK(contains(r.out,
                  "latency of 30 batches, from the start of the first item of each: p50 29.00 ms"));
-  CHECK(contains(r.out, "latency of 60 items, from start to end: p50 10.00 ms"));
+  CHECK(contains(r.out, "latency of 60 items, through all stages: p50 10.00 ms"));
 }
 
 TEST_CASE("stats shows stages in the table and in CSV") {
@@ -109,14 +109,15 @@ TEST_CASE("stats shows stages in the table and in CSV") {
   const result r = run({"stats", dir.path(), "--slowest", "1"});
   CHECK(r.status == 0);
   CHECK(r.err.empty());
-  for (const char* part : {"capacity", "busy", "no input", "output full", "in steady state 50",
-                           "30 batches", "Huffman"}) {
+  for (const char* part :
+       {"capacity", "busy", "no input", "queue full",
+        "In steady state (from the first batch to the last): 50", "30 batches", "Huffman"}) {
     INFO(part);
     CHECK(contains(r.out, part));
   }
   // Without --slowest, one line names the slowest item, and no table follows it.
   const result brief = run({"stats", dir.path()});
-  CHECK(contains(brief.out, "Slowest: batch "));
+  CHECK(contains(brief.out, "The slowest: batch "));
   CHECK(contains(brief.out, "'lotus-tool stats --slowest 3'"));
   CHECK_FALSE(contains(brief.out, "thread "));
   CHECK_FALSE(contains(brief.out, "\n  preprocess "));
@@ -137,7 +138,7 @@ TEST_CASE("each loader is a separate run with the same processes") {
   CHECK(document["runs"][1]["loader"].canonical() == "\"val/first\"");
   CHECK(document["runs"][1]["dropped"].integer() == 50);
   CHECK(document["runs"][1]["batches"].size() == 30);
-  CHECK(contains(run({"stats", dir.path()}).out, "(loader val/first)"));
+  CHECK(contains(run({"stats", dir.path()}).out, "(loader 'val/first')"));
   // Dropped records are counted per process, so they must be reported only once.
   CHECK(r.err.find("dropped") == r.err.rfind("dropped"));
 }

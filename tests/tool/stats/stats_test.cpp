@@ -191,7 +191,7 @@ TEST_CASE("each worker has figures of its own") {
   CHECK(workers[1]["preprocess_total_ns"].integer() == 200);
   const result r = run({"stats", dir.path(), "--per-worker"});
   CHECK(contains(r.out, "worker"));
-  CHECK(contains(r.out, "(whole batches)"));
+  CHECK(contains(r.out, "(preprocess)"));
 }
 
 TEST_CASE("CSV has a line for every figure, and names cannot break it") {

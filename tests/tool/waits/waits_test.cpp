@@ -253,7 +253,7 @@ TEST_CASE("more workers are doubtful if preprocessing waits for threads that do 
     // on a busy machine, only the result of the simulation.
     const std::string text = found["possible"][0]["text"].text();
     CHECK((contains(text, "if other threads have time") ||
-           contains(text, " do not block each other")));
+           contains(text, " do not wait for each other")));
     CHECK(found["possible"][0]["low"].number() <= found["achieved_batches_per_s"].number());
   }
 }

@@ -5,15 +5,18 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
+#include "base/terminal/labels.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "comparison/comparison.hpp"
 #include "comparison/conclusion.hpp"
+#include "model/quantities.hpp"
 #include "verdict/diagnosis_text.hpp"
 
 namespace lotus::tool {
@@ -74,7 +77,7 @@ void print_rows(const std::vector<compared_times>& rows, const side_names& sides
       any_row(rows, [&](const compared_times& r) { return allowed && r.is_slower(*allowed); });
   // A longer title would not leave room for this column in a terminal of 80 columns.
   const bool narrow = line_width(out) > 0 && line_width(out) < 90;
-  const std::string cpu_change = narrow ? "CPU change" : "change of CPU time";
+  const std::string cpu_change = narrow ? "CPU time" : "change of CPU time";
   const std::string cpu_before = "CPU time " + sides.before;
   const std::string cpu_after = "CPU time " + sides.after;
   table text;
@@ -91,10 +94,12 @@ void print_rows(const std::vector<compared_times>& rows, const side_names& sides
   // values of both sides.
   text.spare({"count " + sides.before, "count " + sides.after, cpu_before, cpu_after});
   bool factors = false;
+  bool uncertain = false;
   for (const compared_times& r : rows) {
     if (r.count_before == 0 && r.count_after == 0) continue;
     const change_texts changed = texts_of_change(r);
     factors = factors || changed.factors;
+    uncertain = uncertain || changed.interval == uncertain_interval;
     std::vector<std::string> cells{table_title(r), time(r.typical_ns.before),
                                    time(r.typical_ns.after), changed.change, changed.interval};
     if (p) cells.push_back(r.p ? three_digits(*r.p) : "");
@@ -109,6 +114,17 @@ void print_rows(const std::vector<compared_times>& rows, const side_names& sides
   }
   text.print(out);
   if (factors) out << fitted(out, meaning_of_factors, "  ", "    ") << '\n';
+  if (uncertain) out << fitted(out, meaning_of_uncertain, "  ", "    ") << '\n';
+  const bool delay = any_row(rows, [](const compared_times& r) {
+    return std::string_view(r.kind) == "batch" && r.name == quantity_name(quantity::delay);
+  });
+  if (delay) {
+    out << "  delivery delay: from when a batch is ready until the consumer receives it\n";
+    note_label(out, "consumer");
+  }
+  for (const compared_times& r : rows) {
+    if (std::string_view(r.kind) == "batch") note_label(out, table_title(r));
+  }
 }
 
 void print_stages(const std::vector<compared_stage>& stages, const side_names& sides,
@@ -145,8 +161,8 @@ void print_conclusion(const compared_loader& l, const comparison& found, std::os
   }
   if (l.runs_before < 2 && l.runs_after < 2) {
     tell(
-        "The intervals do not include that repeated runs of one program differ. To include this, "
-        "record several runs of each program (see --a and --b).");
+        "The intervals ignore that two runs of the same program can differ. To include this, use "
+        "several runs: lotus-tool compare --a DIR DIR --b DIR DIR");
   }
   out << '\n';
 }

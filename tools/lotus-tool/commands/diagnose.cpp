@@ -16,6 +16,7 @@
 #include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
+#include "base/terminal/labels.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "commands/diagnose_columns.hpp"
@@ -45,8 +46,8 @@ class screen_printer {
     first_screen all = first_screen_of(d_, max_rows);
     std::string head = head_of(all);
     std::string foot = foot_of(all, true);
-    // If the screen has room for only a few lines of the table "where time went", the suggestion to
-    // run `whatif`, which is printed below the table, is omitted.
+    // If the screen has room for only a few lines of the table of the critical path, the suggestion
+    // to run `whatif`, which is printed below the table, is omitted.
     std::size_t rows = rows_left(head, foot);
     if (rows < good_rows) {
       foot = foot_of(all, false);
@@ -72,6 +73,8 @@ class screen_printer {
       update();
     }
     out_ << head;
+    if (!d_.pushed) note_label(out_, "consumer");
+    if (head.find("in flight") != std::string::npos) note_label(out_, "in flight");
     if (rows >= min_rows) print_where(first_screen_of(d_, std::min(rows, max_rows)));
     if (details_) {
       out_ << slowest_of(all);
@@ -95,9 +98,19 @@ class screen_printer {
     return used < lines ? lines - used : 0;
   }
 
+  /// Returns the headline. If its lines have room, they also say who the consumer is.
+  std::string headline_of(const first_screen& s) const {
+    constexpr std::string_view consumer = ". The consumer";
+    const std::size_t at = s.headline.find(consumer);
+    const bool has_room = line_width(out_) == 0 || line_width(out_) >= 80;
+    if (at == std::string::npos || !has_room) return s.headline;
+    std::string text = s.headline;
+    return text.insert(at + consumer.size(), ", which receives the batches,");
+  }
+
   std::string head_of(const first_screen& s) const {
     std::string text = fitted(out_, s.title, "", "  ") + "\n\n";
-    text += styled(out_, style::bold, fitted_sentences(out_, s.headline)) + '\n';
+    text += styled(out_, style::bold, fitted_sentences(out_, headline_of(s))) + '\n';
     if (!s.why.empty()) text += fitted_sentences(out_, s.why) + '\n';
     if (!d_.accelerator.empty()) {
       std::string device = "Accelerator: " + d_.accelerator + '.';
@@ -127,7 +140,7 @@ class screen_printer {
   /// Returns the changes that gain too little. Each line begins with the same words, so that it can
   /// be understood alone.
   std::string not_worth_of(const first_screen& s) const {
-    const std::string start = "  Little or no gain: ";
+    const std::string start = "  Not worth trying: ";
     const std::size_t width = line_width(out_);
     std::string text;
     std::string line;
@@ -144,8 +157,10 @@ class screen_printer {
   std::string advice_of(const first_screen& s) const {
     table rows;
     const bool sure = !s.advice.empty() && s.advice.front().change.rfind("perhaps", 0) != 0;
-    rows.row({sure ? "try first" : "changes that may gain nothing", "predicted run time",
-              "90 % interval"});
+    const std::vector<std::string> head{sure ? "try first" : "try first (gain uncertain)",
+                                        "predicted run time", "90 % interval"};
+    for (const std::string& label : head) note_label(out_, label);
+    rows.row(head);
     for (const shown_advice& a : s.advice) {
       std::string change = a.change;
       // The condition at the end of an uncertain suggestion gets a line of its own, so that the
@@ -173,7 +188,7 @@ class screen_printer {
     const bool cpu = std::any_of(s.where.begin(), s.where.end(),
                                  [](const shown_share& row) { return row.running.has_value(); });
     table rows;
-    std::vector<std::string> head{"where time went (% of the run)", "in total"};
+    std::vector<std::string> head{"critical path (% of the run)", "in total"};
     if (cpu) head.insert(head.end(), {"on CPU", "waits for CPU", "blocked"});
     rows.row(head);
     cpu_columns sums;
@@ -212,19 +227,27 @@ class screen_printer {
     next.emplace_back("lotus-tool viz " + dir + " -o trace.json", "a trace for a viewer");
 #endif
     if (d_.is && with_whatif)
-      next.emplace_back("lotus-tool whatif " + dir, "the effect of other changes");
+      next.emplace_back("lotus-tool whatif " + dir, "predict other changes");
     if (!d_.operations.empty()) {
-      next.emplace_back("lotus-tool stats " + dir, "all numbers");
+      next.emplace_back("lotus-tool stats " + dir, "all measured values");
     } else if (with_details) {
-      next.emplace_back("lotus-tool diagnose " + dir + " --details", "all numbers");
+      next.emplace_back("lotus-tool diagnose " + dir + " --details", "all measured values");
     }
     std::size_t width = 0;
-    for (const auto& [command, what] : next) width = std::max(width, command.size());
+    std::size_t comments = 0;
+    for (const auto& [command, what] : next) {
+      width = std::max(width, command.size());
+      comments = std::max(comments, what.size());
+    }
+    // With a long path, the comments would begin new lines in a terminal, so they are left out.
+    const std::size_t room = line_width(out_);
+    const bool commented = room == 0 || 7 + width + 4 + comments <= room;
     std::string text;
     const char* start = "Next:  ";
     for (const auto& [command, what] : next) {
-      text.append(start).append(command).append(width - command.size(), ' ');
-      text.append("  # ").append(what).append("\n");
+      text.append(start).append(command);
+      if (commented) text.append(width - command.size(), ' ').append("  # ").append(what);
+      text += '\n';
       start = "       ";
     }
     return text;

@@ -1,6 +1,7 @@
 #include "commands/diagnose_details.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <ostream>
@@ -27,8 +28,8 @@ namespace {
 
 void print_checks(const diagnosis& d, std::ostream& out) {
   for (const check& c : d.checks) {
-    const std::string line = (c.unsafe ? "no verdict: " : "warning: ") + printable_line(c.text) +
-                             " [" + std::string(c.id) + "]";
+    const std::string line = (c.unsafe ? "no verdict [" : "warning [") + std::string(c.id) +
+                             "]: " + printable_line(c.text);
     out << styled(out, c.unsafe ? style::red : style::yellow,
                   fitted_sentences(out, line, "  ", "    "))
         << '\n'
@@ -56,9 +57,9 @@ void print_attacks(const diagnosis& d, std::ostream& out) {
   const bool any_cpu = std::any_of(d.attacks.begin(), d.attacks.end(),
                                    [](const attack& a) { return a.path.cpu.has_value(); });
   table ops;
-  std::vector<std::string> head{"optimize first", "% of run"};
+  std::vector<std::string> head{"operation by gain", "% of run"};
   if (any_cpu) head.insert(head.end(), {"on CPU", "waits for CPU", "blocked"});
-  head.insert(head.end(), {"if 1.25x faster", "without it"});
+  head.insert(head.end(), {"if 1.25x faster", "if removed"});
   ops.row(head);
   for (const attack& a : d.attacks) {
     const std::optional<cpu_split>& cpu = a.path.cpu;
@@ -76,11 +77,13 @@ void print_attacks(const diagnosis& d, std::ostream& out) {
   ops.print(out);
 }
 
-/// Returns a suggestion and its note, which the first screen omits: "4 workers instead of 2, if
-/// CPUs are free; the number of CPUs is not in the logs". Returns "" if there is no note.
+/// Returns a suggestion and its note, which the first screen omits: "Helps only if CPUs are free: 4
+/// workers instead of 2. The number of CPUs is not in the logs". Returns "" if there is no note.
 std::string with_note(const move& m) {
   if (m.note.empty()) return {};
-  return m.what + (m.condition.empty() ? "" : ", " + m.condition) + m.note;
+  const bool only_if = m.condition.rfind("if ", 0) == 0;
+  return only_if ? "Helps only " + m.condition + ": " + m.what + m.note
+                 : "also: " + m.what + (m.condition.empty() ? "" : ", " + m.condition) + m.note;
 }
 
 /// Prints the suggestions that do not fit on the first screen, and the notes of those that do.
@@ -97,8 +100,9 @@ void print_moves(const diagnosis& d, const std::vector<shown_advice>& shown, std
   for (const std::string& text : d.assumptions) lines.push_back("assumed: " + text);
   for (const std::vector<move>* const moves : {&d.suggestions, &d.possible}) {
     for (const move& m : *moves) {
-      const std::string text = is_shown(m) ? with_note(m) : m.text;
-      if (!text.empty()) lines.push_back((moves == &d.possible ? "perhaps " : "also: ") + text);
+      const char* const start = moves == &d.possible ? "may gain nothing: " : "also: ";
+      const std::string text = is_shown(m) ? with_note(m) : start + m.text;
+      if (!text.empty()) lines.push_back(text);
     }
   }
   for (const std::string& line : lines) {
@@ -123,10 +127,11 @@ void print_path(const diagnosis& d, std::ostream& out) {
   if (any) out << '\n';
   if (any) path.print(out);
   if (any || !d.attacks.empty())
-    out << fitted_sentences(out,
-                            "These shares and those of the operations add up to 100 % of the run. "
-                            "At each moment, only the work that delayed the run counts.",
-                            "  ", "    ")
+    out << fitted_sentences(
+               out,
+               "With all operations and stages, these shares add up to 100 %. Each moment "
+               "of the run counts once, for the work that the run waited for.",
+               "  ", "    ")
         << '\n';
 }
 
@@ -154,11 +159,13 @@ void print_slow(const diagnosis& d, std::ostream& out) {
     tell("slow worker (ID " + std::to_string(w.worker) + "): " + human_time(w.mean_ns) +
          " per batch, " + three_digits(w.slower_than) + " times the median of the workers");
   }
+  const bool epochs = std::any_of(d.slow_samples.begin(), d.slow_samples.end(),
+                                  [](const slow_sample& s) { return s.epoch > 0; });
   for (const slow_sample& s : d.slow_samples) {
     tell("slow call: " + printable_line(shown_name(s.name)) + ", " +
-         human_time(static_cast<double>(s.duration_ns)) + " (its median: " +
-         human_time(s.median_ns) + ")" + (s.epoch > 0 ? ", epoch " + std::to_string(s.epoch) : "") +
-         ", batch " + std::to_string(s.batch) + ", worker ID " + std::to_string(s.worker));
+         human_time(static_cast<double>(s.duration_ns)) + " (median " + human_time(s.median_ns) +
+         ")" + (epochs ? ", epoch " + std::to_string(s.epoch) : "") + ", batch " +
+         std::to_string(s.batch) + ", worker " + std::to_string(s.worker));
   }
 }
 
@@ -187,9 +194,10 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
   facts.row({"batches", std::to_string(d.batches)});
   if (d.discarded > 0) facts.row({"built and discarded", std::to_string(d.discarded)});
   if (!d.pushed) {
-    if (d.workers > 0) facts.row({"workers at the same time", std::to_string(d.workers)});
+    if (d.workers > 0) facts.row({"workers at once, at most", std::to_string(d.workers)});
     facts.row({"consumer's waits, total", human_time(d.wait_ns)});
-    facts.row({"waits while a later batch was ready", human_share(d.head_of_line_share)});
+    facts.row(
+        {"waits with a later batch ready", human_share(d.head_of_line_share) + " of the waits"});
     facts.row({"consumer's steps, total", human_time(d.step_ns)});
     // If stages build the batches, `workers` is 0. Then no thread builds a whole batch, so there
     // are no preprocess times.
@@ -200,28 +208,35 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
   }
   if (d.cpu_ns) {
     facts.row({"CPU time of the program", human_time(*d.cpu_ns)});
-    facts.row({"part outside operations", human_share(d.unrecorded_cpu)});
+    facts.row({"CPU time outside operations", human_share(d.unrecorded_cpu)});
   }
   if (d.others_cpus) {
-    facts.row({"CPUs that other programs used",
-               three_digits(*d.others_cpus) + (d.cpus ? " of " + three_digits(*d.cpus) : "")});
+    facts.row(
+        {"CPUs of other programs, mean", three_digits(std::round(100 * *d.others_cpus) / 100) +
+                                             (d.cpus ? " of " + three_digits(*d.cpus) : "")});
   }
   // The throughput in steady state is not shown next to the capacities, because it may exceed them:
   // it also counts batches that were built during the start-up.
   const auto with_samples = [&d](std::optional<double> per_s,
                                  const std::optional<rate_interval>& interval) {
-    std::string text = rate(per_s, interval);
+    const std::string text = rate(per_s, interval);
     if (d.samples_per_batch <= 1 || !per_s) return text;
-    return text + (interval ? " (about " : " (") + three_digits(*per_s * d.samples_per_batch) +
-           " samples/s)";
+    const auto samples = [&d](double rate_per_s) {
+      return three_digits(rate_per_s * d.samples_per_batch);
+    };
+    // If the rates are printed as one number, so are the samples per second.
+    const bool range = interval && three_digits(interval->low) != three_digits(interval->high);
+    const std::string low = samples(range ? interval->low : *per_s);
+    const std::string high = samples(range ? interval->high : *per_s);
+    return text + " (" + (low == high ? "" : low + " to ") + high + " samples/s)";
   };
   facts.row({"measured throughput", rate(d.achieved)});
-  facts.row({d.slowest_stage.empty() ? "rate if workers never waited"
-                                     : "rate if stage " + d.slowest_stage + " never waited",
+  facts.row({d.slowest_stage.empty() ? "throughput of workers alone"
+                                     : "throughput of stage " + d.slowest_stage + " alone",
              with_samples(d.preprocessing_capacity, d.preprocessing_interval)});
   if (!d.pushed) {
     facts.row(
-        {"rate if consumer never waited", with_samples(d.consumer_capacity, d.consumer_interval)});
+        {"throughput of consumer alone", with_samples(d.consumer_capacity, d.consumer_interval)});
   }
   facts.print(out);
   print_attacks(d, out);

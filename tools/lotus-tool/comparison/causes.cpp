@@ -97,7 +97,7 @@ std::string other_size(const pooled_loader& before, const pooled_loader& after) 
     all_differ = all_differ && differ(a, b);
     if (was.self_ns < max_ns) continue;
     max_ns = was.self_ns;
-    text = shown_name(name) + " calls per batch: " + three_digits(a) + " before, " +
+    text = "mean " + shown_name(name) + " calls per batch: " + three_digits(a) + " before, " +
            three_digits(b) + " after";
   }
   return text.empty() || !all_differ ? "" : "batch size (" + text + ')';
@@ -110,10 +110,11 @@ std::vector<std::string> other_threads(const pooled_loader& before, const pooled
     if (was.empty() || is.empty() || was == is) return;
     all.push_back(of + ": " + numbers(was) + " before, " + numbers(is) + " after");
   };
-  compare("workers", before.workers, after.workers);
+  compare("the number of workers", before.workers, after.workers);
   for (const auto& [stage, threads] : before.stage_threads) {
     const auto same = after.stage_threads.find(stage);
-    if (same != after.stage_threads.end()) compare("threads in " + stage, threads, same->second);
+    if (same != after.stage_threads.end())
+      compare("the number of threads in " + stage, threads, same->second);
   }
   return all;
 }

@@ -73,9 +73,11 @@ void add_rows(const compared_loader& l, std::optional<double> allowed, comment& 
   if (cpu) rows[0].emplace_back("change of CPU time");
   if (slower) rows[0].emplace_back("");
   bool factors = false;
+  bool uncertain = false;
   for (const compared_times& r : l.rows) {
     const change_texts changed = texts_of_change(r);
     factors = factors || changed.factors;
+    uncertain = uncertain || changed.interval == uncertain_interval;
     std::vector<std::string> row{table_title(r), shown_time(r.typical_ns.before),
                                  shown_time(r.typical_ns.after), changed.change, changed.interval};
     if (cpu) row.push_back(growth(r.mean_cpu_ns));
@@ -84,6 +86,7 @@ void add_rows(const compared_loader& l, std::optional<double> allowed, comment& 
   }
   to.table_of(rows);
   if (factors) to.line(meaning_of_factors + std::string("\n"));
+  if (uncertain) to.line(meaning_of_uncertain + std::string("\n"));
 }
 
 void add_stages(const std::vector<compared_stage>& stages, comment& to) {
@@ -170,7 +173,7 @@ std::string comparison_markdown(const compared_sides& sides, const comparison& f
     std::string runs =
         count_of_runs(l.runs_before) + " before, " + count_of_runs(l.runs_after) + " after";
     if (l.runs_before < 2 && l.runs_after < 2) {
-      runs += ": the intervals do not include that repeated runs of one program differ";
+      runs += ": the intervals ignore that two runs of the same program can differ";
     }
     to.line("<sub>" + runs + "; lotus-tool " LOTUS_TOOL_VERSION "</sub>\n");
   }

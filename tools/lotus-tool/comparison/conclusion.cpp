@@ -160,7 +160,7 @@ change_texts texts_of_change(const compared_times& row) {
   if (known) texts.change = texts.factors ? factor(grown_by) : signed_share(grown_by);
   if (!row.likely) return texts;
   if (!interval) {
-    texts.interval = "too wide";
+    texts.interval = uncertain_interval;
   } else if (texts.factors) {
     texts.interval = factor(row.likely->low) + " to " + factor(row.likely->high);
   } else {
@@ -187,9 +187,9 @@ std::string conclusion_of(const compared_loader& l) {
            "themselves" + runs_text(l);
   }
   if (!r->is_sure()) {
-    return what + ": no significant change (" +
+    return what + ": no significant change" + runs_text(l) + ". It took " +
            times_text(1 + r->likely->value, 1 + r->likely->low, 1 + r->likely->high) +
-           " as long, 95 % interval)" + runs_text(l);
+           " as long (95 % interval).";
   }
   return slower_steps(l, *r) + what + ' ' + became(*r) + because(l) + same_work(l, *r) +
          runs_text(l);

@@ -41,7 +41,13 @@ change_texts texts_of_change(const compared_times& row);
 
 /// An explanation for users of the factors in change_texts.
 inline constexpr const char* meaning_of_factors =
-    "Changes written with x are factors: 2x means twice the value before.";
+    "Changes written with x are factors: 2x means twice the first value.";
+
+/// What change_texts::interval contains if the interval is too wide to be useful, and an
+/// explanation for users.
+inline constexpr const char* uncertain_interval = "uncertain";
+inline constexpr const char* meaning_of_uncertain =
+    "'uncertain': the interval is so wide that it says nothing.";
 
 }  // namespace lotus::tool
 

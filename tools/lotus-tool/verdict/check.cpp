@@ -213,7 +213,7 @@ class checker {
     fail(
         "short", false,
         "only " + counted(n, "batch was", "batches were") + " recorded, so all rates are uncertain",
-        "record " + std::to_string(few_batches) + " batches or more");
+        "record more batches, at least " + std::to_string(few_batches));
   }
 
   void oversubscribed() {
@@ -230,8 +230,8 @@ class checker {
              (busy.queued_share ? "were busy" : "had work") + " at once on " + cpus +
              (cpus == "1" ? " CPU" : " CPUs") +
              (busy.queued_share
-                  ? ". Times include that threads waited for a CPU during " +
-                        human_share(*busy.queued_share) + " of their time"
+                  ? ". All times include waits for a CPU (" + human_share(*busy.queued_share) +
+                        " of the threads' time)"
                   : ". If the threads waited for a CPU, times and rates include these waits"),
          "use fewer threads, or more CPUs");
   }

@@ -149,7 +149,8 @@ std::string stage_evidence(const diagnosis& d) {
   if (own == d.stages.end()) return "making this stage faster shortens the run most";
   const std::string busy = std::to_string(std::lround(100 * own->busy)) + " % of ";
   if (own->shared)
-    return "this stage takes " + busy + "the time of the threads that work in several stages";
+    return printable_line(own->name) + " takes " + busy +
+           "the time of the threads that several stages share";
   const std::string threads =
       own->threads == 1 ? "the thread of this stage"
                         : "the " + std::to_string(own->threads) + " threads of this stage";
@@ -167,7 +168,7 @@ std::string stage_evidence(const diagnosis& d) {
          rate(next_per_s);
 }
 
-std::string next_limit_text(const diagnosis& d, const move& m) {
+std::string next_limit_text(const diagnosis& d, const move& m, bool of_several) {
   constexpr double nearly = 0.9;
   const bool faster_consumer = m.change.step < 1;
   const std::optional<double> most_per_s =
@@ -180,8 +181,8 @@ std::string next_limit_text(const diagnosis& d, const move& m) {
   const std::string next = !faster_consumer          ? "the consumer"
                            : d.slowest_stage.empty() ? "the workers"
                                                      : "stage " + printable_line(d.slowest_stage);
-  return "After the first change, " + next + " would be the bottleneck, at " + rate(most_per_s) +
-         '.';
+  return (of_several ? "With the first change, " : "With this change, ") + next +
+         " would be the bottleneck, at " + rate(most_per_s) + '.';
 }
 
 std::string verdict_sentence(const diagnosis& d) {

@@ -29,7 +29,8 @@ std::string stage_evidence(const diagnosis& d);
 /// Explains why making one part of the pipeline faster gains less than the part's own speedup:
 /// names the part that limits the run after the change, and its throughput. Returns "" if no other
 /// part would limit the run.
-std::string next_limit_text(const diagnosis& d, const move& m);
+/// @param of_several  whether `m` is the first of several suggestions.
+std::string next_limit_text(const diagnosis& d, const move& m, bool of_several);
 
 std::string diagnosis_json(const diagnosis& d);
 

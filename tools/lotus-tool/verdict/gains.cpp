@@ -80,7 +80,8 @@ std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
 
 std::string move_text(const what_if& run, const pipeline_change& change, const prediction& p) {
   return change_text(change, run.recorded()) + ": " + three_digits(run.achieved()) + " -> " +
-         rate(p.per_s) + " (likely " + three_digits(p.low) + " to " + three_digits(p.high) + ")";
+         rate(p.per_s) + " (90 % interval: " + three_digits(p.low) + " to " + three_digits(p.high) +
+         ")";
 }
 
 struct found_setting {
@@ -200,7 +201,7 @@ void explain_doubt(const what_if& run, move& m) {
     m.note = ". Record again without other programs";
   } else if ((m.change.workers && *m.change.workers > now) || !m.change.threads.empty()) {
     const std::string who = m.change.workers ? " workers" : " threads";
-    m.condition = "if the" + who + " do not block each other";
+    m.condition = "if the" + who + " do not wait for each other";
     m.note = ". To find out, record a run with " + std::to_string(2 * now) + who +
              (m.change.workers ? "" : " there") + " and pass it to 'whatif --also'";
   } else {
@@ -219,7 +220,7 @@ std::vector<std::string> assumptions_of(const what_if& run, const pipeline_chang
   }
   if (more && !p.cpu_known)
     all.emplace_back(
-        "workers do not block each other; CPU times, which would show it, were not recorded");
+        "workers do not wait for each other; CPU times, which would show it, were not recorded");
   if (!p.makes_itself && !p.in_flight_held && !change.prefetch && more) {
     all.emplace_back(
         "at least two batches per worker may be in flight; this run never reached its limit");

@@ -36,19 +36,20 @@ double share_without_cpu(const recorded_pipeline& p) {
 std::string why_unlike(const what_if& run) {
   if (!run.is_unlike()) return {};
   if (run.fitted() < run.achieved()) {
-    return "the recorded work explains only " + rate(run.fitted()) + ", but the run reached " +
-           rate(run.achieved()) + ". More work ran in parallel than the logs show";
+    return "by the recorded times, only " + rate(run.fitted()) +
+           " are possible, but the run reached " + rate(run.achieved()) +
+           ". More work ran in parallel than the logs show";
   }
   constexpr double worth_saying = 0.1;
   const double no_cpu = share_without_cpu(run.recorded());
   if (!run.recorded().has_consumer && no_cpu < worth_saying) {
-    return "the stages could process " + rate(run.fitted()) + ", but are given only " +
+    return "the stages could process " + rate(run.fitted()) + ", but received only " +
            rate(run.achieved()) +
-           ". The program seems to be a service that waits for requests: `lotus-tool stats` shows "
-           "its times";
+           ". The program seems to be a service that waits for requests. 'lotus-tool stats' shows "
+           "how long its requests take";
   }
-  std::string text = "the recorded work could reach " + rate(run.fitted()) +
-                     ", but the run reached only " + rate(run.achieved()) +
+  std::string text = "by the recorded times, " + rate(run.fitted()) +
+                     " are possible, but the run reached only " + rate(run.achieved()) +
                      ". The logs do not show what slows the run down";
   if (no_cpu >= worth_saying) {
     text += ". Recorded work waited for a CPU during " + human_share(no_cpu) +
@@ -98,8 +99,9 @@ std::string limit_text(const what_if& run) {
 
 std::string slowing_text(const what_if& run) {
   const long percent = std::lround(100 * run.law().law.slowing);
-  return "work needs " + (percent == 0 ? std::string("no") : std::to_string(percent) + " %") +
-         " more CPU time while all CPUs are busy (not measured)";
+  return "while all CPUs are busy, all code needs " +
+         (percent == 0 ? std::string("no") : std::to_string(percent) + " %") + " more CPU time (" +
+         (run.law().levels_seen ? "measured)" : "a rough estimate)");
 }
 
 std::string free_cpus_text(std::optional<double> others_cpus, std::optional<double> cpus) {

@@ -101,15 +101,15 @@ void report_left_out(std::ostream& out, const std::vector<std::string>& heads,
   }
   if (left_out.empty()) return;
   const std::string_view more = ", ...";
-  std::string text = "  --wide also shows the column";
-  text += left_out.size() == 1 ? " '" + left_out.front() + '\'' : "s " + left_out.front();
+  const auto quoted = [](const std::string& head) { return '\'' + head + '\''; };
+  std::string text = "  --wide also shows " + quoted(left_out.front());
   for (std::size_t i = 1; i < left_out.size(); ++i) {
     const std::size_t rest = i + 1 < left_out.size() ? more.size() : 0;
-    if (columns_of(text) + 2 + columns_of(left_out[i]) + rest > line_width(out)) {
+    if (columns_of(text) + 4 + columns_of(left_out[i]) + rest > line_width(out)) {
       text += more;
       break;
     }
-    text += ", " + left_out[i];
+    text += ", " + quoted(left_out[i]);
   }
   out << text << '\n';
 }
@@ -223,6 +223,9 @@ void table::print_columns(std::ostream& out, const column_list& columns, column_
 }
 
 void table::note_labels(std::ostream& out) const {
+  for (const auto& row : rows_) {
+    if (std::find(row.begin(), row.end(), "-") != row.end()) note_label(out, "-");
+  }
   if (form_ == table_form::facts) {
     for (const auto& row : rows_) note_label(out, row.front());
   } else if (form_ == table_form::blocks) {

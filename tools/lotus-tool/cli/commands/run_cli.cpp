@@ -114,10 +114,10 @@ int run_and_report(const run_options& options, std::ostream& err) {
     });
   }
 #endif
-  diagnostics.note("the logs are in " + run.dir + "/" +
-                   (options.program.threads && run.not_sampled.empty()
-                        ? "; time of each thread: 'lotus-tool threads " + run.dir + "'"
-                        : std::string()));
+  diagnostics.note("the logs are in " + run.dir + '/');
+  if (options.program.threads && run.not_sampled.empty()) {
+    diagnostics.note("'lotus-tool threads " + run.dir + "' shows the time of each thread");
+  }
   return run.status;
 }
 

@@ -37,7 +37,7 @@ void add_top(CLI::App& app, action& chosen) {
       "A worker builds batches; the consumer, such as a training loop, receives them.\n"
       "A batch is ready from the end of its preprocessing until it is received.\n"
       "A stage (LOTUS_STAGE) is a part of the pipeline with its own threads.\n"
-      "'busy', 'no input' and 'output full' are shares of the time of these threads.\n"
+      "'busy', 'no input' and 'queue full' are shares of the time of these threads.\n"
       "Reads the logs as they grow, and the shared memory of the recording processes.\n"
       "This does not slow down the recording processes.\n"
       "Refreshes less often if it would otherwise use more than 2 % of a CPU.\n"

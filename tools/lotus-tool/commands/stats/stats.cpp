@@ -149,6 +149,7 @@ worker_batches batches_of_worker(const run_stats_result& run, std::size_t file) 
     if (r.file != file_id(file) || r.kind != record_kind::preprocessed) continue;
     ++preprocessed.count;
     preprocessed.total_ns += r.duration_ns;
+    preprocessed.max_ns = std::max(preprocessed.max_ns, r.duration_ns);
   }
   return preprocessed;
 }

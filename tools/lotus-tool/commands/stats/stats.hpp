@@ -92,10 +92,11 @@ struct run_stats_result {
 run_stats_result collect_stats(const run_files& run, const stats_options& options,
                                diagnostic_log& diagnostics);
 
-/// Number and total time of the batches that the thread of one log preprocessed.
+/// The batches that the thread of one log preprocessed.
 struct worker_batches {
   std::uint64_t count = 0;
   std::int64_t total_ns = 0;
+  std::int64_t max_ns = 0;
 };
 worker_batches batches_of_worker(const run_stats_result& run, std::size_t file);
 

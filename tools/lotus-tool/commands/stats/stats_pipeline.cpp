@@ -28,7 +28,7 @@ void print_stages(const run_stats_result& run, std::ostream& out) {
   table rows;
   std::vector<std::string> head{"stage", "count", "mean", "p50", "p99", "max", "total"};
   if (cpu) head.insert(head.end(), {"on CPU", "waits for CPU", "blocked"});
-  head.insert(head.end(), {"threads", "capacity", "busy", "no input", "output full"});
+  head.insert(head.end(), {"threads", "capacity", "busy", "no input", "queue full"});
   rows.row(head);
   const auto time = [](const std::optional<std::int64_t>& ns) {
     return ns ? human_time(static_cast<double>(*ns)) : std::string("-");
@@ -61,38 +61,39 @@ void print_stages(const run_stats_result& run, std::ostream& out) {
   rows.print(out);
   out << fitted_sentences(
              out,
-             "measured throughput: " + rate(run.run.batches.achieved_per_s()) +
-                 ", in steady state " + rate(run.run.batches.steady_per_s()) +
+             "Measured throughput: " + rate(run.run.batches.achieved_per_s()) +
+                 ". In steady state (from the first batch to the last): " +
+                 rate(run.run.batches.steady_per_s()) +
                  ". The capacity is the throughput if the stage's threads never had to wait. "
-                 "Percentages are of the time of the stage's threads" +
-                 (shared ? ". 'shared' means: the same threads work in several stages, so which "
-                           "limits their capacity"
+                 "A share of 100 % is all time of the threads that work in the stage." +
+                 (shared ? " 'shared': these threads also work in other stages, which limits the "
+                           "capacity."
                          : ""),
              "  ", "    ")
       << '\n';
 }
 
-/// Returns a text such as "item 7, took 48.34 ms, 42.06 ms of it in queues".
+/// Returns a text such as "item 7 took 48.34 ms (42.06 ms of it in queues)".
 std::string item_text(const item& it, const std::string& kind) {
   std::string text =
       (kind == "items" ? "item " : "batch ") + std::to_string(shown_number(it.number));
   if (it.epoch > 0) text += " of epoch " + std::to_string(it.epoch);
-  return text + ", took " + human_time(static_cast<double>(it.life.duration_ns())) + ", " +
-         human_time(static_cast<double>(it.queueing_ns)) + " of it in queues";
+  return text + " took " + human_time(static_cast<double>(it.life.duration_ns())) + " (" +
+         human_time(static_cast<double>(it.queueing_ns)) + " of it in queues)";
 }
 
 void print_items(const item_stats& of, bool slowest, std::ostream& out) {
   if (of.slowest.empty()) return;
   const std::string from =
-      of.from_first_item ? ", from the start of the first item of each" : ", from start to end";
+      of.from_first_item ? ", from the start of the first item of each" : ", through all stages";
   const std::string text = "latency of " + std::to_string(of.time.count) + ' ' + of.name + from +
                            ": p50 " + human_time(of.time.p50_ns) + ", p99 " +
                            human_time(of.time.p99_ns);
   if (!slowest) {
     out << fitted_sentences(
                out,
-               text + ". Slowest: " + item_text(of.slowest.front(), of.name) +
-                   ". 'lotus-tool stats --slowest 3' shows where the slowest spent their time.",
+               text + ". The slowest: " + item_text(of.slowest.front(), of.name) +
+                   ". 'lotus-tool stats --slowest 3' shows where the 3 slowest spent their time.",
                "  ", "    ")
         << '\n';
     return;
@@ -117,7 +118,7 @@ void print_async(const run_stats_result& run, std::ostream& out) {
   if (run.async.empty()) return;
   table rows;
   rows.spare({"p50", "max", "count"});
-  rows.row({"asynchronous", "count", "mean", "p50", "p99", "max", "total", "not paused"});
+  rows.row({"async operation", "count", "mean", "p50", "p99", "max", "total", "not paused"});
   for (const async_stats& of : run.async) {
     rows.row({shown_name(of.name), std::to_string(of.time.count), human_time(of.time.mean_ns),
               human_time(of.time.p50_ns), human_time(of.time.p99_ns),
@@ -132,7 +133,7 @@ void print_async(const run_stats_result& run, std::ostream& out) {
 void print_counters(const run_stats_result& run, std::ostream& out) {
   if (run.counters.empty()) return;
   table rows;
-  rows.row({"counter", "times set", "min", "mean over time", "max", "last"});
+  rows.row({"counter", "updates", "min", "mean over time", "max", "last"});
   for (const counter_figures& c : run.counters) {
     const bool bytes = c.name.rfind("heap bytes", 0) == 0;
     const auto value = [bytes](std::int64_t number) {
@@ -176,6 +177,9 @@ void collect_pipeline(run_stats_result& result, std::size_t slowest) {
 void print_pipeline_table(const run_stats_result& run, bool slowest, std::ostream& out) {
   if (!run.stages.empty()) print_stages(run, out);
   for (const item_stats& of : run.items) print_items(of, slowest, out);
+  if (slowest && run.items.empty()) {
+    out << "\n  --slowest shows nothing: the run has no stages (LOTUS_STAGE)\n";
+  }
   print_async(run, out);
   print_counters(run, out);
 }

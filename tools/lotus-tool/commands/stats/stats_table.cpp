@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "accelerator/ranks_text.hpp"
@@ -69,9 +70,8 @@ void print_ops(const run_stats_result& run, std::ostream& out) {
   print_figures("operation", run.shown_ops.size(), cpu, at, &figure_field::op_column, out);
 }
 
-void print_batches(const run_stats_result& run, std::ostream& out) {
-  // A run without batch records, such as one of a service, has no statistics of batches.
-  if (run.run.batches.records().empty()) return;
+/// @param with_meanings  whether to explain the rows whose names do not say it.
+void print_batches(const run_stats_result& run, bool with_meanings, std::ostream& out) {
   std::vector<figures> quantities = run.quantities;
   // If stages build the batches, no thread builds a whole batch. Then the row of the preprocess
   // times would be empty, so it is left out.
@@ -80,8 +80,13 @@ void print_batches(const run_stats_result& run, std::ostream& out) {
   }
   print_figures("batch times", quantities, &figure_field::quantity_column, out);
   for (const figures& of : quantities) note_label(out, quantity_title(of.name));
+  note_label(out, "consumer");
   out << "  batches that arrived out of order: " << run.out_of_order << " of " << run.batch_count
       << '\n';
+  if (!with_meanings || run.of(quantity::delay).time.count == 0) return;
+  // The steps are explained too, because they are fewer than the batches.
+  out << "  delivery delay: from when a batch is ready until the consumer receives it\n"
+         "  consumer's step: from receiving a batch to the next wait (last: unknown)\n";
 }
 
 /// Prints a row for every pair of a worker and an operation.
@@ -95,8 +100,9 @@ void print_workers(const run_stats_result& run, std::ostream& out) {
       return human_time(static_cast<double>(total_ns) / static_cast<double>(count));
     };
     if (preprocessed.count > 0) {
-      workers.row({number, "(whole batches)", std::to_string(preprocessed.count),
-                   mean(preprocessed.total_ns, preprocessed.count), "",
+      workers.row({number, "(preprocess)", std::to_string(preprocessed.count),
+                   mean(preprocessed.total_ns, preprocessed.count),
+                   human_time(static_cast<double>(preprocessed.max_ns)),
                    human_time(static_cast<double>(preprocessed.total_ns))});
     }
     for (std::size_t i = 0; i < run.shown_ops.size(); ++i) {
@@ -130,8 +136,8 @@ void print_checks(const run_stats_result& run, std::ostream& out) {
   if (run.checks.empty()) return;
   out << '\n';
   for (const check& c : run.checks) {
-    const std::string text = (c.unsafe ? "no verdict: " : "warning: ") + printable_line(c.text) +
-                             " [" + std::string(c.id) + "]";
+    const std::string text = (c.unsafe ? "no verdict [" : "warning [") + std::string(c.id) +
+                             "]: " + printable_line(c.text);
     out << fitted_sentences(out, text, "  ", "    ") << '\n';
     if (c.unsafe) out << fitted(out, "to do: " + c.to_do, "    ", "      ") << '\n';
   }
@@ -155,8 +161,9 @@ void print_runs(const std::vector<run_stats_result>& runs, std::ostream& out) {
   }
   rows.spare({"out of order", "std/mean"});
   out << "\n"
-         "mean times per batch, one row for each run; std/mean: of preprocess times;\n"
-         "wait: consumer waits, delay: delivery delay, step: consumer's step\n";
+         "mean times per batch, one row for each run\n"
+         "  wait: consumer waits; delay: delivery delay; step: consumer's step\n"
+         "  std/mean: standard deviation of preprocess, divided by its mean\n";
   rows.print(out);
 }
 
@@ -168,19 +175,24 @@ void print_stats_table(const std::vector<run_stats_result>& runs, const stats_op
   for (const run_stats_result& run : runs) {
     out << before << printable_line(run.run.files->dir);
     if (!run.run.files->loader.empty()) {
-      out << " (loader " << printable_line(run.run.files->loader) << ')';
+      out << " (loader '" << printable_line(run.run.files->loader) << "')";
     }
     out << '\n';
+    std::string_view between;
     if (!run.shown_ops.empty()) {
       print_ops(run, out);
       print_blocked_on(run, out);
-      out << '\n';
+      between = "\n";
     }
     if (!run.aggregated.empty()) {
+      out << between;
       print_figures("aggregated", run.aggregated, &figure_field::op_column, out);
-      out << '\n';
+      between = "\n";
     }
-    print_batches(run, out);
+    if (!run.run.batches.records().empty()) {
+      out << between;
+      print_batches(run, &run == &runs.front(), out);
+    }
     print_pipeline_table(run, options.slowest.has_value(), out);
     if (options.memory) print_memory_table(run.run, run.calls_of_operations(), out);
     if (options.per_worker) print_workers(run, out);

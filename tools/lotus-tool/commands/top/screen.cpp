@@ -140,7 +140,7 @@ part stages_part(const live_figures& now, std::size_t columns) {
   part found;
   if (now.stages.empty()) return found;
   table rows(table_form::rows);
-  rows.row({"stage", "threads", "finished/s", "busy", "no input", "output full", "queued results"});
+  rows.row({"stage", "threads", "finished/s", "busy", "no input", "queue full", "queued results"});
   for (const live_stage& s : now.stages) {
     rows.row({name_of(s.name), std::to_string(s.threads), three_digits(s.per_s),
               share(s.shares.busy), share(s.shares.starved), share(s.shares.blocked),

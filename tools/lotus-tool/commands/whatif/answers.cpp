@@ -10,6 +10,7 @@
 #include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
+#include "base/terminal/labels.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "replay/change.hpp"
@@ -45,7 +46,7 @@ std::string target_text(const path_to_target& way, bool of_consumer, const what_
   const recorded_pipeline& pipeline = run.recorded();
   const std::string target = "Target: " + three_digits(way.target_per_s) +
                              " batches/s in steady state" +
-                             (of_consumer ? ", 99 % of what the consumer can receive. " : ". ");
+                             (of_consumer ? " (99 % of the consumer's own limit). " : ". ");
   if (way.settings) {
     std::string text = change_text(*way.settings, pipeline);
     const std::size_t comma = text.rfind(", ");
@@ -60,7 +61,8 @@ std::string target_text(const path_to_target& way, bool of_consumer, const what_
   const std::string workers = pipeline.has_workers() ? "workers" : "threads";
   if (way.faster <= 0) {
     return target + "Not reached, even with more " + workers +
-           " and one operation or stage made faster. The table shows the best settings.";
+           " and any one operation or stage made faster. The table shows the settings that come "
+           "closest without that.";
   }
   return target + "Not reached with more " + workers + " alone. The target needs " + way.work +
          ' ' + three_digits(way.faster) + "x faster" + (best.empty() ? "" : ", and " + best) + '.';
@@ -71,10 +73,10 @@ std::string target_text(const path_to_target& way, bool of_consumer, const what_
 std::string accuracy_text(double off) {
   constexpr double exact = 0.0005;  // the smallest error that is not printed as 0
   if (std::abs(off) < exact)
-    return "Check: the simulated unchanged run takes as long as the recorded run.";
-  return "Check: the simulated unchanged run is " + human_share(std::abs(off)) +
+    return "Check: a simulation without changes takes as long as the recorded run.";
+  return "Check: a simulation without changes is " + human_share(std::abs(off)) +
          (off < 0 ? " slower" : " faster") +
-         " than the recorded run. The predictions are corrected for this error.";
+         " than the recorded run. The predictions are corrected for this difference.";
 }
 
 }  // namespace
@@ -87,15 +89,16 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
     if (run.law().law.cpus > 0) {
       all.emplace_back("CPU time was not recorded: all preprocessing counts as time on a CPU");
     } else {
-      all.emplace_back("there are enough CPUs; their number was not recorded (--recorded-cpus N)");
-      all.emplace_back("more workers may gain less than predicted, or nothing");
+      all.emplace_back(
+          "there are enough CPUs (their number was not recorded: add --recorded-cpus N)");
+      all.emplace_back("(with too few CPUs, more workers gain less than predicted, or nothing)");
     }
   } else if (run.law().law.cpus <= 0) {
     all.emplace_back("the number of CPUs is unknown (pass it with --recorded-cpus)");
-  } else if (!run.law().levels_seen && run.law().law.cpus > 1) {
+  } else if (run.law().law.cpus > 1) {
     all.emplace_back(slowing_text(run));
-    if (!answers.has_second_run) {
-      all.emplace_back("to measure this, record a run with more or fewer workers for --also");
+    if (!run.law().levels_seen && !answers.has_second_run) {
+      all.emplace_back("(to measure it, add a run with more or fewer workers: --also DIR)");
     }
   }
   if (run.fitted() < 0.99 * run.replayed() && run.law().law.turn_ns > 0) {
@@ -110,15 +113,13 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   const std::string limit = limit_text(run);
   if (!limit.empty()) all.push_back(limit);
   if (!p.makes_itself && !p.in_flight_held) {
-    all.emplace_back("a worker may have two or more batches in flight; --prefetch N limits them");
+    all.emplace_back("a worker has 2 batches in flight, or as many as recorded (see --prefetch N)");
   }
-  all.emplace_back("the time of sleeps and of waits for disks, networks or locks stays the same");
-  all.emplace_back("workers may block each other; intervals for more workers include this");
-  all.emplace_back("the time of sleeps and waits in the consumer's steps stays the same");
-  all.emplace_back("the consumer's steps, too, need more CPU time while other CPUs are busy");
+  all.emplace_back("sleeps and waits for disks, networks or locks take as long as in this run");
+  all.emplace_back("more workers may wait for each other; their 90 % intervals include this");
   if (run.others_share() <= 0 && p.cpu_known) {
     all.emplace_back(free_cpus_text(p.others_cpus, p.cpus));
-    all.emplace_back("after a wait, a thread gets a CPU at once if the run leaves one idle");
+    all.emplace_back("a thread whose wait ends runs at once if a CPU is idle");
   }
   return all;
 }
@@ -133,9 +134,11 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
   const recorded_pipeline& p = run.recorded();
   const double off = run.achieved() > 0 ? run.fitted() / run.achieved() - 1 : 0;
   out << styled(out, style::bold,
-                fitted(out, "measured: " + three_digits(run.achieved()) + " batches/s in " +
-                                human_time(run.run_ns()) + "; in steady state " +
-                                three_digits(p.steady_per_s) + " batches/s"))
+                fitted(out, "measured: " + human_time(run.run_ns()) + ", " +
+                                three_digits(run.achieved()) + " batches/s"))
+      << '\n'
+      << fitted(out, "in steady state (from the first batch to the last): " +
+                         three_digits(p.steady_per_s) + " batches/s")
       << '\n'
       << fitted_sentences(out, accuracy_text(off)) << "\n\n";
   if (run.others_share() > 0)
@@ -170,6 +173,8 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
     changes.row(row);
   }
   changes.print(out);
+  out << "  in flight: batches given to workers and not yet received, at most\n";
+  note_label(out, "consumer");
   out << "\nThe predictions assume:\n";
   for (const std::string& text : assumptions_of(answers)) {
     out << fitted_sentences(out, text, "  ", "    ") << '\n';

@@ -105,7 +105,7 @@ void print_memory_table(const run_data& run, const std::vector<operation_calls>&
     return;
   }
   table rows;
-  rows.row({"memory of", "calls", "allocated/call", "max allocated", "allocations/call",
+  rows.row({"memory use", "calls", "allocated/call", "max allocated", "allocations/call",
             "freed/call", "retained/call", "peak", "never freed"});
   for (const memory_row& row : rows_of(run, operations)) {
     rows.row({title_of(row.name), std::to_string(row.calls),
@@ -123,14 +123,14 @@ void print_memory_table(const run_data& run, const std::vector<operation_calls>&
   const auto print_line = [&out](const std::string& text) {
     out << fitted_sentences(out, text, "  ", "    ") << '\n';
   };
-  print_line("whole program: " + bytes_text(sum.allocated_bytes) + " allocated in " +
-             std::to_string(sum.allocations) + " allocations; " + bytes_text(sum.held) +
-             " never freed");
-  print_line("memory in use at the ends of batches: up to " + bytes_text(sum.max_held) +
-             "; may be higher in between");
+  print_line("whole program: " + bytes_text(sum.allocated_bytes) + " allocated (" +
+             std::to_string(sum.allocations) + " allocations), " + bytes_text(sum.held) +
+             " of it never freed");
+  print_line("memory in use: up to " + bytes_text(sum.max_held) +
+             " at the end of a batch (may be higher within one)");
   print_line(
-      "A row counts allocations of the thread that ran the operation. 'never freed' excludes "
-      "allocations of operations called inside.");
+      "A row counts only what the thread that ran the operation allocated. 'retained': allocated "
+      "in a call and not freed in it. 'never freed' leaves out what operations inside allocated.");
   for (const leak& l : find_leaks(heap)) print_line("grows: " + leak_text(l, run.names));
 }
 

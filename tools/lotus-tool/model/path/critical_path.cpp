@@ -348,15 +348,15 @@ std::string path_title(path_kind kind, std::string_view name) {
     case path_kind::step:
       return "the consumer's steps";
     case path_kind::delivery:
-      return "delivery to the waiting consumer";
+      return "passing data to a waiting thread";
     case path_kind::prefetch:
-      return "workers pause: prefetch limit";
+      return "workers paused by prefetch limit";
     case path_kind::start_up:
-      return "start-up";
+      return "start-up, before the first batch";
     case path_kind::unrecorded:
       break;
   }
-  return "other code, without a LOTUS_SCOPE";
+  return "worker time outside operations";
 }
 
 critical_path find_critical_path(const run_data& run, std::vector<path_activity>* activities) {

@@ -65,7 +65,7 @@ std::vector<int> percents(const std::vector<double>& parts, double all, int sum)
 
 /// A sentence for verdicts that may be wrong because the use of an accelerator is unknown.
 constexpr const char* unknown_device =
-    " For the use of a GPU or other accelerator, see 'lotus-tool accelerator --help'.";
+    " To see how busy a GPU or accelerator was, run 'lotus-tool accelerator --help'.";
 
 /// Writes the texts of the summary that the user reads first.
 class composer {
@@ -85,7 +85,8 @@ class composer {
     // they would not help.
     if (!d_.accelerator_busy) {
       advice();
-      if (!advised_.empty()) s_.assumption = next_limit_text(d_, *advised_.front());
+      if (!advised_.empty())
+        s_.assumption = next_limit_text(d_, *advised_.front(), advised_.size() > 1);
       if (!s_.advice.empty() && d_.warnings.empty() && mostly_blocked()) {
         s_.assumption +=
             (s_.assumption.empty() ? "" : " ") +
@@ -102,7 +103,7 @@ class composer {
  private:
   std::string title() const {
     std::string text = printable_line(d_.dir);
-    if (!d_.loader.empty()) text += " (loader " + printable_line(d_.loader) + ')';
+    if (!d_.loader.empty()) text += " (loader '" + printable_line(d_.loader) + "')";
     if (!d_.operations.empty()) {
       std::uint64_t calls = 0;
       for (const operation_total& of : d_.operations) calls += of.calls;
@@ -215,23 +216,28 @@ class composer {
     const path_share* const most = largest_work();
     if (most != nullptr && most->cpu && most->cpu->run_queue_ns &&
         2 * *most->cpu->run_queue_ns > most->ns) {
-      return "Why: " + workers_text() + " wait for a CPU longer than they run on one.";
+      return "Why: " + workers_text() + " wait for a CPU longer than they run.";
     }
     if (!d_.largest_wait.empty()) return "Why: " + d_.largest_wait;
     if (d_.mean_preprocess_ns <= 0) return {};
-    std::string text = d_.workers == 1 ? "Why: the worker"
-                                       : "Why: each of " + std::to_string(d_.workers) + " workers";
-    text += " needs " + human_time(d_.mean_preprocess_ns) + " per batch";
-    if (d_.mean_step_ns > 0) text += ", and the consumer " + human_time(d_.mean_step_ns);
+    const double workers_ns = d_.mean_preprocess_ns / static_cast<double>(d_.workers);
+    std::string text = d_.workers == 1
+                           ? "Why: the worker needs "
+                           : "Why: " + std::to_string(d_.workers) + " workers together need ";
+    text += human_time(workers_ns) + " per batch";
+    if (d_.mean_step_ns > 0) {
+      text += d_.mean_step_ns < workers_ns ? ", the consumer only " : ", the consumer ";
+      text += human_time(d_.mean_step_ns);
+    }
     return text + '.';
   }
 
   /// Returns the subject of the sentence that explains the verdict: "the workers", or, for example,
-  /// "16 workers share 2 CPUs: they".
+  /// "16 workers share 2 CPUs, so they".
   std::string workers_text() const {
     if (!d_.cpus || static_cast<double>(d_.workers) <= *d_.cpus) return "the workers";
     return count_text(d_.workers, "worker shares ", "workers share ") + three_digits(*d_.cpus) +
-           (*d_.cpus == 1 ? " CPU" : " CPUs") + ": they";
+           (*d_.cpus == 1 ? " CPU" : " CPUs") + ", so they";
   }
 
   /// Returns the operation or stage with the largest share of the critical path.
@@ -356,17 +362,17 @@ class composer {
     if (!workers && d_.more_workers_gain && *d_.more_workers_gain < 1 + worthwhile) {
       std::string text = "more workers";
       if (d_.limited_by_cpus && d_.cpus) {
-        text += " (" + std::to_string(d_.workers) + " already share " + three_digits(*d_.cpus) +
-                (*d_.cpus == 1 ? " CPU)" : " CPUs)");
+        text += *d_.cpus == 1 ? " (the CPU is the limit)"
+                              : " (the " + three_digits(*d_.cpus) + " CPUs are the limit)";
       }
       s_.not_worth.push_back(text);
     }
     for (const bound_gain& g : d_.gains) {
       if (g.gain >= 1 + worthwhile / 5) continue;
       if (g.bound == verdict::prefetch_bound && !prefetch)
-        s_.not_worth.emplace_back("more batches in flight");
+        s_.not_worth.emplace_back("more prefetching");
       if (g.bound == verdict::order_bound && !order)
-        s_.not_worth.emplace_back("receiving batches out of order");
+        s_.not_worth.emplace_back("receiving batches in any order");
       if (g.bound == verdict::consumer_bound && !d_.pushed)
         s_.not_worth.emplace_back("a faster consumer");
       if (g.bound == verdict::preprocessing_bound) {
@@ -442,10 +448,12 @@ class composer {
     }
     if (d_.slow_samples.empty()) return {};
     const slow_sample& s = d_.slow_samples.front();
+    const bool epochs = std::any_of(d_.slow_samples.begin(), d_.slow_samples.end(),
+                                    [](const slow_sample& one) { return one.epoch > 0; });
     return "Slowest call: " + printable_line(shown_name(s.name)) + ", " +
-           human_time(static_cast<double>(s.duration_ns)) +
-           " (its median: " + human_time(s.median_ns) + "), batch " + std::to_string(s.batch) +
-           (s.epoch > 0 ? " of epoch " + std::to_string(s.epoch) : "") + ", worker ID " +
+           human_time(static_cast<double>(s.duration_ns)) + " (median " + human_time(s.median_ns) +
+           "), batch " + std::to_string(s.batch) +
+           (epochs ? " of epoch " + std::to_string(s.epoch) : "") + ", worker " +
            std::to_string(s.worker);
   }
 

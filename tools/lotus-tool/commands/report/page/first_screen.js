@@ -119,7 +119,7 @@ function adviceList(run, screen) {
     table.className = "advice";
     parts.push(table);
   }
-  if (screen.not_worth.length) parts.push(element("p", "Little or no gain: " + screen.not_worth.join(", ") + ".", "note"));
+  if (screen.not_worth.length) parts.push(element("p", "Not worth trying: " + screen.not_worth.join(", ") + ".", "note"));
   return parts;
 }
 

@@ -133,7 +133,7 @@ function showStages() {
     column("capacity, batches/s", "The throughput of the stage if it never had to wait for input or for room in its output, while CPUs, locks and disks stay as busy as in this run", rate, (stage) => stage.capacity_per_s),
     shareColumn("busy", "busy", "The share of its threads' time in which they worked on a batch or item: on a CPU, waiting for one, or blocked"),
     shareColumn("no input", "starved", "The share of its threads' time in which there was nothing to work on"),
-    shareColumn("output full", "blocked", "The share of its threads' time in which there was no room for the finished result")],
+    shareColumn("queue full", "blocked", "The share of its threads' time in which there was no room for the finished result")],
   (stage) => stage.name, (run) => run.stages);
   const list = byId("through-stages");
   for (const run of report.runs) {
