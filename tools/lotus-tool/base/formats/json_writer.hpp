@@ -36,7 +36,8 @@ class json_writer {
   json_writer& key(std::string_view name) {
     separate();
     append_json_string(text_, name);
-    text_ += spaced_ ? ": " : ":";
+    text_ += ':';
+    if (spaced_) text_ += ' ';
     comma_due_ = false;
     after_key_ = true;
     return *this;
@@ -91,7 +92,8 @@ class json_writer {
  private:
   /// Writes the comma and the line break, if any, that must come before the next element.
   void separate() {
-    if (comma_due_) text_ += spaced_ && !newline_ ? ", " : ",";
+    if (comma_due_) text_ += ',';
+    if (comma_due_ && spaced_ && !newline_) text_ += ' ';
     if (newline_ && !after_key_) break_line();
     comma_due_ = true;
     after_key_ = false;
