@@ -15,7 +15,7 @@
 #include "model/run_data.hpp"
 #include "replay/plan.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
-#include "replay/recorded/served_at_once.hpp"
+#include "replay/recorded/stored_calls.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -123,28 +123,27 @@ class planner {
     std::vector<work> served(r_.works.size());
     std::vector<double> waited_ns(r_.works.size());
     std::vector<double> queued_ns(r_.works.size());
-    const std::vector<double> services =
-        limit ? std::vector<double>() : service_times(op.calls, assumed_.servers);
-    for (std::size_t i = 0; i < op.calls.size(); ++i) {
-      const operation_call& c = op.calls[i];
-      const auto all_ns = static_cast<double>(c.end_ns - c.start_ns);
-      const double service_ns = limit ? assumed_.each_ns : services[i];
-      const double cpu_ns = std::min(c.cpu_ns, service_ns);
-      work& to = served[c.work];
-      to.served_blocked_ns += service_ns - cpu_ns;
-      if (limit) {
-        ++to.let_through;
-      } else {
-        to.served_cpu_ns += cpu_ns;
-      }
-      waited_ns[c.work] += all_ns - service_ns;
-      // If this call waited for a server, its thread was woken when an earlier call freed the
-      // server. If the thread then waited for a CPU, the server was already occupied, so this wait
-      // is part of the time in which the call was served.
-      const bool follows =
-          !limit && i >= assumed_.servers && op.calls[i - assumed_.servers].end_ns > c.start_ns;
-      if (follows) queued_ns[c.work] += std::min(c.queued_ns, service_ns - cpu_ns);
-    }
+    op.calls->for_each_served(assumed_.servers,
+                              [&](const operation_call& c, double served_ns, bool has_waited) {
+                                const auto all_ns = static_cast<double>(c.end_ns - c.start_ns);
+                                const double service_ns = limit ? assumed_.each_ns : served_ns;
+                                const double cpu_ns = std::min(c.cpu_ns, service_ns);
+                                work& to = served[c.work];
+                                to.served_blocked_ns += service_ns - cpu_ns;
+                                if (limit) {
+                                  ++to.let_through;
+                                } else {
+                                  to.served_cpu_ns += cpu_ns;
+                                }
+                                waited_ns[c.work] += all_ns - service_ns;
+                                // If this call waited for a server, its thread was woken when an
+                                // earlier call freed the server. If the thread then waited for a
+                                // CPU, the server was already occupied, so this wait is part of the
+                                // time in which the call was served.
+                                const bool follows = !limit && has_waited;
+                                if (follows)
+                                  queued_ns[c.work] += std::min(c.queued_ns, service_ns - cpu_ns);
+                              });
     double faster = faster_by(change_, op.name) * change_.preprocessing_faster;
     if (!op.is_stage) faster *= faster_by(change_, op.stage);
     if (limit) plan_.let_through_ns = assumed_.apart_ns / faster;

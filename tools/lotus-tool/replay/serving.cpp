@@ -8,6 +8,7 @@
 #include "replay/change.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/recorded/served_at_once.hpp"
+#include "replay/recorded/stored_calls.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -20,15 +21,10 @@ constexpr double hardly_blocked = 0.05;
 /// Returns the number of calls per ns that `servers` locks or device channels can serve.
 double capacity_of(const shared_operation& op, std::size_t servers) {
   double sum_ns = 0;
-  for (const double ns : service_times(op.calls, servers)) sum_ns += ns;
-  return sum_ns > 0 ? static_cast<double>(op.calls.size()) * static_cast<double>(servers) / sum_ns
+  op.calls->for_each_served(
+      servers, [&sum_ns](const operation_call&, double service_ns, bool) { sum_ns += service_ns; });
+  return sum_ns > 0 ? static_cast<double>(op.calls->size()) * static_cast<double>(servers) / sum_ns
                     : 0;
-}
-
-double time_of(const shared_operation& op) {
-  double sum_ns = 0;
-  for (const operation_call& c : op.calls) sum_ns += static_cast<double>(c.end_ns - c.start_ns);
-  return sum_ns;
 }
 
 /// Adds explanations by a rate limit, which is a minimum interval between the starts of calls, if
@@ -58,7 +54,7 @@ std::vector<serving_limit> shown_limits(const recorded_pipeline& pipeline) {
   // comes first.
   std::stable_sort(limits.begin(), limits.end(),
                    [](const serving_limit& a, const serving_limit& b) {
-                     return time_of(*a.operation) < time_of(*b.operation);
+                     return a.operation->calls->all_ns() < b.operation->calls->all_ns();
                    });
   // Then put the operation with the lowest capacity first, because it limits the run most.
   std::stable_sort(
