@@ -89,13 +89,17 @@ void what_if::find_explanations(const recorded_pipeline* also) {
   constexpr double like_it = 0.1;
   const bool both = also != nullptr && also->workers() != recorded_.workers() &&
                     !also->makes_itself && !recorded_.makes_itself;
-  for (const assumed_servers& assumed :
-       both ? explanations_of(recorded_, *also) : explanations_of(recorded_)) {
-    explanation one{assumed,
-                    assumed.operation == nullptr ? base_ : replayed_with({}, law_.law, assumed)};
+  const std::vector<assumed_servers> possible =
+      both ? explanations_of(recorded_, *also) : explanations_of(recorded_);
+  std::vector<replay_result> replayed(possible.size(), base_);
+  for_each_in_parallel(possible.size(), unlimited_threads, [&](std::size_t i) {
+    if (possible[i].operation != nullptr) replayed[i] = replayed_with({}, law_.law, possible[i]);
+  });
+  for (std::size_t i = 0; i < possible.size(); ++i) {
+    explanation one{possible[i], replayed[i]};
     count_queueing(one);
     const bool is_like = std::abs(std::log(one.base.per_s() / fitted())) <= like_it;
-    if (assumed.operation == nullptr || is_like) explanations_.push_back(one);
+    if (possible[i].operation == nullptr || is_like) explanations_.push_back(one);
   }
   if (both) keep_what_explains(*also);
   if (!explanations_.empty()) return;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <queue>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -117,19 +116,32 @@ template <class Before, class OnCall>
 void stored_calls::merge(Before before, OnCall on_call) const {
   std::vector<log_reader> logs;
   logs.reserve(logs_.size());
-  const auto is_after = [before](const log_reader* a, const log_reader* b) {
-    return before(b->now(), a->now());
-  };
-  std::priority_queue<log_reader*, std::vector<log_reader*>, decltype(is_after)> next(is_after);
+  // A heap: the first reader is at the call that comes first.
+  std::vector<log_reader*> next;
   for (const log_calls& log : logs_) {
     log_reader& read = logs.emplace_back(log, cpu_known_);
-    if (read.next()) next.push(&read);
+    if (read.next()) next.push_back(&read);
   }
+  std::make_heap(next.begin(), next.end(), [before](const log_reader* a, const log_reader* b) {
+    return before(b->now(), a->now());
+  });
   while (!next.empty()) {
-    log_reader* const first = next.top();
-    next.pop();
-    on_call(first->now());
-    if (first->next()) next.push(first);
+    log_reader* moved = next.front();
+    on_call(moved->now());
+    if (!moved->next()) {
+      moved = next.back();
+      next.pop_back();
+      if (next.empty()) return;
+    }
+    // Move the others up until there is the right place for `moved`.
+    std::size_t at = 0;
+    for (std::size_t child = 1; child < next.size(); child = 2 * at + 1) {
+      if (child + 1 < next.size() && before(next[child + 1]->now(), next[child]->now())) ++child;
+      if (!before(next[child]->now(), moved->now())) break;
+      next[at] = next[child];
+      at = child;
+    }
+    next[at] = moved;
   }
 }
 
