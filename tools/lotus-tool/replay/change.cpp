@@ -15,7 +15,6 @@
 #include "model/run_data.hpp"
 #include "replay/plan.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
-#include "replay/recorded/stored_calls.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -120,30 +119,6 @@ class planner {
     const shared_operation& op = *assumed_.operation;
     const bool limit = assumed_.apart_ns > 0;
     plan_.servers = assumed_.servers;
-    std::vector<work> served(r_.works.size());
-    std::vector<double> waited_ns(r_.works.size());
-    std::vector<double> queued_ns(r_.works.size());
-    op.calls->for_each_served(assumed_.servers,
-                              [&](const operation_call& c, double served_ns, bool has_waited) {
-                                const auto all_ns = static_cast<double>(c.end_ns - c.start_ns);
-                                const double service_ns = limit ? assumed_.each_ns : served_ns;
-                                const double cpu_ns = std::min(c.cpu_ns, service_ns);
-                                work& to = served[c.work];
-                                to.served_blocked_ns += service_ns - cpu_ns;
-                                if (limit) {
-                                  ++to.let_through;
-                                } else {
-                                  to.served_cpu_ns += cpu_ns;
-                                }
-                                waited_ns[c.work] += all_ns - service_ns;
-                                // If this call waited for a server, its thread was woken when an
-                                // earlier call freed the server. If the thread then waited for a
-                                // CPU, the server was already occupied, so this wait is part of the
-                                // time in which the call was served.
-                                const bool follows = !limit && has_waited;
-                                if (follows)
-                                  queued_ns[c.work] += std::min(c.queued_ns, service_ns - cpu_ns);
-                              });
     double faster = faster_by(change_, op.name) * change_.preprocessing_faster;
     if (!op.is_stage) faster *= faster_by(change_, op.stage);
     if (limit) plan_.let_through_ns = assumed_.apart_ns / faster;
@@ -152,8 +127,7 @@ class planner {
       const planned_unit& from = r_.units[source(u)];
       for (std::uint32_t s = to.first_stage; s < to.end_stage; ++s) {
         const std::uint32_t work_index = from.first_work + (s - from.first_stage);
-        move_served(served[work_index], waited_ns[work_index], queued_ns[work_index],
-                    r_.works[work_index], faster,
+        move_served((*assumed_.works)[work_index], r_.works[work_index], faster,
                     plan_.works[to.first_work + (s - to.first_stage)]);
       }
     }
@@ -161,14 +135,11 @@ class planner {
 
   /// Moves the time of the limited operation within one thread's work on a batch or item to the
   /// served phase.
-  /// @param served     the recorded time of the limited operation within this work.
-  /// @param waited_ns  how long the operation waited for a server during this work.
-  /// @param queued_ns  how long the operation waited for a CPU while it was served. This does not
-  ///   become shorter with a faster operation, because it depends on how often the thread is woken.
-  /// @param faster     the factor by which the operation becomes faster.
-  /// @param to         the planned work, which is changed.
-  void move_served(const work& served, double waited_ns, double queued_ns,
-                   const measured_work& recorded, double faster, work& to) {
+  /// @param served  the recorded time of the limited operation within this work.
+  /// @param faster  the factor by which the operation becomes faster.
+  /// @param to      the planned work, which is changed.
+  void move_served(const served_work& served, const measured_work& recorded, double faster,
+                   work& to) {
     const double longer = law_.longer(1 + recorded.others_busy);
     // If the limited operation is a stage, use the factor of the whole stage, which includes the
     // effect of faster operations inside the stage.
@@ -178,11 +149,11 @@ class planner {
     }
     work w;
     w.let_through = served.let_through;
-    w.served_cpu_ns = std::min(to.cpu_ns, served.served_cpu_ns / longer / faster);
+    w.served_cpu_ns = std::min(to.cpu_ns, served.cpu_ns / longer / faster);
     w.cpu_ns = to.cpu_ns - w.served_cpu_ns;
-    const double kept_ns = queued_ns - queued_ns / faster;
-    const double left_ns = std::max(0.0, to.blocked_ns - waited_ns / faster + kept_ns);
-    w.served_blocked_ns = std::min(left_ns, served.served_blocked_ns / faster + kept_ns);
+    const double kept_ns = served.queued_ns - served.queued_ns / faster;
+    const double left_ns = std::max(0.0, to.blocked_ns - served.waited_ns / faster + kept_ns);
+    w.served_blocked_ns = std::min(left_ns, served.blocked_ns / faster + kept_ns);
     w.blocked_ns = left_ns - w.served_blocked_ns;
     to = w;
   }

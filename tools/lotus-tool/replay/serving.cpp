@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
+#include "base/parallel.hpp"
 #include "replay/change.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/recorded/served_at_once.hpp"
@@ -39,6 +42,42 @@ void add_limits(const shared_operation& op, std::vector<assumed_servers>& to) {
   for (const double each_ns : {s.alone_ns, s.alone_low_ns, s.alone_high_ns}) {
     to.push_back({&op, unbounded, s.gap_ns, each_ns});
   }
+}
+
+/// Computes assumed_servers::works.
+std::vector<served_work> works_under(const assumed_servers& assumed, std::size_t works) {
+  const bool limit = assumed.apart_ns > 0;
+  std::vector<served_work> served(works);
+  assumed.operation->calls->for_each_served(
+      assumed.servers, [&](const operation_call& c, double served_ns, bool has_waited) {
+        const auto all_ns = static_cast<double>(c.end_ns - c.start_ns);
+        const double service_ns = limit ? assumed.each_ns : served_ns;
+        const double cpu_ns = std::min(c.cpu_ns, service_ns);
+        served_work& to = served[c.work];
+        to.blocked_ns += service_ns - cpu_ns;
+        if (limit) {
+          ++to.let_through;
+        } else {
+          to.cpu_ns += cpu_ns;
+        }
+        to.waited_ns += all_ns - service_ns;
+        // If this call waited for a server, its thread was woken when an earlier call freed the
+        // server. If the thread then waited for a CPU, the server was already occupied, so this
+        // wait is part of the time in which the call was served.
+        if (!limit && has_waited) to.queued_ns += std::min(c.queued_ns, service_ns - cpu_ns);
+      });
+  return served;
+}
+
+/// Sets assumed_servers::works of all explanations.
+std::vector<assumed_servers> with_works(std::vector<assumed_servers> all,
+                                        const recorded_pipeline& pipeline) {
+  for_each_in_parallel(all.size(), unlimited_threads, [&](std::size_t i) {
+    if (all[i].operation == nullptr) return;
+    all[i].works = std::make_shared<const std::vector<served_work>>(
+        works_under(all[i], pipeline.works.size()));
+  });
+  return all;
 }
 
 }  // namespace
@@ -76,7 +115,7 @@ std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline) 
       if (is_new) all.push_back({limit.operation, servers, 0, 0});
     }
     add_limits(*limit.operation, all);
-    return all;
+    return with_works(std::move(all), pipeline);
   }
   all.emplace_back();
   for (const shared_operation& op : pipeline.shared) {
@@ -91,7 +130,7 @@ std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline) 
     }
     add_limits(op, all);
   }
-  return all;
+  return with_works(std::move(all), pipeline);
 }
 
 std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline,
@@ -117,7 +156,7 @@ std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline,
     const double gap_ns = fewer_here ? there.gap_ns : here.gap_ns;
     if (each_ns > 0 && gap_ns > 0) all.push_back({&op, unbounded, gap_ns, each_ns});
   }
-  return all;
+  return with_works(std::move(all), pipeline);
 }
 
 }  // namespace lotus::tool

@@ -30,7 +30,7 @@ inline double service_ns(const operation_call& c, std::int64_t free_ns) noexcept
 
 /// The calls of one operation, except those inside another call of the same operation (recursion).
 /// A run may have many millions: each takes about 20 bytes, 10 more if CPU times are known, and if
-/// all take more than operation_store::in_memory, they are stored in a temporary file.
+/// all take more than a few megabytes, they are stored in a temporary file.
 class stored_calls {
  public:
   /// @param cpu_known  whether the CPU times of calls are known; otherwise they are not stored.
@@ -106,7 +106,8 @@ class stored_calls {
   void merge(Before before, OnCall on_call) const;
 
   bool cpu_known_;
-  std::shared_ptr<operation_store> store_ = std::make_shared<operation_store>();
+  std::shared_ptr<operation_store> store_ =
+      std::make_shared<operation_store>(std::size_t{2} << 20U);
   std::vector<log_calls> logs_;  // empty after finish()
   operation_call last_;          // the call that was stored last
   // All calls of the last log, if they are not in the order of their starts and ends.
