@@ -28,8 +28,10 @@ class viewer_times {
  private:
   static constexpr double no_start = -1e300;
 
-  /// The end of one slice.
+  /// The end of one slice. Has a constructor, so that emplace_back() writes the numbers to their
+  /// place: a copy would wait until they are in memory.
   struct ends {
+    ends(std::int64_t ns, double us, double rebased_us) : ns(ns), us(us), rebased_us(rebased_us) {}
     std::int64_t ns;    ///< the exact value
     double us;          ///< the value that viewers compute
     double rebased_us;  ///< the value that viewers compute if they subtract the first start
