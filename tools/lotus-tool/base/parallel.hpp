@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <mutex>
 #include <system_error>
@@ -12,6 +13,9 @@
 #include <vector>
 
 namespace lotus::tool {
+
+/// For for_each_in_parallel(): as many threads as there are CPUs.
+inline constexpr std::size_t unlimited_threads = SIZE_MAX;
 
 /// Calls `work(index)` once for each index below `count`, in no particular order, on at most
 /// `max_threads` threads and not on more than there are CPUs. One of the threads is the caller's.

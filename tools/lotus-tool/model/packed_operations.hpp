@@ -70,22 +70,44 @@ class packed_operations {
 
   bool empty() const noexcept { return blocks_.empty() && used_ == 0; }
 
+  /// Returns the operations one by one, in the order in which they were added, so that several
+  /// lists can be read at the same time. Slower than for_each().
+  class reader {
+   public:
+    /// @param from  must outlive the reader, and must not change.
+    explicit reader(const packed_operations& from) : from_(&from) {}
+
+    /// Returns the next operation, valid until the next call; nullptr at the end. Throws
+    /// input_error like for_each().
+    const operation* next() {
+      while (at_ == end_) {
+        if (block_ > from_->blocks_.size()) return nullptr;
+        const bool is_open = block_ == from_->blocks_.size();
+        at_ = is_open ? from_->open_.get() : from_->bytes_of(from_->blocks_[block_], read_);
+        end_ = at_ + (is_open ? from_->used_ : from_->blocks_[block_].used);
+        ++block_;
+      }
+      at_ = unpack(at_, op_);
+      return &op_;
+    }
+
+   private:
+    const packed_operations* from_;
+    std::size_t block_ = 0;         // index of the next block
+    std::unique_ptr<char[]> read_;  // NOLINT(modernize-avoid-c-arrays): a block from the file
+    const char* at_ = nullptr;
+    const char* end_ = nullptr;
+    operation op_;
+  };
+
   /// Calls `on_operation(const operation&)` for each operation, in the order in which they were
   /// added. Throws input_error if the temporary file that contains some of them cannot be read.
   template <class OnOperation>
   void for_each(OnOperation&& on_operation) const {
     operation op;
     std::unique_ptr<char[]> read;  // NOLINT(modernize-avoid-c-arrays)
-    for (const block& b : blocks_) {
-      const char* bytes = b.bytes.get();
-      if (bytes == nullptr) {
-        if (read == nullptr) read.reset(new char[block_bytes]);
-        store_->file().get(b.at, read.get(), b.used);
-        bytes = read.get();
-      }
-      unpack(bytes, b.used, op, on_operation);
-    }
-    unpack(open_.get(), used_, op, on_operation);
+    for (const block& b : blocks_) unpack_all(bytes_of(b, read), b.used, op, on_operation);
+    unpack_all(open_.get(), used_, op, on_operation);
   }
 
  private:
@@ -98,17 +120,33 @@ class packed_operations {
     std::uint64_t at = 0;
   };
 
+  /// Returns the bytes of a block. If they are in the file, reads them into `read`.
+  const char* bytes_of(const block& b,
+                       std::unique_ptr<char[]>& read) const {  // NOLINT(modernize-avoid-c-arrays)
+    if (b.bytes != nullptr) return b.bytes.get();
+    if (read == nullptr) read.reset(new char[block_bytes]);
+    store_->file().get(b.at, read.get(), b.used);
+    return read.get();
+  }
+
+  /// Reads the operation at `p` into `op`, which must hold the one before. Returns the position
+  /// after it.
+  static const char* unpack(const char* p, operation& op) {
+    std::uint64_t start = 0;
+    std::uint64_t duration = 0;
+    std::uint64_t name = 0;
+    p = lotus::detail::take_varint(
+        lotus::detail::take_varint(lotus::detail::take_varint(p, start), duration), name);
+    op.start_ns += lotus::detail::from_zigzag(start);
+    op.duration_ns = static_cast<std::int64_t>(duration);
+    op.name = static_cast<std::uint32_t>(name);
+    return p;
+  }
   template <class OnOperation>
-  static void unpack(const char* p, std::size_t bytes, operation& op, OnOperation& on_operation) {
+  static void unpack_all(const char* p, std::size_t bytes, operation& op,
+                         OnOperation& on_operation) {
     for (const char* const end = p + bytes; p != end;) {
-      std::uint64_t start = 0;
-      std::uint64_t duration = 0;
-      std::uint64_t name = 0;
-      p = lotus::detail::take_varint(
-          lotus::detail::take_varint(lotus::detail::take_varint(p, start), duration), name);
-      op.start_ns += lotus::detail::from_zigzag(start);
-      op.duration_ns = static_cast<std::int64_t>(duration);
-      op.name = static_cast<std::uint32_t>(name);
+      p = unpack(p, op);
       on_operation(op);
     }
   }

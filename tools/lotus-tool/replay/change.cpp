@@ -15,7 +15,6 @@
 #include "model/run_data.hpp"
 #include "replay/plan.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
-#include "replay/recorded/served_at_once.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -25,21 +24,6 @@ namespace {
 double faster_by(const pipeline_change& change, const std::string& name) {
   const auto found = change.faster.find(name);
   return found == change.faster.end() ? 1 : found->second;
-}
-
-/// Calls `each(part)` for the parts of all works that an operation did.
-/// @param operation  the operation's name, without the S that logs put before it.
-template <class Each>
-void for_each_part(const recorded_pipeline& pipeline, const name_table& names,
-                   const std::string& operation, const Each& each) {
-  enum : std::uint8_t { unknown, yes, no };
-  std::vector<std::uint8_t> matches;  // by the number of the name
-  for (const recorded_part& part : pipeline.parts) {
-    if (part.name >= matches.size()) matches.resize(part.name + 1, unknown);
-    std::uint8_t& is = matches[part.name];
-    if (is == unknown) is = shown_name(names.name(part.name)) == operation ? yes : no;
-    if (is == yes) each(part);
-  }
 }
 
 class planner {
@@ -58,8 +42,7 @@ class planner {
     plan_.epochs = r_.epochs;
     plan_.pools = r_.pools;
     plan_work();
-    if (assumed_.operation != nullptr) plan_served();
-    if (assumed_.lock_held > 0) plan_lock();
+    if (!assumed_.is_free()) plan_served();
     plan_uses();
     if (change_.batch_size != 1) scale_batches();
     if (r_.makes_itself && !change_.own_thread) {
@@ -133,72 +116,19 @@ class planner {
   /// of each work. The time during which they waited for a server is removed, because the
   /// simulation computes it again.
   void plan_served() {
-    const shared_operation& op = *assumed_.operation;
-    const bool limit = assumed_.apart_ns > 0;
+    const shared_operation* const op = assumed_.operation;
     plan_.servers = assumed_.servers;
-    std::vector<work> served(r_.works.size());
-    std::vector<double> waited_ns(r_.works.size());
-    std::vector<double> queued_ns(r_.works.size());
-    const std::vector<double> services =
-        limit ? std::vector<double>() : service_times(op.calls, assumed_.servers);
-    for (std::size_t i = 0; i < op.calls.size(); ++i) {
-      const operation_call& c = op.calls[i];
-      const auto all_ns = static_cast<double>(c.end_ns - c.start_ns);
-      const double service_ns = limit ? assumed_.each_ns : services[i];
-      const double cpu_ns = std::min(c.cpu_ns, service_ns);
-      work& to = served[c.work];
-      to.served_blocked_ns += service_ns - cpu_ns;
-      if (limit) {
-        ++to.let_through;
-      } else {
-        to.served_cpu_ns += cpu_ns;
-      }
-      waited_ns[c.work] += all_ns - service_ns;
-      // If this call waited for a server, its thread was woken when an earlier call freed the
-      // server. If the thread then waited for a CPU, the server was already occupied, so this wait
-      // is part of the time in which the call was served.
-      const bool follows =
-          !limit && i >= assumed_.servers && op.calls[i - assumed_.servers].end_ns > c.start_ns;
-      if (follows) queued_ns[c.work] += std::min(c.queued_ns, service_ns - cpu_ns);
-    }
-    double faster = faster_by(change_, op.name) * change_.preprocessing_faster;
-    if (!op.is_stage) faster *= faster_by(change_, op.stage);
-    if (limit) plan_.let_through_ns = assumed_.apart_ns / faster;
+    double faster = faster_by(change_, op == nullptr ? r_.lock->operation : op->name) *
+                    change_.preprocessing_faster;
+    if (op != nullptr && !op->is_stage) faster *= faster_by(change_, op->stage);
+    if (assumed_.apart_ns > 0) plan_.let_through_ns = assumed_.apart_ns / faster;
     for (std::uint32_t u = 0; u < r_.units.size(); ++u) {
       const planned_unit& to = r_.units[u];
       const planned_unit& from = r_.units[source(u)];
       for (std::uint32_t s = to.first_stage; s < to.end_stage; ++s) {
         const std::uint32_t work_index = from.first_work + (s - from.first_stage);
-        move_served(served[work_index], waited_ns[work_index], queued_ns[work_index],
-                    r_.works[work_index], faster, op.is_stage,
-                    plan_.works[to.first_work + (s - to.first_stage)]);
-      }
-    }
-  }
-
-  /// Plans the lock recorded_pipeline::lock as a server that serves one call at a time. The time
-  /// during which its operation held the lock becomes the served phase of each work. The recorded
-  /// waits for the lock are removed, because the simulation computes them again.
-  void plan_lock() {
-    const std::string& name = r_.lock->operation;
-    plan_.servers = 1;
-    std::vector<work> held(r_.works.size());
-    std::vector<double> waited_ns(r_.works.size());
-    for_each_part(r_, names_, name, [&](const recorded_part& part) {
-      const double waits_ns = assumed_.lock_waited * part.blocked_ns;
-      waited_ns[part.work] += waits_ns;
-      held[part.work].served_blocked_ns += assumed_.lock_held * (part.blocked_ns - waits_ns);
-      held[part.work].served_cpu_ns += assumed_.lock_held * part.cpu_ns;
-    });
-    for (std::uint32_t u = 0; u < r_.units.size(); ++u) {
-      const planned_unit& to = r_.units[u];
-      const planned_unit& from = r_.units[source(u)];
-      for (std::uint32_t s = to.first_stage; s < to.end_stage; ++s) {
-        const std::uint32_t work_index = from.first_work + (s - from.first_stage);
-        const double of_stage = faster_by(change_, r_.stages[s].name);
-        const double faster =
-            (of_stage != 1 ? of_stage : faster_by(change_, name)) * change_.preprocessing_faster;
-        move_served(held[work_index], waited_ns[work_index], 0, r_.works[work_index], faster, false,
+        const double of_stage = op == nullptr ? faster_by(change_, r_.stages[s].name) : 1;
+        move_served((*assumed_.works)[work_index], r_.works[work_index], faster * of_stage,
                     plan_.works[to.first_work + (s - to.first_stage)]);
       }
     }
@@ -206,29 +136,25 @@ class planner {
 
   /// Moves the time of the limited operation within one thread's work on a batch or item to the
   /// served phase.
-  /// @param served     the recorded time of the limited operation within this work.
-  /// @param waited_ns  how long the operation waited for a server during this work.
-  /// @param queued_ns  how long the operation waited for a CPU while it was served. This does not
-  ///   become shorter with a faster operation, because it depends on how often the thread is woken.
-  /// @param faster     the factor by which the operation becomes faster.
-  /// @param is_stage   whether the operation is the whole stage.
-  /// @param to         the planned work, which is changed.
-  void move_served(const work& served, double waited_ns, double queued_ns,
-                   const measured_work& recorded, double faster, bool is_stage, work& to) {
+  /// @param served  the recorded time of the limited operation within this work.
+  /// @param faster  the factor by which the operation becomes faster.
+  /// @param to      the planned work, which is changed.
+  void move_served(const served_work& served, const measured_work& recorded, double faster,
+                   work& to) {
     const double longer = law_.longer(1 + recorded.others_busy);
     // If the limited operation is a stage, use the factor of the whole stage, which includes the
     // effect of faster operations inside the stage.
-    if (is_stage) {
+    if (assumed_.operation != nullptr && assumed_.operation->is_stage) {
       const double before_ns = recorded.blocked_ns + recorded.cpu_ns / longer;
       faster = before_ns > 0 ? before_ns / std::max(1.0, to.blocked_ns + to.cpu_ns) : 1;
     }
     work w;
     w.let_through = served.let_through;
-    w.served_cpu_ns = std::min(to.cpu_ns, served.served_cpu_ns / longer / faster);
+    w.served_cpu_ns = std::min(to.cpu_ns, served.cpu_ns / longer / faster);
     w.cpu_ns = to.cpu_ns - w.served_cpu_ns;
-    const double kept_ns = queued_ns - queued_ns / faster;
-    const double left_ns = std::max(0.0, to.blocked_ns - waited_ns / faster + kept_ns);
-    w.served_blocked_ns = std::min(left_ns, served.served_blocked_ns / faster + kept_ns);
+    const double kept_ns = served.queued_ns - served.queued_ns / faster;
+    const double left_ns = std::max(0.0, to.blocked_ns - served.waited_ns / faster + kept_ns);
+    w.served_blocked_ns = std::min(left_ns, served.blocked_ns / faster + kept_ns);
     w.blocked_ns = left_ns - w.served_blocked_ns;
     to = w;
   }
@@ -427,17 +353,6 @@ class planner {
 };
 
 }  // namespace
-
-measured_work operation_time(const recorded_pipeline& pipeline, const name_table& names,
-                             const std::string& operation) {
-  measured_work sum;
-  for_each_part(pipeline, names, operation, [&](const recorded_part& part) {
-    sum.cpu_ns += part.cpu_ns;
-    sum.blocked_ns += part.blocked_ns;
-    sum.queued_ns += part.queued_ns;
-  });
-  return sum;
-}
 
 std::size_t threads_with(const pipeline_change& change, const recorded_pipeline& pipeline,
                          std::size_t stage) {

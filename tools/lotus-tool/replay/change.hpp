@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,6 +54,17 @@ using drawn_units = std::vector<std::uint32_t>;
 std::size_t threads_with(const pipeline_change& change, const recorded_pipeline& pipeline,
                          std::size_t stage);
 
+/// What one recorded work consists of if an assumed limit delayed the calls of an operation in it.
+struct served_work {
+  double blocked_ns = 0;  ///< time during which calls were served and blocked
+  double cpu_ns = 0;      ///< time during which calls were served and ran on a CPU
+  double waited_ns = 0;   ///< time during which calls waited for a server
+  /// Time during which calls were served and waited for a CPU. This does not become shorter with a
+  /// faster operation, because it depends on how often the thread is woken.
+  double queued_ns = 0;
+  std::uint32_t let_through = 0;  ///< number of calls that passed a rate limit
+};
+
 /// An assumption about a bottleneck that delays calls of an operation: a lock or device that serves
 /// a limited number of calls at the same time, a rate limit, or a lock that calls hold for a part
 /// of their time.
@@ -64,20 +76,13 @@ struct assumed_servers {
   /// call takes after its start. 0 if there is no rate limit.
   double apart_ns = 0;
   double each_ns = 0;
-  /// For the lock recorded_pipeline::lock: which share (0..1) of the blocked time of its operation
-  /// was spent waiting for the lock, and during which share of the remaining time the operation
-  /// held the lock. lock_held is 0 if this lock is not assumed.
-  double lock_waited = 0;
-  double lock_held = 0;
+  /// For each work in recorded_pipeline::works: its served part, which takes a pass over all calls
+  /// of the operation to compute. Set if there is an operation; see explanations_of().
+  std::shared_ptr<const std::vector<served_work>> works = {};
 
   /// Whether no calls delay each other.
-  bool is_free() const noexcept { return operation == nullptr && lock_held <= 0; }
+  bool is_free() const noexcept { return works == nullptr; }
 };
-
-/// Returns the time of all calls of an operation, without the operations inside it.
-/// @param operation  the operation's name, without the S that logs put before it.
-measured_work operation_time(const recorded_pipeline& pipeline, const name_table& names,
-                             const std::string& operation);
 
 /// Plans the simulation of a run after a change.
 /// @param names  the names to which the name numbers in `pipeline` refer.

@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <optional>
 #include <queue>
 #include <utility>
 #include <vector>
 
+#include "base/index.hpp"
 #include "replay/plan.hpp"
 
 namespace lotus::tool {
@@ -57,7 +57,7 @@ class replay_clocks {
 
   /// Advances to the next event: a thread wakes or finishes its work. Returns the thread, or
   /// nullopt if there are no more events.
-  std::optional<std::uint32_t> next() {
+  optional_index<std::uint32_t> next() {
     while (true) {
       double at_ns = sleeping_.empty() ? HUGE_VAL : sleeping_.top().first;
       cpu* of = nullptr;  // CPU on which the next event occurs; nullptr if a thread wakes
@@ -71,7 +71,7 @@ class replay_clocks {
         of = &c;
         ends = end_ns <= c.event_ns;
       }
-      if (at_ns == HUGE_VAL) return std::nullopt;
+      if (at_ns == HUGE_VAL) return {};
       for (cpu& c : cpus_) c.done_ns += (at_ns - now_ns_) * c.rate;
       now_ns_ = at_ns;
       if (of == nullptr) return wake_first();

@@ -1,8 +1,13 @@
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "log/shown_name.hpp"
+#include "model/run_data.hpp"
 #include "replay/change.hpp"
 #include "replay/plan.hpp"
 #include "replay/prediction.hpp"
@@ -11,6 +16,33 @@
 
 namespace lotus::tool {
 namespace {
+
+/// Calls `each(part)` for the parts of all works that an operation did.
+/// @param operation  the operation's name, without the S that logs put before it.
+template <class Each>
+void for_each_part(const recorded_pipeline& pipeline, const name_table& names,
+                   const std::string& operation, const Each& each) {
+  enum : std::uint8_t { unknown, yes, no };
+  std::vector<std::uint8_t> matches;  // by the number of the name
+  for (const recorded_part& part : pipeline.parts) {
+    if (part.name >= matches.size()) matches.resize(part.name + 1, unknown);
+    std::uint8_t& is = matches[part.name];
+    if (is == unknown) is = shown_name(names.name(part.name)) == operation ? yes : no;
+    if (is == yes) each(part);
+  }
+}
+
+/// Returns the time of all calls of an operation, without the operations inside it.
+measured_work operation_time(const recorded_pipeline& pipeline, const name_table& names,
+                             const std::string& operation) {
+  measured_work sum;
+  for_each_part(pipeline, names, operation, [&](const recorded_part& part) {
+    sum.cpu_ns += part.cpu_ns;
+    sum.blocked_ns += part.blocked_ns;
+    sum.queued_ns += part.queued_ns;
+  });
+  return sum;
+}
 
 /// Returns how long each work holds the lock, in ns, if works wait for it `wait_ns` on average and
 /// all times are exponentially distributed: the solution of a closed queueing network with one
@@ -31,6 +63,24 @@ double exponential_hold_ns(std::size_t threads, double cycle_ns, double wait_ns)
     (residence_ns - hold_ns > wait_ns ? longer : shorter) = hold_ns;
   }
   return 0.5 * (shorter + longer);
+}
+
+/// Returns the assumption that an operation holds recorded_pipeline::lock.
+/// @param waited  share (0..1) of the operation's blocked time in which it waited for the lock.
+/// @param held    share of the operation's remaining time in which it held the lock.
+assumed_servers assume_lock(const recorded_pipeline& p, const name_table& names, double waited,
+                            double held) {
+  std::vector<served_work> works(p.works.size());
+  for_each_part(p, names, p.lock->operation, [&](const recorded_part& part) {
+    const double waits_ns = waited * part.blocked_ns;
+    works[part.work].waited_ns += waits_ns;
+    works[part.work].blocked_ns += held * (part.blocked_ns - waits_ns);
+    works[part.work].cpu_ns += held * part.cpu_ns;
+  });
+  assumed_servers lock;
+  lock.servers = 1;
+  lock.works = std::make_shared<const std::vector<served_work>>(std::move(works));
+  return lock;
 }
 
 /// Returns the number of threads that work in the stage of an operation.
@@ -70,25 +120,21 @@ std::vector<assumed_servers> what_if::lock_holds() const {
   // work takes the lock. The simulation, in which each work takes it once, is one extreme; random
   // times are the other one. Both agree if the lock is held nearly all the time.
   struct estimate {
-    assumed_servers lock;
+    double waited = 0;
     double regular = 0;
     double random = 0;
   };
   std::vector<estimate> by_wait;
   for (const double factor : {1 - error, 1.0, 1 + error}) {
     const double waits_ns = std::min(time.blocked_ns, std::max(0.0, factor) * lock_wait_ns());
-    estimate& one = by_wait.emplace_back();
-    one.lock.servers = 1;
-    one.lock.lock_waited = waits_ns / time.blocked_ns;
-    one.regular = held_share(one.lock, waits_ns);
     const double left_ns = std::max(1.0, time.blocked_ns + time.cpu_ns - waits_ns);
-    one.random =
-        std::min(1.0, works * exponential_hold_ns(threads, cycle_ns, waits_ns / works) / left_ns);
+    const double hold_ns = exponential_hold_ns(threads, cycle_ns, waits_ns / works);
+    const double waited = waits_ns / time.blocked_ns;
+    by_wait.push_back(
+        {waited, held_share(waited, waits_ns), std::min(1.0, works * hold_ns / left_ns)});
   }
-  const auto with = [](const estimate& of, double held) {
-    assumed_servers lock = of.lock;
-    lock.lock_held = std::max(1e-6, held);
-    return lock;
+  const auto with = [&](const estimate& of, double held) {
+    return assume_lock(recorded_, run_.names, of.waited, held);
   };
   const estimate& fewest = by_wait[0];
   const estimate& mean = by_wait[1];
@@ -98,24 +144,23 @@ std::vector<assumed_servers> what_if::lock_holds() const {
           with(most, std::max(most.regular, most.random))};
 }
 
-double what_if::held_share(assumed_servers lock, double waits_ns) const {
+double what_if::held_share(double waited, double waits_ns) const {
   const double batches = length_ns() * achieved() / 1e9;
   double shorter = 0;
   double longer = 1;
   for (int tries = 0; tries < 9; ++tries) {
-    lock.lock_held = 0.5 * (shorter + longer);
-    const replay_result simulated = replayed_with({}, law_.law, lock);
+    const double held = 0.5 * (shorter + longer);
+    const replay_result simulated =
+        replayed_with({}, law_.law, assume_lock(recorded_, run_.names, waited, held));
     const bool too_long = simulated.server_wait_ns * batches > waits_ns * simulated.batches;
-    (too_long ? longer : shorter) = lock.lock_held;
+    (too_long ? longer : shorter) = held;
   }
   return 0.5 * (shorter + longer);
 }
 
 bool what_if::is_explained_by_lock(const shared_operation& op) const {
   constexpr double most = 0.8;
-  double all_ns = 0;
-  for (const operation_call& c : op.calls) all_ns += static_cast<double>(c.end_ns - c.start_ns);
-  return lock_wait_ns() >= most * op.blocked_share * all_ns;
+  return lock_wait_ns() >= most * op.blocked_share * static_cast<double>(op.calls->all_ns());
 }
 
 }  // namespace lotus::tool

@@ -105,11 +105,15 @@ void what_if::find_explanations(const recorded_pipeline* also) {
         });
     all.insert(middle, held.begin(), held.end());
   }
-  for (const assumed_servers& assumed : all) {
-    explanation one{assumed, assumed.is_free() ? base_ : replayed_with({}, law_.law, assumed)};
+  std::vector<replay_result> replayed(all.size(), base_);
+  for_each_in_parallel(all.size(), unlimited_threads, [&](std::size_t i) {
+    if (!all[i].is_free()) replayed[i] = replayed_with({}, law_.law, all[i]);
+  });
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    explanation one{all[i], replayed[i]};
     count_queueing(one);
     const bool is_like = std::abs(std::log(one.base.per_s() / fitted())) <= like_it;
-    if (assumed.is_free() || is_like) explanations_.push_back(one);
+    if (all[i].is_free() || is_like) explanations_.push_back(one);
   }
   if (both) keep_what_explains(*also);
   if (!explanations_.empty()) return;

@@ -192,10 +192,11 @@ class what_if {
   /// the waits for it, and one with each end of their 90 % confidence interval. Empty if there is
   /// no such lock.
   std::vector<assumed_servers> lock_holds() const;
-  /// Returns assumed_servers::lock_held: the share with which works wait as long for the lock in
-  /// the simulation as in the run.
+  /// Returns the share (0..1) of its operation's time, without waits, during which the lock must be
+  /// held so that works wait for it in the simulation as long as in the run.
+  /// @param waited    share of the operation's blocked time in which it waited for the lock.
   /// @param waits_ns  how long all works waited for the lock in the run, in ns.
-  double held_share(assumed_servers lock, double waits_ns) const;
+  double held_share(double waited, double waits_ns) const;
   /// Returns whether an operation is blocked mainly because of the lock that wait samples show, so
   /// that no other limit needs to be assumed for it.
   bool is_explained_by_lock(const shared_operation& op) const;

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <optional>
 #include <vector>
 
 #include "replay/clocks.hpp"
@@ -60,7 +59,7 @@ class epoch_simulation {
     }
     for (std::uint32_t t = 0; t < begun_by_.size(); ++t) clocks_.at(epoch_.threads_ready_ns[t], t);
     while (delivered_ < ready_.size()) {
-      const std::optional<std::uint32_t> next = clocks_.next();
+      const optional_index<std::uint32_t> next = clocks_.next();
       if (!next) {
         if (!make_room()) break;
         continue;

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
+#include "base/parallel.hpp"
 #include "replay/change.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/recorded/served_at_once.hpp"
+#include "replay/recorded/stored_calls.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -20,15 +24,10 @@ constexpr double hardly_blocked = 0.05;
 /// Returns the number of calls per ns that `servers` locks or device channels can serve.
 double capacity_of(const shared_operation& op, std::size_t servers) {
   double sum_ns = 0;
-  for (const double ns : service_times(op.calls, servers)) sum_ns += ns;
-  return sum_ns > 0 ? static_cast<double>(op.calls.size()) * static_cast<double>(servers) / sum_ns
+  op.calls->for_each_served(
+      servers, [&sum_ns](const operation_call&, double service_ns, bool) { sum_ns += service_ns; });
+  return sum_ns > 0 ? static_cast<double>(op.calls->size()) * static_cast<double>(servers) / sum_ns
                     : 0;
-}
-
-double time_of(const shared_operation& op) {
-  double sum_ns = 0;
-  for (const operation_call& c : op.calls) sum_ns += static_cast<double>(c.end_ns - c.start_ns);
-  return sum_ns;
 }
 
 /// Adds explanations by a rate limit, which is a minimum interval between the starts of calls, if
@@ -45,6 +44,42 @@ void add_limits(const shared_operation& op, std::vector<assumed_servers>& to) {
   }
 }
 
+/// Computes assumed_servers::works.
+std::vector<served_work> works_under(const assumed_servers& assumed, std::size_t works) {
+  const bool limit = assumed.apart_ns > 0;
+  std::vector<served_work> served(works);
+  assumed.operation->calls->for_each_served(
+      assumed.servers, [&](const operation_call& c, double served_ns, bool has_waited) {
+        const auto all_ns = static_cast<double>(c.end_ns - c.start_ns);
+        const double service_ns = limit ? assumed.each_ns : served_ns;
+        const double cpu_ns = std::min(c.cpu_ns, service_ns);
+        served_work& to = served[c.work];
+        to.blocked_ns += service_ns - cpu_ns;
+        if (limit) {
+          ++to.let_through;
+        } else {
+          to.cpu_ns += cpu_ns;
+        }
+        to.waited_ns += all_ns - service_ns;
+        // If this call waited for a server, its thread was woken when an earlier call freed the
+        // server. If the thread then waited for a CPU, the server was already occupied, so this
+        // wait is part of the time in which the call was served.
+        if (!limit && has_waited) to.queued_ns += std::min(c.queued_ns, service_ns - cpu_ns);
+      });
+  return served;
+}
+
+/// Sets assumed_servers::works of all explanations.
+std::vector<assumed_servers> with_works(std::vector<assumed_servers> all,
+                                        const recorded_pipeline& pipeline) {
+  for_each_in_parallel(all.size(), unlimited_threads, [&](std::size_t i) {
+    if (all[i].operation == nullptr) return;
+    all[i].works = std::make_shared<const std::vector<served_work>>(
+        works_under(all[i], pipeline.works.size()));
+  });
+  return all;
+}
+
 }  // namespace
 
 std::vector<serving_limit> shown_limits(const recorded_pipeline& pipeline) {
@@ -58,7 +93,7 @@ std::vector<serving_limit> shown_limits(const recorded_pipeline& pipeline) {
   // comes first.
   std::stable_sort(limits.begin(), limits.end(),
                    [](const serving_limit& a, const serving_limit& b) {
-                     return time_of(*a.operation) < time_of(*b.operation);
+                     return a.operation->calls->all_ns() < b.operation->calls->all_ns();
                    });
   // Then put the operation with the lowest capacity first, because it limits the run most.
   std::stable_sort(
@@ -80,7 +115,7 @@ std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline) 
       if (is_new) all.push_back({limit.operation, servers, 0, 0});
     }
     add_limits(*limit.operation, all);
-    return all;
+    return with_works(std::move(all), pipeline);
   }
   all.emplace_back();
   for (const shared_operation& op : pipeline.shared) {
@@ -95,7 +130,7 @@ std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline) 
     }
     add_limits(op, all);
   }
-  return all;
+  return with_works(std::move(all), pipeline);
 }
 
 std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline,
@@ -121,7 +156,7 @@ std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline,
     const double gap_ns = fewer_here ? there.gap_ns : here.gap_ns;
     if (each_ns > 0 && gap_ns > 0) all.push_back({&op, unbounded, gap_ns, each_ns});
   }
-  return all;
+  return with_works(std::move(all), pipeline);
 }
 
 }  // namespace lotus::tool

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/parallel.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "log/shown_name.hpp"
@@ -40,10 +41,6 @@ class thread_spans {
         std::upper_bound(spans_.begin(), spans_.end(), at_ns,
                          [](std::int64_t t, const span& s) { return t < s.start_ns; });
     return static_cast<std::size_t>(next - spans_.begin());
-  }
-  bool hold(std::int64_t start_ns, std::int64_t end_ns) const {
-    const std::size_t n = begun(start_ns);
-    return n > 0 && end_ns <= spans_[n - 1].end_ns;
   }
   bool has(std::int64_t start_ns, std::int64_t end_ns) const {
     return std::binary_search(spans_.begin(), spans_.end(), span{start_ns, end_ns}, comes_before);
@@ -110,14 +107,45 @@ constexpr std::uint32_t batch_name = UINT32_MAX;
 /// The context in which an operation ran: in a batch, in a consumer's step, or in neither.
 enum class context : std::uint8_t { batch, outside, step };
 
-context context_of(const thread_records& thread, const operation& op) {
-  if (thread.batches.hold(op.start_ns, op.end_ns()) ||
-      thread.stages.hold(op.start_ns, op.end_ns())) {
-    return context::batch;
+/// Finds spans that contain operations. Fast for operations of the same span, one after another.
+class containing_span {
+ public:
+  explicit containing_span(const thread_spans& spans) : spans_(spans.all()), all_(spans) {}
+
+  /// Returns whether a span contains the operation.
+  bool has(const operation& op) {
+    const bool same = begun_ > 0 && spans_[begun_ - 1].start_ns <= op.start_ns &&
+                      (begun_ == spans_.size() || op.start_ns < spans_[begun_].start_ns);
+    if (!same) begun_ = all_.begun(op.start_ns);
+    return begun_ > 0 && op.end_ns() <= spans_[begun_ - 1].end_ns;
   }
-  const bool in_step = thread.consumes() && !thread.waits.hold(op.start_ns, op.end_ns());
-  return in_step ? context::step : context::outside;
-}
+
+ private:
+  const std::vector<span>& spans_;
+  const thread_spans& all_;
+  std::size_t begun_ = 0;  // number of spans that began by the start of the last operation
+};
+
+/// Finds the context of one thread's operations.
+class context_finder {
+ public:
+  explicit context_finder(const thread_records& thread)
+      : batches_(thread.batches),
+        stages_(thread.stages),
+        waits_(thread.waits),
+        consumes_(thread.consumes()) {}
+
+  context of(const operation& op) {
+    if (batches_.has(op) || stages_.has(op)) return context::batch;
+    return consumes_ && !waits_.has(op) ? context::step : context::outside;
+  }
+
+ private:
+  containing_span batches_;
+  containing_span stages_;
+  containing_span waits_;
+  bool consumes_;
+};
 
 /// The average number of calls of each operation while a batch is built.
 struct common_batch {
@@ -231,32 +259,79 @@ void find_overlaps(const run_data& run, std::size_t file, const thread_records& 
   push_batches_until(INT64_MAX, INT64_MAX);
 }
 
-}  // namespace
+/// What look_at_work() finds in some logs. Vectors are indexed by the number of a name or a log.
+struct work_of_logs {
+  explicit work_of_logs(const run_data& run)
+      : outside_ns(run.names.size()), elsewhere(run.names.size()) {
+    common.ops.resize(run.names.size());
+    work.last_outside_ns.assign(run.files->files.size(), INT64_MIN);
+  }
 
-recorded_work look_at_work(const run_data& run) {
-  const std::vector<thread_records> threads = records_of_threads(run);
-  const std::size_t files = threads.size();
-  recorded_work work;
-  work.last_outside_ns.assign(files, INT64_MIN);
-  std::vector<double> outside_ns(run.names.size());
-  common_batch common{std::vector<double>(run.names.size()), 0};
-  // The number of calls outside batches, indexed by the number of the operation's name.
-  std::vector<double> elsewhere(run.names.size());
-  for (std::size_t f = 0; f < files; ++f) {
-    if (!run.has_operations(f)) continue;
-    find_overlaps(run, f, threads[f], work);
-    with_self_times(run, f, threads[f], [&](const operation& op, double self_ns) {
-      const context at = context_of(threads[f], op);
+  void look_at(const run_data& run, std::size_t file, const thread_records& thread) {
+    find_overlaps(run, file, thread, work);
+    context_finder contexts(thread);
+    with_self_times(run, file, thread, [&](const operation& op, double self_ns) {
+      const context at = contexts.of(op);
       if (at != context::step) work.all_ns += self_ns;
       if (at == context::batch) {
         ++common.ops[op.name];
         return;
       }
       ++elsewhere[op.name];
-      work.last_outside_ns[f] = std::max(work.last_outside_ns[f], op.end_ns());
+      work.last_outside_ns[file] = std::max(work.last_outside_ns[file], op.end_ns());
       if (at == context::outside) outside_ns[op.name] += self_ns;
     });
   }
+
+  /// Adds what was found in later logs.
+  void add(const work_of_logs& later) {
+    const bool first = work.overlaps == 0 && later.work.overlaps > 0;
+    const bool first_in_batch = work.overlaps_in_batches == 0 && later.work.overlaps_in_batches > 0;
+    if (first || first_in_batch) work.overlap = later.work.overlap;
+    work.overlaps += later.work.overlaps;
+    work.overlaps_in_batches += later.work.overlaps_in_batches;
+    work.all_ns += later.work.all_ns;
+    for (std::size_t f = 0; f < work.last_outside_ns.size(); ++f) {
+      work.last_outside_ns[f] = std::max(work.last_outside_ns[f], later.work.last_outside_ns[f]);
+    }
+    for (std::size_t n = 0; n < elsewhere.size(); ++n) {
+      common.ops[n] += later.common.ops[n];
+      elsewhere[n] += later.elsewhere[n];
+      outside_ns[n] += later.outside_ns[n];
+    }
+  }
+
+  recorded_work work;
+  common_batch common;
+  std::vector<double> outside_ns;
+  std::vector<double> elsewhere;  // number of calls outside batches
+};
+
+/// Looks at all logs. Several threads each look at successive logs.
+work_of_logs look_at_logs(const run_data& run, const std::vector<thread_records>& threads) {
+  constexpr std::size_t max_parts = 4;  // a run may have a million names, so there are few parts
+  const std::size_t files = threads.size();
+  std::vector<work_of_logs> parts(std::clamp<std::size_t>(files, 1, max_parts), work_of_logs(run));
+  for_each_in_parallel(parts.size(), unlimited_threads, [&](std::size_t p) {
+    const std::size_t end = files * (p + 1) / parts.size();
+    for (std::size_t f = files * p / parts.size(); f < end; ++f) {
+      if (run.has_operations(f)) parts[p].look_at(run, f, threads[f]);
+    }
+  });
+  for (std::size_t p = 1; p < parts.size(); ++p) parts.front().add(parts[p]);
+  return std::move(parts.front());
+}
+
+}  // namespace
+
+recorded_work look_at_work(const run_data& run) {
+  const std::vector<thread_records> threads = records_of_threads(run);
+  const std::size_t files = threads.size();
+  work_of_logs found = look_at_logs(run, threads);
+  recorded_work& work = found.work;
+  common_batch& common = found.common;
+  std::vector<double>& outside_ns = found.outside_ns;
+  std::vector<double>& elsewhere = found.elsewhere;
   const std::vector<batch>& batches = run.batches.all();
   const auto made = static_cast<double>(std::count_if(
       batches.begin(), batches.end(), [](const batch& b) { return b.preprocessed.has_value(); }));
@@ -272,8 +347,9 @@ recorded_work look_at_work(const run_data& run) {
       if (!run.has_operations(f)) continue;
       const thread_records& thread = threads[f];
       copy_finder copies(common, work, outside_ns);
+      context_finder contexts(thread);
       with_self_times(run, f, thread, [&](const operation& op, double self_ns) {
-        const context at = context_of(thread, op);
+        const context at = contexts.of(op);
         if (at == context::batch) return;
         const std::size_t interval =
             thread.batches.begun(op.start_ns) + thread.deliveries.begun(op.start_ns);
@@ -299,7 +375,7 @@ recorded_work look_at_work(const run_data& run) {
   for (const std::uint32_t n : outside) {
     work.outside.push_back({shown_name(run.names.name(n)), outside_ns[n]});
   }
-  return work;
+  return std::move(work);
 }
 
 }  // namespace lotus::tool

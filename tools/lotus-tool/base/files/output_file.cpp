@@ -14,7 +14,6 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -175,58 +174,26 @@ void output_file::flush() {
   if (!writer_.joinable()) {
     writer_ = std::thread(&output_file::write_blocks, this);
   }
-  pass_to_writer();
-}
-
-void output_file::pass_to_writer() {
   buffer_.resize(used_);
   used_ = 0;
-  std::unique_lock<std::mutex> lock(mutex_);
-  // At most three buffers are in use: this thread fills one, one waits for the writer thread, and
-  // the writer thread writes one. Because a buffer may wait, this thread need not stop for short
-  // delays of the writer thread.
-  changed_.wait(lock, [this] { return full_.size() < 2 || failure_; });
-  if (failure_) std::rethrow_exception(failure_);
-  full_.push_back(std::move(buffer_));
-  buffer_ = block();
-  if (!free_.empty()) {
-    buffer_ = std::move(free_.back());
-    free_.pop_back();
-  }
-  lock.unlock();
-  changed_.notify_all();
+  buffer_ = blocks_.push(std::move(buffer_));
   buffer_.resize(buffer_bytes);
 }
 
 void output_file::write_blocks() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  while (true) {
-    changed_.wait(lock, [this] { return !full_.empty() || stopping_; });
-    if (full_.empty()) return;
-    const std::string_view data(full_.front().data(), full_.front().size());
-    lock.unlock();
-    std::exception_ptr failure;
-    try {
-      write_block(data, false);
-    } catch (...) {
-      failure = std::current_exception();
+  try {
+    while (const block* const full = blocks_.next()) {
+      write_block({full->data(), full->size()}, false);
+      blocks_.done();
     }
-    lock.lock();
-    free_.push_back(std::move(full_.front()));
-    full_.pop_front();
-    failure_ = failure;
-    changed_.notify_all();
-    if (failure) return;
+  } catch (...) {
+    blocks_.fail(std::current_exception());
   }
 }
 
 void output_file::stop_writer() {
   if (!writer_.joinable()) return;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    stopping_ = true;
-  }
-  changed_.notify_all();
+  blocks_.close();
   writer_.join();
 }
 
@@ -257,7 +224,7 @@ void output_file::write_out(const char* data, std::size_t n) {
 
 void output_file::commit() {
   stop_writer();
-  if (failure_) std::rethrow_exception(failure_);
+  blocks_.rethrow_failure();
   write_block({buffer_.data(), used_}, true);
   used_ = 0;
   if (stream_ != nullptr) {

@@ -3,17 +3,15 @@
 #ifndef LOTUS_TOOL_BASE_FILES_OUTPUT_FILE_HPP
 #define LOTUS_TOOL_BASE_FILES_OUTPUT_FILE_HPP
 
-#include <condition_variable>
 #include <cstddef>
-#include <deque>
-#include <exception>
 #include <memory>
-#include <mutex>
 #include <ostream>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
+
+#include "base/block_queue.hpp"
 
 namespace lotus::tool {
 
@@ -72,7 +70,6 @@ class output_file {
   using block = std::vector<char>;
 
   void flush();
-  void pass_to_writer();
   void write_blocks();
   void stop_writer();
   void write_block(std::string_view data, bool last);
@@ -87,12 +84,7 @@ class output_file {
   std::size_t used_ = 0;
 
   std::thread writer_;
-  std::mutex mutex_;  // guards the members below
-  std::condition_variable changed_;
-  std::deque<block> full_;   // filled buffers; the writer thread is writing the first one
-  std::vector<block> free_;  // blocks that were written and can be filled again
-  bool stopping_ = false;
-  std::exception_ptr failure_;
+  block_queue<block> blocks_{2};  // full buffers, which the writer thread writes
 };
 
 }  // namespace lotus::tool

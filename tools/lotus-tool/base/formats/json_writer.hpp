@@ -36,10 +36,14 @@ class json_writer {
   json_writer& key(std::string_view name) {
     separate();
     append_json_string(text_, name);
-    text_ += spaced_ ? ": " : ":";
-    comma_due_ = false;
-    after_key_ = true;
-    return *this;
+    return end_key();
+  }
+  /// Writes a key that the caller's code contains, and that needs no escapes.
+  template <std::size_t Size>
+  json_writer& key(const char (&name)[Size]) {  // NOLINT(modernize-avoid-c-arrays)
+    separate();
+    text_.append(1, '"').append(name, Size - 1).append(1, '"');
+    return end_key();
   }
 
   /// Writes a text, an integer, a double in the shortest form that reads back as the same value
@@ -68,8 +72,8 @@ class json_writer {
     return *this;
   }
 
-  template <class Value>
-  json_writer& member(std::string_view name, const Value& value) {
+  template <class Name, class Value>
+  json_writer& member(const Name& name, const Value& value) {
     key(name);
     return this->value(value);
   }
@@ -91,10 +95,18 @@ class json_writer {
  private:
   /// Writes the comma and the line break, if any, that must come before the next element.
   void separate() {
-    if (comma_due_) text_ += spaced_ && !newline_ ? ", " : ",";
+    if (comma_due_) text_ += ',';
+    if (comma_due_ && spaced_ && !newline_) text_ += ' ';
     if (newline_ && !after_key_) break_line();
     comma_due_ = true;
     after_key_ = false;
+  }
+  json_writer& end_key() {
+    text_ += ':';
+    if (spaced_) text_ += ' ';
+    comma_due_ = false;
+    after_key_ = true;
+    return *this;
   }
   void break_line() {
     text_ += '\n';

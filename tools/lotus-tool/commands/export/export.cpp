@@ -11,6 +11,7 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
+#include "commands/export/background_sink.hpp"
 #include "commands/export/csv_sink.hpp"
 #include "commands/export/parquet_sink.hpp"
 #include "commands/export/pstats.hpp"
@@ -62,7 +63,8 @@ void export_threads(const export_options& options, diagnostic_log& diagnostics, 
 std::unique_ptr<row_sink> sink_for(const export_options& options) {
 #ifdef LOTUS_TOOL_SQLITE
   if (options.format == export_format::sqlite) {
-    return std::make_unique<sqlite_sink>(options.output, exported_tables());
+    return std::make_unique<background_sink>(
+        std::make_unique<sqlite_sink>(options.output, exported_tables()));
   }
 #endif
   if (options.format == export_format::parquet) {

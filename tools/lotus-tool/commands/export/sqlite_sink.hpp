@@ -4,6 +4,7 @@
 
 #include <sqlite3.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +28,22 @@ class sqlite_sink : public row_sink {
     void operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
   };
 
+  /// An INSERT statement for one or several rows of a table, with the values that are bound to it.
+  struct insertion {
+    std::unique_ptr<sqlite3_stmt, closer> statement;
+    std::vector<cell> bound;         // a text must not be read, because it may be gone
+    std::vector<std::string> texts;  // copies of the bound texts, indexed like `bound`
+
+    void bind(std::size_t at, const cell& value);
+  };
+  struct inserted_table {
+    insertion one;   // inserts one row
+    insertion many;  // inserts rows_at_once rows
+  };
+
+  insertion prepare(const table_definition& table, std::size_t rows);
+  void insert(insertion& rows);
+  void insert_waiting();
   void execute(const std::string& sql);
   void check(int status, int wanted) const;
 
@@ -34,10 +51,10 @@ class sqlite_sink : public row_sink {
   std::string incomplete_;  // path of the database while it is incomplete
   int lock_ = -1;  // descriptor of a lock on the incomplete database, held while this process runs
   std::unique_ptr<sqlite3, closer> database_;
-  // An INSERT statement for each table.
-  std::vector<std::unique_ptr<sqlite3_stmt, closer>> inserts_;
-  // For each table: the values of its last row. A text must not be read, because it may be gone.
-  std::vector<std::vector<cell>> bound_;
+  std::vector<inserted_table> tables_;
+  // The rows that are bound to inserted_table::many and not inserted yet, and their table.
+  std::size_t waiting_rows_ = 0;
+  std::size_t waiting_table_ = 0;
 };
 
 }  // namespace lotus::tool

@@ -2,6 +2,7 @@
 #ifndef LOTUS_TOOL_COMMANDS_REPORT_LONGEST_DRAWN_HPP
 #define LOTUS_TOOL_COMMANDS_REPORT_LONGEST_DRAWN_HPP
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -46,6 +47,11 @@ class longest_drawn {
     if (bucket >= counts_.size()) counts_.resize(bucket + 1);
     ++counts_[bucket];
     ++all_;
+  }
+  void add(const longest_drawn& others) {
+    counts_.resize(std::max(counts_.size(), others.counts_.size()));
+    for (std::size_t b = 0; b < others.counts_.size(); ++b) counts_[b] += others.counts_[b];
+    all_ += others.all_;
   }
 
   /// Decides which intervals are drawn: the longest, at most `most` of them. If from_ns() would

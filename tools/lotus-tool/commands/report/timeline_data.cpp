@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/formats/json_writer.hpp"
+#include "base/parallel.hpp"
 #include "commands/report/base64.hpp"
 #include "commands/report/call_tree.hpp"
 #include "commands/report/longest_drawn.hpp"
@@ -32,6 +33,12 @@
 
 namespace lotus::tool {
 namespace {
+
+/// The operations of one log, as append_operations() and append_undrawn_sums() write them.
+struct operation_texts {
+  std::string slices;
+  std::string undrawn;
+};
 
 /// Writes the drawn operations of one log as the string `slices` that write_timeline() describes.
 /// @param name_of  maps a name's number in the run to its number on the page.
@@ -189,9 +196,11 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
   }
   longest_drawn operations;
   if (run.operations > limits.operations) {
-    for (std::size_t f = 0; f < drawn_files; ++f) {
-      run.for_each_operation(f, [&](const operation& op) { operations.add(op.duration_ns); });
-    }
+    std::vector<longest_drawn> of_log(drawn_files);
+    for_each_in_parallel(drawn_files, unlimited_threads, [&](std::size_t f) {
+      run.for_each_operation(f, [&](const operation& op) { of_log[f].add(op.duration_ns); });
+    });
+    for (const longest_drawn& of : of_log) operations.add(of);
   }
   const drawn_durations drawn = operations.choose("operations", limits.operations, note);
   if (!drawn.draws_all()) say("Sums include those that are not drawn.");
@@ -236,6 +245,13 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
   const std::vector<std::vector<std::int64_t>> cells =
       !drawn.draws_all() ? cells_by_file(run, limits.batches)
                          : std::vector<std::vector<std::int64_t>>();
+  std::vector<operation_texts> texts(drawn_files);
+  for_each_in_parallel(drawn_files, unlimited_threads, [&](std::size_t f) {
+    if (!run.has_operations(f)) return;
+    append_operations(texts[f].slices, run, f, name_of, drawn);
+    if (drawn.draws_all()) return;
+    append_undrawn_sums(texts[f].undrawn, run, f, cells[f], name_of, drawn);
+  });
   json.newline().key("tracks").begin_array();
   for (std::size_t f = 0; f < drawn_files; ++f) {
     json.newline().begin_object().member("name", log_title(files[f]));
@@ -249,13 +265,12 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
     if (run.has_operations(f)) {
       // The slices may be megabytes of text that needs no escaping, so they bypass the JSON writer.
       json.key("slices").raw("\"");
-      append_operations(text, run, f, name_of, drawn);
-      text += '"';
+      text.append(texts[f].slices).append(1, '"');
       if (!drawn.draws_all()) {
         json.key("undrawn").raw("\"");
-        append_undrawn_sums(text, run, f, cells[f], name_of, drawn);
-        text += '"';
+        text.append(texts[f].undrawn).append(1, '"');
       }
+      texts[f] = operation_texts();
     }
     json.end_object();
   }

@@ -30,22 +30,23 @@ char* viewer_times::put_duration(char* to, std::int64_t start_ns, std::int64_t d
   const double rebased_us = start_us - first_us_;
   const std::int64_t end_ns = start_ns + duration_ns;
   const double end_us = as_read(end_ns);
-  ends last{end_ns, end_us, end_us - first_us_};
+  double last_us = end_us;
+  double last_rebased_us = end_us - first_us_;
   while (!open_.empty() && open_.back().ns <= start_ns) open_.pop_back();
   if (!open_.empty()) {
-    last.us = std::min(last.us, open_.back().us);
-    last.rebased_us = std::min(last.rebased_us, open_.back().rebased_us);
+    last_us = std::min(last_us, open_.back().us);
+    last_rebased_us = std::min(last_rebased_us, open_.back().rebased_us);
   }
   const auto fits = [&](double us) {
-    return start_us + us <= last.us && rebased_us + us <= last.rebased_us;
+    return start_us + us <= last_us && rebased_us + us <= last_rebased_us;
   };
   double us = as_read(duration_ns);
   const bool plain = fits(us);
   if (!plain) {
-    us = std::max(0.0, std::min({us, last.us - start_us, last.rebased_us - rebased_us}));
+    us = std::max(0.0, std::min({us, last_us - start_us, last_rebased_us - rebased_us}));
     while (us > 0 && !fits(us)) us = std::nextafter(us, 0.0);
   }
-  open_.push_back({end_ns, start_us + us, rebased_us + us});
+  open_.emplace_back(end_ns, start_us + us, rebased_us + us);
   return plain ? put_us(to, duration_ns) : std::to_chars(to, to + 24, us).ptr;
 }
 

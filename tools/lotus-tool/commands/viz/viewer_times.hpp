@@ -28,8 +28,11 @@ class viewer_times {
  private:
   static constexpr double no_start = -1e300;
 
-  /// The end of one slice.
+  /// The end of one slice. Has a constructor, so that emplace_back() writes the numbers to their
+  /// place: a copy would wait until they are in memory.
   struct ends {
+    ends(std::int64_t exact_ns, double shown_us, double shown_rebased_us)
+        : ns(exact_ns), us(shown_us), rebased_us(shown_rebased_us) {}
     std::int64_t ns;    ///< the exact value
     double us;          ///< the value that viewers compute
     double rebased_us;  ///< the value that viewers compute if they subtract the first start

@@ -14,6 +14,7 @@
 #include "base/errors.hpp"
 #include "base/formats/json_writer.hpp"
 #include "base/nearest.hpp"
+#include "base/parallel.hpp"
 #include "base/printable.hpp"
 #include "commands/whatif/answers.hpp"
 #include "log/folder/log_files.hpp"
@@ -155,10 +156,15 @@ class asker {
     answers.loader = files.loader;
     asked_run& kept = *keep.emplace_back(std::make_unique<asked_run>());
     kept.run = read_run(files, checked_parts, diagnostics_);
-    answers.why_not = why_silent(failed_checks(kept.run, look_at_work(kept.run)));
+    recording recorded;
+    recorded_work work;
+    for_each_in_parallel(2, 2, [&](std::size_t i) {
+      if (i == 0) recorded = record_pipeline(kept.run);
+      if (i == 1) work = look_at_work(kept.run);
+    });
+    answers.why_not = why_silent(failed_checks(kept.run, work));
     if (answers.why_not.empty()) answers.why_not = why_no_pipeline(kept.run);
     if (!answers.why_not.empty()) return answers;
-    recording recorded = record_pipeline(kept.run);
     answers.why_not = recorded.why_not;
     if (!recorded.pipeline) return answers;
     kept.pipeline = std::move(recorded.pipeline);

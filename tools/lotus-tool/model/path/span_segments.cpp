@@ -90,6 +90,32 @@ std::vector<span_number> outer_of(const std::vector<preprocessing_span>& spans) 
   return outer;
 }
 
+bool comes_before(const operation& a, const operation& b) {
+  return std::tie(a.start_ns, b.duration_ns) < std::tie(b.start_ns, a.duration_ns);
+}
+
+/// Sorts operations by their starts, and parents before their children.
+/// @param ops  operations in the order of a log. If two have equal times, the one in the later line
+///   is the parent.
+void put_parents_first(std::vector<operation>& ops) {
+  // A log is nearly sorted: only parents come too late, after their children. So insert one
+  // operation after another, unless they must move far.
+  std::size_t sorted = 0;
+  for (std::size_t moves = 0; sorted < ops.size() && moves <= 8 * ops.size(); ++sorted) {
+    const operation op = ops[sorted];
+    std::size_t at = sorted;
+    for (; at > 0 && !comes_before(ops[at - 1], op); --at, ++moves) ops[at] = ops[at - 1];
+    ops[at] = op;
+  }
+  if (sorted == ops.size()) return;
+  // The other operations are in later lines, so of two equal operations theirs must come first.
+  const auto others = ops.begin() + static_cast<std::ptrdiff_t>(sorted);
+  std::reverse(others, ops.end());
+  std::stable_sort(others, ops.end(), comes_before);
+  const auto middle = std::rotate(ops.begin(), others, ops.end());
+  std::inplace_merge(ops.begin(), middle, ops.end(), comes_before);
+}
+
 /// Assigns the operations of one log to the spans of the log, and splits each span as soon as all
 /// of its operations were added.
 class thread_cutter {
@@ -109,6 +135,7 @@ class thread_cutter {
     if (of == outer_.second || of < outer_.first) return;
     const auto index = static_cast<std::size_t>(of - outer_.first);
     if (index >= held_.size()) held_.resize(index + 1);
+    if (held_[index].capacity() == 0) held_[index].swap(spare_);
     held_[index].push_back(op);
     ++count_;
     while (count_ > max_held && held_.size() > 1) cut_first();
@@ -143,12 +170,7 @@ class thread_cutter {
       held_.pop_front();
     }
     count_ -= ops.size();
-    // `ops` is in the order of the log. If two operations have equal times, the one in the later
-    // line is the parent and must come first, so reverse the list before the stable sort.
-    std::reverse(ops.begin(), ops.end());
-    std::stable_sort(ops.begin(), ops.end(), [](const operation& a, const operation& b) {
-      return std::tie(a.start_ns, b.duration_ns) < std::tie(b.start_ns, a.duration_ns);
-    });
+    put_parents_first(ops);
     segments_.clear();
     cutter cut(spans_[n], segments_);
     for (const operation& op : ops) {
@@ -158,6 +180,8 @@ class thread_cutter {
     }
     cut.finish();
     on_segments_(n, segments_);
+    ops.clear();
+    spare_ = std::move(ops);
   }
 
   const std::vector<preprocessing_span>& spans_;
@@ -167,7 +191,8 @@ class thread_cutter {
   // For each span that is not split yet: the operations that began in it. The first element is for
   // the span outer_.first.
   std::deque<std::vector<operation>> held_;
-  std::size_t count_ = 0;  // number of operations in held_
+  std::size_t count_ = 0;         // number of operations in held_
+  std::vector<operation> spare_;  // empty; its memory is used for the next span
   std::vector<span_segment> segments_;
 };
 

@@ -15,6 +15,9 @@
 #include <vector>
 
 #include "base/sort_unless_sorted.hpp"
+#include "model/calls/nesting_order.hpp"
+#include "model/packed_operations.hpp"
+#include "replay/recorded/stored_calls.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -178,16 +181,6 @@ class closed_loop {
   std::priority_queue<event, std::vector<event>, std::greater<>> events_;
 };
 
-/// Returns consecutive calls from the middle of the run, because the calls at its start and end are
-/// not typical.
-std::vector<operation_call> window_of(const std::vector<operation_call>& calls) {
-  constexpr std::size_t max_calls = 300;
-  if (calls.size() <= max_calls) return calls;
-  const std::size_t from = (calls.size() - max_calls) / 2;
-  return {calls.begin() + static_cast<std::ptrdiff_t>(from),
-          calls.begin() + static_cast<std::ptrdiff_t>(from + max_calls)};
-}
-
 struct time_span_ns {
   std::int64_t start_ns;
   std::int64_t end_ns;
@@ -203,17 +196,49 @@ std::vector<time_span_ns> sorted_by_start(const std::vector<operation_call>& cal
   return spans;
 }
 
-/// Returns the maximum number of calls that were open at the same time.
-/// @param calls     the calls, sorted by their ends.
-/// @param by_start  the same calls, sorted by their starts.
-std::size_t max_at_once(const std::vector<operation_call>& calls,
-                        const std::vector<time_span_ns>& by_start) {
-  std::size_t most = 0;
+std::int64_t end_of(const operation& op) {
+  return op.end_ns();
+}
+std::int64_t end_of(const operation_call& c) {
+  return c.end_ns;
+}
+
+/// Calls `on_call(call, index, ended)` for calls in the order of their starts; `ended` is the
+/// number of calls that ended before this one began.
+/// @param next_start  returns a pointer to the next call in the order of starts; nullptr at the
+/// end.
+/// @param next_end    the same in the order of ends.
+template <class NextStart, class NextEnd, class OnCall>
+void sweep(NextStart next_start, NextEnd next_end, OnCall on_call) {
   std::size_t ended = 0;
-  for (std::size_t i = 0; i < by_start.size(); ++i) {
-    while (ended < calls.size() && calls[ended].end_ns <= by_start[i].start_ns) ++ended;
-    if (i + 1 > ended) most = std::max(most, i + 1 - ended);
+  auto end = next_end();
+  std::size_t index = 0;
+  for (auto c = next_start(); c != nullptr; c = next_start(), ++index) {
+    for (; end != nullptr && end_of(*end) <= c->start_ns; end = next_end()) ++ended;
+    on_call(*c, index, ended);
   }
+}
+
+/// Returns a function that returns pointers to the elements one after another, then nullptr.
+template <class Element>
+auto one_by_one(const std::vector<Element>& all) {
+  return [&all, at = std::size_t{0}]() mutable -> const Element* {
+    return at < all.size() ? &all[at++] : nullptr;
+  };
+}
+auto one_by_one(packed_operations::reader all) {
+  return [all = std::move(all)]() mutable { return all.next(); };
+}
+
+/// Returns the maximum number of calls that were open at the same time.
+/// @param calls  the calls, sorted by their ends.
+std::size_t max_at_once(const std::vector<operation_call>& calls) {
+  std::size_t most = 0;
+  const std::vector<time_span_ns> by_start = sorted_by_start(calls);
+  sweep(one_by_one(by_start), one_by_one(calls),
+        [&most](const time_span_ns&, std::size_t index, std::size_t ended) {
+          if (index + 1 > ended) most = std::max(most, index + 1 - ended);
+        });
   return most;
 }
 
@@ -328,70 +353,104 @@ double busy_at_once(const std::vector<operation_call>& calls) {
   return open_ns > 0 ? cpu_ns / open_ns : 0;
 }
 
-/// Compares the calls that began while no other call was open with all other calls. Sets the
-/// members alone_*, shared_ns and gap_ns of `found`.
-/// @param calls     the calls, sorted by their ends.
-/// @param by_start  the same calls, sorted by their starts.
-void compare_alone(const std::vector<operation_call>& calls,
-                   const std::vector<time_span_ns>& by_start, served_at_once& found) {
-  std::vector<double> alone;
-  std::vector<double> shared;
-  std::vector<double> gaps;
+/// The mean and the standard deviation of durations, which are added twice: first to the mean, then
+/// to the deviation.
+class durations {
+ public:
+  void add_to_mean(double ns) {
+    sum_ns_ += ns;
+    ++count_;
+  }
+  double mean_ns() const { return count_ == 0 ? 0 : sum_ns_ / static_cast<double>(count_); }
+  void add_to_deviation(double ns) {
+    const double mean = mean_ns();
+    squares_ += (ns - mean) * (ns - mean);
+  }
+  /// Returns the standard deviation divided by the mean.
+  double sd_share() const {
+    const double mean = mean_ns();
+    return mean > 0 ? std::sqrt(squares_ / static_cast<double>(count_)) / mean : 0;
+  }
+  std::size_t count() const noexcept { return count_; }
+
+ private:
+  double sum_ns_ = 0;
+  double squares_ = 0;
+  std::size_t count_ = 0;
+};
+
+/// Returns the mean time between successive ends of calls while another call was open.
+double mean_gap_ns(const stored_calls& all) {
+  durations gaps;
+  packed_operations::reader starts = all.by_start();
+  packed_operations::reader ends = all.by_end();
+  const operation* start = starts.next();
+  const operation* end = ends.next();
+  std::size_t begun = 0;
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    const std::int64_t before_ns = end->end_ns();
+    for (; start != nullptr && start->start_ns <= before_ns; start = starts.next()) ++begun;
+    end = ends.next();
+    if (begun > i) gaps.add_to_mean(static_cast<double>(end->end_ns() - before_ns));
+  }
+  return gaps.mean_ns();
+}
+
+/// Finds the maximum number of calls that were open at the same time. Compares the calls that began
+/// while no other call was open with all other calls. Sets the members max_inside, alone_*,
+/// shared_ns and gap_ns of `found`.
+void compare_alone(const stored_calls& all, served_at_once& found) {
+  durations alone;
+  durations shared;
   // If several calls began at the same time, only the one that ends first counts as having been
   // alone.
-  std::size_t ended = 0;
-  for (std::size_t i = 0; i < by_start.size(); ++i) {
-    const time_span_ns& c = by_start[i];
-    while (ended < calls.size() && calls[ended].end_ns <= c.start_ns) ++ended;
-    (i <= ended ? alone : shared).push_back(static_cast<double>(c.end_ns - c.start_ns));
-  }
-  std::size_t begun = 0;
-  for (std::size_t i = 1; i < calls.size(); ++i) {
-    while (begun < by_start.size() && by_start[begun].start_ns <= calls[i - 1].end_ns) ++begun;
-    if (begun > i) gaps.push_back(static_cast<double>(calls[i].end_ns - calls[i - 1].end_ns));
-  }
-  found.gap_ns = mean_of(gaps);
-  found.shared_ns = mean_of(shared);
-  if (alone.empty()) return;
-  found.alone_ns = mean_of(alone);
+  const auto is_alone = [](std::size_t index, std::size_t ended) { return index <= ended; };
+  std::size_t most = 1;
+  sweep(one_by_one(all.by_start()), one_by_one(all.by_end()),
+        [&](const operation& c, std::size_t index, std::size_t ended) {
+          if (index + 1 > ended) most = std::max(most, index + 1 - ended);
+          const auto ns = static_cast<double>(c.duration_ns);
+          (is_alone(index, ended) ? alone : shared).add_to_mean(ns);
+        });
+  found.max_inside = most;
+  found.gap_ns = mean_gap_ns(all);
+  found.shared_ns = shared.mean_ns();
+  if (alone.count() == 0) return;
+  found.alone_ns = alone.mean_ns();
   // Usually only few calls began while no other call was open: too few to estimate the standard
   // deviation of their durations. Assume that it is at least that of the other calls.
-  const auto sd_share = [](const std::vector<double>& of, double mean) {
-    double squares = 0;
-    for (const double v : of) squares += (v - mean) * (v - mean);
-    return mean > 0 ? std::sqrt(squares / static_cast<double>(of.size())) / mean : 0;
-  };
-  const double share =
-      std::max(sd_share(alone, found.alone_ns), sd_share(shared, found.shared_ns)) + 0.02;
-  const double error = std::exp(1.645 * share / std::sqrt(static_cast<double>(alone.size())));
+  sweep(one_by_one(all.by_start()), one_by_one(all.by_end()),
+        [&](const operation& c, std::size_t index, std::size_t ended) {
+          const auto ns = static_cast<double>(c.duration_ns);
+          (is_alone(index, ended) ? alone : shared).add_to_deviation(ns);
+        });
+  const double share = std::max(alone.sd_share(), shared.sd_share()) + 0.02;
+  const double error = std::exp(1.645 * share / std::sqrt(static_cast<double>(alone.count())));
   found.alone_low_ns = found.alone_ns / error;
   found.alone_high_ns = found.alone_ns * error;
 }
 
-}  // namespace
-
+/// Returns how long each call was served, in ns, if there were `servers` servers.
+/// @param calls  the calls, sorted by their ends.
 std::vector<double> service_times(const std::vector<operation_call>& calls, std::size_t servers) {
   std::vector<double> services;
   services.reserve(calls.size());
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    std::int64_t from = calls[i].start_ns;
-    if (i >= servers) from = std::max(from, calls[i - servers].end_ns);
-    services.push_back(static_cast<double>(std::max<std::int64_t>(0, calls[i].end_ns - from)));
+    services.push_back(service_ns(calls[i], i < servers ? INT64_MIN : calls[i - servers].end_ns));
   }
   return services;
 }
 
-served_at_once find_served_at_once(const std::vector<operation_call>& all) {
+}  // namespace
+
+served_at_once find_served_at_once(const stored_calls& all) {
   served_at_once found;
-  const std::vector<time_span_ns> by_start = sorted_by_start(all);
-  found.max_inside = std::max<std::size_t>(1, max_at_once(all, by_start));
+  compare_alone(all, found);
   found.likeliest = found.max_inside;
-  const std::vector<operation_call> window = window_of(all);
-  const std::size_t at_once =
-      std::max<std::size_t>(1, max_at_once(window, sorted_by_start(window)));
+  const std::vector<operation_call>& window = all.window();
+  const std::size_t at_once = std::max<std::size_t>(1, max_at_once(window));
   std::vector<std::size_t> candidates = candidates_up_to(found.max_inside);
   found.plausible = candidates;
-  compare_alone(all, by_start, found);
   constexpr std::size_t fewest = 24;
   if (at_once < 2 || window.size() < fewest) return found;
   candidates.erase(std::remove_if(candidates.begin(), candidates.end(),

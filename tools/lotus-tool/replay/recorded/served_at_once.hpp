@@ -4,21 +4,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
-namespace lotus::tool {
+#include "replay/recorded/stored_calls.hpp"
 
-/// A call of an operation, or all work of a stage on one batch or item. If the call waited for a
-/// CPU, `start_ns` is moved later by this time, because it was not a wait for a server.
-struct operation_call {
-  std::int64_t start_ns = 0;
-  std::int64_t end_ns = 0;
-  std::uint32_t file = 0;  ///< index of the log of the call's thread
-  std::uint32_t work = 0;  ///< index of the work in recorded_pipeline::works
-  double cpu_ns = 0;
-  double queued_ns = 0;  ///< time in ns during which the call waited for a CPU
-};
+namespace lotus::tool {
 
 /// An estimate of how many calls of one operation are served at the same time. A server is a model
 /// of whatever a call may have to wait for, such as a lock or a channel of a device.
@@ -58,12 +48,8 @@ struct served_at_once {
 /// the right number of servers leads to computed times that are similar. Calls that were on the CPU
 /// at the same time were served at the same time. If calls take much longer while others are open,
 /// there must be a limit.
-/// @param all  all calls, sorted by their ends. Equal calls always give the same result.
-served_at_once find_served_at_once(const std::vector<operation_call>& all);
-
-/// Returns how long each call was served, in ns, if there were `servers` servers.
-/// @param calls  the calls, sorted by their ends.
-std::vector<double> service_times(const std::vector<operation_call>& calls, std::size_t servers);
+/// Equal calls always give the same result.
+served_at_once find_served_at_once(const stored_calls& all);
 
 }  // namespace lotus::tool
 

@@ -5,19 +5,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "base/parallel.hpp"
-#include "base/sort_unless_sorted.hpp"
 #include "log/shown_name.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 #include "replay/recorded/measured_work.hpp"
 #include "replay/recorded/recorded_parts.hpp"
 #include "replay/recorded/served_at_once.hpp"
+#include "replay/recorded/stored_calls.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -26,58 +26,6 @@ struct outer_span {
   std::int64_t start_ns;
   std::int64_t end_ns;
   std::uint32_t work;
-};
-
-/// The calls of one operation, except those inside another call of the same operation (recursion).
-class outer_calls {
- public:
-  /// Adds a call. Add the calls of each log one after another, not mixed with those of other logs.
-  void add(const operation_call& call) {
-    if (!calls_.empty() && calls_.back().file != call.file) end_log();
-    calls_.push_back(call);
-  }
-
-  /// Returns the calls of all logs, sorted by their ends.
-  std::vector<operation_call> sorted() && {
-    end_log();
-    // Merge the calls of every two neighboring logs, then of every two results, and so on. So each
-    // call is moved only a few times.
-    while (logs_.size() > 2) {
-      std::vector<std::ptrdiff_t> merged{0};
-      for (std::size_t i = 2; i < logs_.size(); i += 2) {
-        std::inplace_merge(calls_.begin() + logs_[i - 2], calls_.begin() + logs_[i - 1],
-                           calls_.begin() + logs_[i], ends_before);
-        merged.push_back(logs_[i]);
-      }
-      if (merged.back() != logs_.back()) merged.push_back(logs_.back());
-      logs_ = std::move(merged);
-    }
-    return std::move(calls_);
-  }
-
- private:
-  static bool ends_before(const operation_call& a, const operation_call& b) {
-    return std::tie(a.end_ns, a.start_ns, a.file) < std::tie(b.end_ns, b.start_ns, b.file);
-  }
-
-  /// Ends the log whose calls were added last: removes its recursive calls, and sorts the other
-  /// calls by their ends.
-  void end_log() {
-    const auto first = calls_.begin() + logs_.back();
-    sort_unless_sorted(first, calls_.end(), [](const operation_call& a, const operation_call& b) {
-      return std::tie(a.start_ns, b.end_ns) < std::tie(b.start_ns, a.end_ns);
-    });
-    auto last = first;
-    for (auto c = first; c != calls_.end(); ++c) {
-      if (last == first || c->end_ns > (last - 1)->end_ns) *last++ = *c;
-    }
-    calls_.erase(last, calls_.end());
-    sort_unless_sorted(first, calls_.end(), ends_before);
-    logs_.push_back(calls_.end() - calls_.begin());
-  }
-
-  std::vector<operation_call> calls_;
-  std::vector<std::ptrdiff_t> logs_{0};  // where each log begins in calls_, and where the last ends
 };
 
 class call_finder {
@@ -116,20 +64,22 @@ class call_finder {
     return names;
   }
 
-  std::vector<operation_call> calls_of(std::uint32_t name) const {
-    outer_calls calls;
+  std::shared_ptr<const stored_calls> calls_of(std::uint32_t name) const {
+    const auto calls = std::make_shared<stored_calls>(cpu_known_);
     for_each_inner([&](std::uint32_t file, const outer_span& in, const operation& op) {
-      if (op.name == name) calls.add(call(file, op.start_ns, op.end_ns(), in.work));
+      if (op.name == name) calls->add(call(file, op.start_ns, op.end_ns(), in.work));
     });
-    return std::move(calls).sorted();
+    calls->finish();
+    return calls;
   }
 
-  std::vector<operation_call> whole_stage() const {
-    outer_calls calls;
+  std::shared_ptr<const stored_calls> whole_stage() const {
+    const auto calls = std::make_shared<stored_calls>(cpu_known_);
     for (const auto& [file, of] : outer_) {
-      for (const outer_span& s : of) calls.add(call(file, s.start_ns, s.end_ns, s.work));
+      for (const outer_span& s : of) calls->add(call(file, s.start_ns, s.end_ns, s.work));
     }
-    return std::move(calls).sorted();
+    calls->finish();
+    return calls;
   }
 
   bool one_by_one() const {
@@ -200,20 +150,15 @@ class call_finder {
 };
 
 shared_operation judged(std::string name, const std::string& stage,
-                        std::vector<operation_call> calls) {
+                        std::shared_ptr<const stored_calls> calls) {
   shared_operation found;
   found.is_stage = name == stage;
   found.name = std::move(name);
   found.stage = stage;
   found.calls = std::move(calls);
-  double cpu_ns = 0;
-  double all_ns = 0;
-  for (const operation_call& c : found.calls) {
-    cpu_ns += c.cpu_ns;
-    all_ns += static_cast<double>(c.end_ns - c.start_ns);
-  }
-  found.blocked_share = all_ns > 0 ? std::clamp(1 - cpu_ns / all_ns, 0.0, 1.0) : 1;
-  found.served = find_served_at_once(found.calls);
+  const double all_ns = found.calls->all_ns();
+  found.blocked_share = all_ns > 0 ? std::clamp(1 - found.calls->cpu_ns() / all_ns, 0.0, 1.0) : 1;
+  found.served = find_served_at_once(*found.calls);
   return found;
 }
 

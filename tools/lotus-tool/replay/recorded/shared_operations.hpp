@@ -3,12 +3,14 @@
 #define LOTUS_TOOL_REPLAY_RECORDED_SHARED_OPERATIONS_HPP
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "model/run_data.hpp"
 #include "replay/recorded/measured_work.hpp"
 #include "replay/recorded/served_at_once.hpp"
+#include "replay/recorded/stored_calls.hpp"
 
 namespace lotus::tool {
 
@@ -18,7 +20,8 @@ struct shared_operation {
   /// Name of the stage in which the operation runs; equals `name` for a stage.
   std::string stage;
   bool is_stage = false;
-  std::vector<operation_call> calls;  ///< calls of the operation, sorted by their ends
+  /// Calls of the operation; shared, because a recorded_pipeline may be copied.
+  std::shared_ptr<const stored_calls> calls;
   served_at_once served;
   /// Share (0..1) of the calls' time during which they were blocked, without waits for a CPU; 1 if
   /// CPU time is unknown.

@@ -95,20 +95,20 @@ void chrome_sink::change_track(track where) {
   times_.change_track();
 }
 
-const std::string& chrome_sink::head_of(track where, std::uint32_t name) {
+const copied_text& chrome_sink::head_of(track where, std::uint32_t name) {
   const bool is_kept = name < max_heads;
   if (is_kept && name >= heads_.size()) heads_.resize(std::min(max_heads, names_.size()));
-  std::string& head = is_kept ? heads_[name] : other_head_;
-  if (!is_kept) head.clear();
-  if (head.empty()) {
-    head = ",\n";
-    json_writer to(head);
+  copied_text& head = is_kept ? heads_[name] : other_head_;
+  if (head.empty() || !is_kept) {
+    event_ = ",\n";
+    json_writer to(event_);
     to.begin_object()
         .member("ph", "X")
         .member("cat", "op")
         .member("name", shown_name(names_.name(name)));
     append_place(to, where);
     to.key("ts");
+    head.assign(event_);
   }
   return head;
 }
@@ -116,16 +116,15 @@ const std::string& chrome_sink::head_of(track where, std::uint32_t name) {
 void chrome_sink::operation(track where, std::uint32_t name, std::int64_t start_ns,
                             std::int64_t duration_ns) {
   change_track(where);
-  std::string_view head = head_of(where, name);
-  if (first_) {
-    head.remove_prefix(1);
+  const copied_text& head = head_of(where, name);
+  char* p = nullptr;
+  if (first_ || head.text().size() > output_file::room_bytes / 2) {
+    out_.write(head.text().substr(first_ ? 1 : 0));
     first_ = false;
+    p = out_.room(output_file::room_bytes);
+  } else {
+    p = head.put(out_.room(output_file::room_bytes));
   }
-  if (head.size() > output_file::room_bytes / 2) {
-    out_.write(head);
-    head = {};
-  }
-  char* p = put(out_.room(output_file::room_bytes), head);
   p = put_us(p, start_ns - base_ns_);
   p = put(p, R"(,"dur":)");
   p = times_.put_duration(p, start_ns - base_ns_, duration_ns);

@@ -9,6 +9,7 @@
 
 #include "base/files/output_file.hpp"
 #include "base/formats/json_writer.hpp"
+#include "base/text.hpp"
 #include "commands/viz/formats/trace_sink.hpp"
 #include "commands/viz/viewer_times.hpp"
 #include "log/operation_names.hpp"
@@ -51,7 +52,7 @@ class chrome_sink final : public trace_sink {
   void flow(const slice_event& event, const flow_point& point);
   void async_end(const async_event& event, std::string_view phase, std::string_view name,
                  std::int64_t at_ns);
-  const std::string& head_of(track where, std::uint32_t name);
+  const copied_text& head_of(track where, std::uint32_t name);
 
   output_file& out_;
   const name_table& names_;
@@ -63,8 +64,8 @@ class chrome_sink final : public trace_sink {
   // For each of the first names, the beginning of an operation's event up to the time `ts`. Keeping
   // it for each of a million names would take more memory than all else.
   static constexpr std::size_t max_heads = 16384;
-  std::vector<std::string> heads_;
-  std::string other_head_;  // the same for a name that is not among the first
+  std::vector<copied_text> heads_;
+  copied_text other_head_;  // the same for a name that is not among the first
   viewer_times times_;
 };
 
