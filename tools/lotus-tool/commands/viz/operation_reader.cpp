@@ -50,9 +50,12 @@ void operation_reader::read_log_into_blocks(const log_file& file) {
   read_log(file, nullptr, [&](const log_line& line) {
     if (line.kind != record_kind::op) return;
     const std::size_t known = names.size();
-    const operation op{line.start_ns, line.duration_ns, names.id(line.name)};
+    // The numbers are written to their place: a copy would wait until they are in memory.
+    operation& op = filling_.operations.emplace_back();
+    op.start_ns = line.start_ns;
+    op.duration_ns = line.duration_ns;
+    op.name = names.id(line.name);
     if (names.size() > known) filling_.new_names.emplace_back(names.name(op.name));
-    filling_.operations.push_back(op);
     if (filling_.operations.size() == block_operations) pass_on(false);
   });
   pass_on(true);

@@ -430,17 +430,6 @@ void compare_alone(const stored_calls& all, served_at_once& found) {
   found.alone_high_ns = found.alone_ns * error;
 }
 
-/// Returns how long each call was served, in ns, if there were `servers` servers.
-/// @param calls  the calls, sorted by their ends.
-std::vector<double> service_times(const std::vector<operation_call>& calls, std::size_t servers) {
-  std::vector<double> services;
-  services.reserve(calls.size());
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    services.push_back(service_ns(calls[i], i < servers ? INT64_MIN : calls[i - servers].end_ns));
-  }
-  return services;
-}
-
 }  // namespace
 
 served_at_once find_served_at_once(const stored_calls& all) {

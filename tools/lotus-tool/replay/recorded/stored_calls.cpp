@@ -24,6 +24,15 @@ bool starts_before(const operation_call& a, const operation_call& b) {
 
 }  // namespace
 
+std::vector<double> service_times(const std::vector<operation_call>& calls, std::size_t servers) {
+  std::vector<double> services;
+  services.reserve(calls.size());
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    services.push_back(service_ns(calls[i], i < servers ? INT64_MIN : calls[i - servers].end_ns));
+  }
+  return services;
+}
+
 /// Reads the calls of one log.
 class stored_calls::log_reader {
  public:

@@ -28,6 +28,10 @@ inline double service_ns(const operation_call& c, std::int64_t free_ns) noexcept
   return static_cast<double>(std::max<std::int64_t>(0, c.end_ns - std::max(c.start_ns, free_ns)));
 }
 
+/// Returns how long each call was served, in ns, if there were `servers` servers.
+/// @param calls  the calls, sorted by their ends.
+std::vector<double> service_times(const std::vector<operation_call>& calls, std::size_t servers);
+
 /// The calls of one operation, except those inside another call of the same operation (recursion).
 /// A run may have many millions: each takes about 20 bytes, 10 more if CPU times are known, and if
 /// all take more than a few megabytes, they are stored in a temporary file.
