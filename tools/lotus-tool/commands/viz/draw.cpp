@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -11,10 +10,12 @@
 #include "commands/viz/batch_slices.hpp"
 #include "commands/viz/formats/trace_sink.hpp"
 #include "commands/viz/nesting_lanes.hpp"
-#include "commands/viz/operation_reader.hpp"
 #include "commands/viz/process_tracks.hpp"
 #include "commands/viz/view.hpp"
+#include "log/batch_kinds.hpp"
 #include "log/folder/log_files.hpp"
+#include "log/log_line.hpp"
+#include "log/log_reader.hpp"
 #include "log/operation_names.hpp"
 #include "log/shown_name.hpp"
 #include "model/calls/nesting_order.hpp"
@@ -66,9 +67,8 @@ class log_drawer {
              const name_table& names, trace_sink& sink)
       : batches_(batches), waits_(waits), file_(file), names_(names), sink_(sink) {}
 
-  /// @param operations  reads the operations of this log next; nullptr if they are not drawn.
-  void draw_log(const run_data& run, std::size_t file, track where, operation_reader* operations,
-                view& shown, name_table& names) {
+  void draw_log(const run_data& run, std::size_t file, track where, bool operations, view& shown,
+                name_table& names) {
     const auto slices = batches_.of_file(file);
     const batch_slice* next = slices.first;
     const batch_slice* const end = slices.second;
@@ -77,7 +77,7 @@ class log_drawer {
       if (next->instant || lanes_.take(slice)) draw(slice, where);
       ++next;
     };
-    if (operations != nullptr) {
+    if (operations) {
       const stage_operations stages(run, file, names);
       const auto emit = [&, this](const operation& op) {
         while (next != end &&
@@ -88,7 +88,9 @@ class log_drawer {
         if (lanes_.take(slice)) draw(slice, where);
       };
       nesting_order order;
-      operations->read_next_log(names, [&](const operation& op) {
+      read_log(run.files->files[file], nullptr, [&](const log_line& line) {
+        if (line.kind != record_kind::op) return;
+        const operation op{line.start_ns, line.duration_ns, names.id(line.name)};
         if (!shown.has_operation(file, op.name, op.start_ns, op.end_ns(), names)) return;
         if (!stages.has(op)) order.push(op, emit);
       });
@@ -137,13 +139,11 @@ class log_drawer {
 void draw_run(const run_data& run, const run_tracks& tracks, bool operations,
               const log_waits& waits, view& shown, drawing_state& picture) {
   const batch_slices batches(run, shown, picture.names, picture.flow);
-  std::optional<operation_reader> reader;
-  if (operations) reader.emplace(*run.files);
   for (std::size_t f = 0; f < run.files->files.size(); ++f) {
     const track thread = tracks.of_file[f];
     const std::string& name = tracks.file_name[f];
     log_drawer log(batches, waits, f, picture.names, picture.sink);
-    log.draw_log(run, f, thread, reader ? &*reader : nullptr, shown, picture.names);
+    log.draw_log(run, f, thread, operations, shown, picture.names);
     for (int lane = 1; log.next_lane(); ++lane) {
       const track where{thread.pid, picture.tids.take(0)};
       std::string label = name + " (overlapping";
