@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -142,6 +143,22 @@ std::vector<assumed_servers> what_if::lock_holds() const {
   return {with(mean, 0.5 * (mean.regular + mean.random)),
           with(fewest, std::min(fewest.regular, fewest.random)),
           with(most, std::max(most.regular, most.random))};
+}
+
+std::optional<double> what_if::lock_held() const {
+  const auto found =
+      std::find_if(explanations_.begin(), explanations_.end(), [](const explanation& why) {
+        return !why.assumed.is_free() && why.assumed.operation == nullptr;
+      });
+  if (found == explanations_.end()) return std::nullopt;
+  const measured_work time = operation_time(recorded_, run_.names, recorded_.lock->operation);
+  double held_ns = 0;
+  double left_ns = time.blocked_ns + time.cpu_ns;
+  for (const served_work& w : *found->assumed.works) {
+    held_ns += w.blocked_ns + w.cpu_ns;
+    left_ns -= w.waited_ns;
+  }
+  return held_ns > 0 && left_ns > 0 ? std::optional(held_ns / left_ns) : std::nullopt;
 }
 
 double what_if::held_share(double waited, double waits_ns) const {

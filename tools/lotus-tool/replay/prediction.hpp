@@ -110,6 +110,10 @@ class what_if {
     std::size_t most = 0;
   };
   limited_operation limited() const;
+  /// Returns the share (0..1) of the time without waits for recorded_pipeline::lock during which
+  /// its operation holds this lock in the simulation; nullopt if the simulation does not contain
+  /// it.
+  std::optional<double> lock_held() const;
   prediction predict(const pipeline_change& change) const;
 
  private:

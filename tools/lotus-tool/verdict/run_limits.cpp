@@ -97,6 +97,15 @@ std::string limit_text(const what_if& run) {
          " run at the same time (" + by + "). More workers do not help";
 }
 
+std::string held_lock_text(const what_if& run) {
+  const std::optional<double> held = run.lock_held();
+  if (!held) return {};
+  const sampled_lock& lock = *run.recorded().lock;
+  return lock.operation + " holds " + (lock.name.empty() ? "a lock" : "the lock " + lock.name) +
+         " for " + std::to_string(std::lround(100 * *held)) +
+         " % of the time in which it does not wait for it (estimated from wait samples)";
+}
+
 std::string slowing_text(const what_if& run) {
   const long percent = std::lround(100 * run.law().law.slowing);
   return "while all CPUs are busy, all code needs " +

@@ -26,6 +26,10 @@ bool is_limited_by_cpus(const what_if& run, const pipeline_change& change);
 /// operation that limits the number of useful workers; "" if the recording shows no such limit.
 std::string limit_text(const what_if& run);
 
+/// Returns a text such as "Decode holds the lock codec_mutex for 40 % of the time in which it does
+/// not wait for it (estimated from wait samples)"; "" if the simulation contains no such lock.
+std::string held_lock_text(const what_if& run);
+
 /// Returns the assumption about how much busy CPUs slow each other down. The assumption is needed
 /// because one run alone cannot show this effect.
 std::string slowing_text(const what_if& run);

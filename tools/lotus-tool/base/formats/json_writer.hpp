@@ -36,14 +36,11 @@ class json_writer {
   json_writer& key(std::string_view name) {
     separate();
     append_json_string(text_, name);
-    return end_key();
-  }
-  /// Writes a key that the caller's code contains, and that needs no escapes.
-  template <std::size_t Size>
-  json_writer& key(const char (&name)[Size]) {  // NOLINT(modernize-avoid-c-arrays)
-    separate();
-    text_.append(1, '"').append(name, Size - 1).append(1, '"');
-    return end_key();
+    text_ += ':';
+    if (spaced_) text_ += ' ';
+    comma_due_ = false;
+    after_key_ = true;
+    return *this;
   }
 
   /// Writes a text, an integer, a double in the shortest form that reads back as the same value
@@ -72,8 +69,8 @@ class json_writer {
     return *this;
   }
 
-  template <class Name, class Value>
-  json_writer& member(const Name& name, const Value& value) {
+  template <class Value>
+  json_writer& member(std::string_view name, const Value& value) {
     key(name);
     return this->value(value);
   }
@@ -100,13 +97,6 @@ class json_writer {
     if (newline_ && !after_key_) break_line();
     comma_due_ = true;
     after_key_ = false;
-  }
-  json_writer& end_key() {
-    text_ += ':';
-    if (spaced_) text_ += ' ';
-    comma_due_ = false;
-    after_key_ = true;
-    return *this;
   }
   void break_line() {
     text_ += '\n';

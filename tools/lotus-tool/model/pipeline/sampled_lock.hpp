@@ -8,7 +8,7 @@
 namespace lotus::tool {
 
 struct sampled_lock {
-  std::string name;       ///< such as "decoder_mutex (0x55d0c0de)"; "" if unknown
+  std::string name;       ///< name of the lock's variable; "" if unknown
   std::string operation;  ///< the innermost operation that waits for it, without S
   /// Share (0..1) of the blocked time of preprocessing during which this operation waited for the
   /// lock; or of the operation's own blocked time if nothing was recorded as preprocessing.

@@ -109,7 +109,9 @@ std::optional<sampled_lock> find_sampled_lock(const run_blocked_on& joined) {
   }
   if (lock == nullptr || lock->samples < min_samples) return std::nullopt;
   sampled_lock found;
-  found.name = lock->what;
+  // The address that follows the name does not help the user.
+  found.name = lock->what.substr(0, lock->what.find(" (0x"));
+  if (found.name.substr(0, 2) == "0x") found.name.clear();
   found.operation = operation_that_waits(joined, *lock);
   const blocked_list* const own = joined.of('S' + found.operation);
   if (own == nullptr) return std::nullopt;
