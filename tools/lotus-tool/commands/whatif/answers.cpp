@@ -116,9 +116,8 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
     all.emplace_back("a worker has 2 batches in flight, or as many as recorded (see --prefetch N)");
   }
   const std::string lock = held_lock_text(run);
-  if (!lock.empty()) all.push_back(lock);
-  all.push_back("sleeps and waits for disks, networks or " +
-                std::string(lock.empty() ? "" : "other ") + "locks take as long as in this run");
+  all.emplace_back("sleeps and waits for disks, networks or locks take as long as in this run");
+  if (!lock.empty()) all.push_back("except for one lock: " + lock);
   all.emplace_back("more workers may wait for each other; their 90 % intervals include this");
   if (run.others_share() <= 0 && p.cpu_known) {
     all.emplace_back(free_cpus_text(p.others_cpus, p.cpus));
