@@ -11,7 +11,7 @@
 namespace lotus::tool {
 
 /// Descriptions of the argument DIR of commands that read the logs of one or several runs.
-inline constexpr const char* logs_folder = "folder of the logs that the program wrote";
+inline constexpr const char* logs_folder = "folder of the logs that the recorded program wrote";
 inline constexpr const char* logs_folders = "folders of the logs that the program wrote";
 
 inline void add_quiet(CLI::App& command, bool& quiet) {

@@ -130,7 +130,7 @@ void print_path(const diagnosis& d, std::ostream& out) {
     out << fitted_sentences(
                out,
                "With all operations and stages, these shares add up to 100 %. Each moment "
-               "of the run counts once, for the work that the run waited for.",
+               "of the run counts once: for what delayed the run at that moment.",
                "  ", "    ")
         << '\n';
 }

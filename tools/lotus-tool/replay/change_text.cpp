@@ -53,7 +53,8 @@ std::string change_text(const pipeline_change& c, const recorded_pipeline& p) {
     add(std::to_string(*c.in_flight) + " batches in flight" +
         (p.in_flight_held ? " instead of " + std::to_string(p.batches_in_flight()) : ""));
   }
-  if (c.unordered) add(text.empty() ? "receiving batches in any order" : "batches in any order");
+  if (c.unordered)
+    add(text.empty() ? "receiving batches in any order" : "batches received in any order");
   for (const auto& [name, faster] : c.faster) {
     const bool is_stage = p.stages.size() > 1 && std::any_of(p.stages.begin(), p.stages.end(),
                                                              [n = &name](const recorded_stage& s) {

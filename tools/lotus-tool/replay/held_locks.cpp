@@ -177,7 +177,7 @@ double what_if::held_share(double waited, double waits_ns) const {
 
 bool what_if::is_explained_by_lock(const shared_operation& op) const {
   constexpr double most = 0.8;
-  return lock_wait_ns() >= most * op.blocked_share * static_cast<double>(op.calls->all_ns());
+  return lock_wait_ns() >= most * op.blocked_share * op.calls->all_ns();
 }
 
 }  // namespace lotus::tool

@@ -121,7 +121,7 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   all.emplace_back("more workers may wait for each other; their 90 % intervals include this");
   if (run.others_share() <= 0 && p.cpu_known) {
     all.emplace_back(free_cpus_text(p.others_cpus, p.cpus));
-    all.emplace_back("a thread whose wait ends runs at once if a CPU is idle");
+    all.emplace_back("after its wait, a thread runs at once if a CPU is idle");
   }
   return all;
 }
