@@ -219,7 +219,7 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
   // it also counts batches that were built during the start-up.
   const auto with_samples = [&d](std::optional<double> per_s,
                                  const std::optional<rate_interval>& interval) {
-    const std::string text = rate(per_s, interval);
+    std::string text = rate(per_s, interval);
     if (d.samples_per_batch <= 1 || !per_s) return text;
     const auto samples = [&d](double rate_per_s) {
       return three_digits(rate_per_s * d.samples_per_batch);

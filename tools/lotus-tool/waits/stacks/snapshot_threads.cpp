@@ -91,7 +91,7 @@ int order_of(const snapshot_thread& t) {
 /// Returns the thread's id, with the process if that is another one than the one that took the
 /// snapshot.
 std::string number_of(const snapshot_thread& t) {
-  const std::string number = std::to_string(t.tid);
+  std::string number = std::to_string(t.tid);
   if (!t.in_other_process || t.pid == 0) return number;
   return t.pid == t.tid ? "process " + number : number + " of process " + std::to_string(t.pid);
 }
