@@ -90,6 +90,10 @@ void do_operation(const real_operation& op, int batch) {
   sleep_ms(op.sleep_ms * factor);
   burn(op.cpu_ms * factor);
   if (op.at_once > 0) shared.leave();
+  if (op.locked_ms <= 0) return;
+  static std::mutex lock;
+  const std::lock_guard guard{lock};
+  sleep_ms(op.locked_ms * factor);
 }
 
 /// A bounded queue of batch numbers.

@@ -13,13 +13,16 @@ struct real_operation {
   std::string name;
   double cpu_ms = 0;
   double sleep_ms = 0;
-  /// Standard deviation of the logarithm of cpu_ms and sleep_ms (log-normal distribution).
+  /// Standard deviation of the logarithm of cpu_ms and sleep_ms (log-normal distribution), which
+  /// also applies to locked_ms.
   double sigma = 0;
   /// Maximum number of calls that run at the same time, in the order of their arrival; 0: no limit.
   /// 1 models a lock or a device with one channel.
   int at_once = 0;
   /// Number of threads if the operation is a stage; 0: as many as `workers` of the loader.
   int threads = 0;
+  /// Time after cpu_ms and sleep_ms that the call sleeps while it holds a mutex.
+  double locked_ms = 0;
 };
 
 struct real_loader {

@@ -153,6 +153,14 @@ std::vector<pair> made_up_pairs() {
     for (const int now : {1, 4, 8}) pairs.contended(name, loader(2, limited, 0.2), now);
     for (const int now : {1, 2, 8}) pairs.contended(name, loader(4, limited, 0.2), now);
   }
+  const real_operation decode{"Decode", 0, 3, 0.3, 0, 0, 2};
+  for (const int workers : {2, 4, 8}) {
+    real_loader locked = loader(workers, {decode, {"Crop", 0.3, 0, 0}}, 0.1);
+    locked.batches = 1600;  // so that there are enough wait samples
+    for (const int now : {1, 2, 4, 8}) {
+      if (now != workers) pairs.contended("lock for a part of the time", locked, now);
+    }
+  }
   for (const int workers : {2, 4, 8}) {
     real_loader crowded = loader(workers, cpu, 1);
     crowded.neighbours = 2;

@@ -169,7 +169,11 @@ class contended_run {
         return;
       case doing::prepares:
         of.is = doing::waits;
-        compute(w, before_ns_[count(of.batch)]);
+        if (l_.kind == shared_kind::lock) {
+          at(now_ + before_ns_[count(of.batch)], w);
+        } else {
+          compute(w, before_ns_[count(of.batch)]);
+        }
         return;
       case doing::waits:
         of.asked = now_;
@@ -207,21 +211,24 @@ class contended_run {
     logs_->op(thread(w), "Crop", of.fetched, now_ - of.fetched - 100);
     if (works()) {
       off_cpu(w, of.granted, of.granted - of.asked - 400, 0);
-      sample_wait(w);
       off_cpu(w, of.fetched - 200, 0, of.fetched - of.granted - fetch_ns_[count(of.batch)]);
     } else {
       off_cpu(w, of.fetched - 200, of.fetched - of.start - 400, 0);
     }
+    sample(w, of.asked, of.granted, false);
+    if (!works()) {
+      sample(w, of.start, of.asked, true);
+      sample(w, of.granted, of.fetched, true);
+    }
     off_cpu(w, now_ - 200, 0, now_ - of.fetched - crop_ns_[count(of.batch)]);
   }
 
-  /// Records samples of the worker's wait for the lock, at random times.
-  void sample_wait(std::size_t w) {
+  /// Records samples of a worker that waits for the lock, or sleeps, at random times.
+  void sample(std::size_t w, std::int64_t from, std::int64_t until, bool sleeps) {
     if (l_.wait_samples_per_s <= 0) return;
     std::exponential_distribution<double> pause(l_.wait_samples_per_s * 1e-9);
-    std::int64_t time = workers_[w].asked;
-    while ((time += std::llround(pause(random_))) < workers_[w].granted) {
-      logs_->waits_for_lock(thread(w), time, std::llround(1e9 / l_.wait_samples_per_s));
+    while ((from += std::llround(pause(random_))) < until) {
+      logs_->wait_sample(thread(w), from, sleeps, std::llround(1e9 / l_.wait_samples_per_s));
     }
   }
 

@@ -28,14 +28,17 @@ struct contended_loader {
   double limit_per_s = 250;  ///< calls per second that a rate limit allows
   double fetch_ms = 4;       ///< mean time of a call
   double cv = 0;             ///< coefficient of variation of the time of a call
-  double before_ms = 0;      ///< mean CPU time of a call before it needs the resource
+  /// Mean time of a call before it needs the resource: it sleeps if `kind` is `lock`, otherwise it
+  /// computes.
+  double before_ms = 0;
   double crop_ms = 0.6;
   double step_ms = 0.2;
   int cpus = 64;
   int neighbours = 0;  ///< number of threads of another program that always want a CPU
   int workers = 1;
   int batches = 240;
-  /// How often per second a worker that waits for a lock is sampled, at random times; 0: never.
+  /// How often per second a worker that waits for a lock, or sleeps in a call of Fetch, is sampled,
+  /// at random times; 0: never.
   double wait_samples_per_s = 0;
   unsigned seed = 1;
 

@@ -114,3 +114,38 @@ TEST_CASE("wait samples of a lock that is held for a part of the time make predi
   }
   CHECK(right == asked);
 }
+
+TEST_CASE("a lock that wait samples show is not assumed to be held for longer") {
+  contended_loader loader;
+  loader.kind = shared_kind::lock;
+  loader.before_ms = 3;
+  loader.fetch_ms = 2;
+  loader.cv = 0.3;
+  loader.batches = 1000;
+  loader.wait_samples_per_s = 200;
+  for (const int workers : {4, 8}) {
+    for (const unsigned seed : {1U, 2U, 3U}) {
+      loader.workers = workers;
+      loader.seed = seed;
+      const temp_dir dir;
+      planted_logs logs;
+      loader.simulate_into(&logs);
+      logs.write(dir);
+      for (const int fewer : {1, 2}) {
+        const result r =
+            run({"whatif", dir.path(), "--workers", std::to_string(fewer), "--json", "-q"});
+        REQUIRE(r.status == 0);
+        contended_loader changed = loader;
+        changed.workers = fewer;
+        const double truth = changed.simulate_into(nullptr);
+        const json change = parse_json(r.out)["changes"][0];
+        const double per_s = change["batches_per_s"].number();
+        CAPTURE(workers, seed, fewer, truth, per_s);
+        CHECK(change["low"].number() <= truth);
+        CHECK(truth <= change["high"].number());
+        CHECK(per_s / truth < 1.25);
+        CHECK(per_s / truth > 0.75);
+      }
+    }
+  }
+}

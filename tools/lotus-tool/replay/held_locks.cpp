@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -82,6 +83,13 @@ assumed_servers assume_lock(const recorded_pipeline& p, const name_table& names,
   lock.servers = 1;
   lock.works = std::make_shared<const std::vector<served_work>>(std::move(works));
   return lock;
+}
+
+/// Returns whether an operation is blocked mainly because it waits for the lock, in total for
+/// `waits_ns`, so that no other limit needs to be assumed for it.
+bool is_explained_by(double waits_ns, const shared_operation& op) {
+  constexpr double most = 0.8;
+  return waits_ns >= most * op.blocked_share * op.calls->all_ns();
 }
 
 /// Returns the number of threads that work in the stage of an operation.
@@ -175,9 +183,26 @@ double what_if::held_share(double waited, double waits_ns) const {
   return 0.5 * (shorter + longer);
 }
 
-bool what_if::is_explained_by_lock(const shared_operation& op) const {
-  constexpr double most = 0.8;
-  return lock_wait_ns() >= most * op.blocked_share * op.calls->all_ns();
+void what_if::assume_sampled_lock(std::vector<assumed_servers>& all) const {
+  const std::vector<assumed_servers> held = lock_holds();
+  if (held.empty()) return;
+  const double waits_ns = lock_wait_ns();
+  const double noise = std::max(0.1, 2.33 * recorded_.lock->relative_sd);
+  const auto holds_always = [&](const assumed_servers& a) {
+    return a.servers == 1 && a.operation->name == recorded_.lock->operation;
+  };
+  all.erase(std::remove_if(all.begin(), all.end(),
+                           [&](const assumed_servers& a) {
+                             if (a.is_free()) return true;
+                             if (!holds_always(a)) return is_explained_by(waits_ns, *a.operation);
+                             double assumed_ns = 0;
+                             for (const served_work& w : *a.works) assumed_ns += w.waited_ns;
+                             return std::abs(assumed_ns - waits_ns) > noise * waits_ns;
+                           }),
+            all.end());
+  // If calls hold the lock all the time, their times show exactly how long each waited.
+  const auto middle = std::stable_partition(all.begin(), all.end(), holds_always);
+  all.insert(middle, held.begin(), held.end());
 }
 
 }  // namespace lotus::tool

@@ -89,22 +89,9 @@ void what_if::find_explanations(const recorded_pipeline* also) {
   constexpr double like_it = 0.1;
   const bool both = also != nullptr && also->workers() != recorded_.workers() &&
                     !also->makes_itself && !recorded_.makes_itself;
-  const std::vector<assumed_servers> held = lock_holds();
   std::vector<assumed_servers> all =
       both ? explanations_of(recorded_, *also) : explanations_of(recorded_);
-  if (!held.empty()) {
-    all.erase(std::remove_if(all.begin(), all.end(),
-                             [&](const assumed_servers& a) {
-                               return a.is_free() || is_explained_by_lock(*a.operation);
-                             }),
-              all.end());
-    // If calls may hold the lock all the time, this assumption is the most exact one.
-    const auto middle =
-        std::stable_partition(all.begin(), all.end(), [this](const assumed_servers& a) {
-          return a.servers == 1 && a.operation->name == recorded_.lock->operation;
-        });
-    all.insert(middle, held.begin(), held.end());
-  }
+  assume_sampled_lock(all);
   std::vector<replay_result> replayed(all.size(), base_);
   for_each_in_parallel(all.size(), unlimited_threads, [&](std::size_t i) {
     if (!all[i].is_free()) replayed[i] = replayed_with({}, law_.law, all[i]);

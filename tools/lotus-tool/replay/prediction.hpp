@@ -201,9 +201,11 @@ class what_if {
   /// @param waited    share of the operation's blocked time in which it waited for the lock.
   /// @param waits_ns  how long all works waited for the lock in the run, in ns.
   double held_share(double waited, double waits_ns) const;
-  /// Returns whether an operation is blocked mainly because of the lock that wait samples show, so
-  /// that no other limit needs to be assumed for it.
-  bool is_explained_by_lock(const shared_operation& op) const;
+  /// If wait samples show a lock, puts the assumptions of lock_holds() into `all`, and removes
+  /// those that the samples contradict: that calls do not delay each other, that another limit
+  /// delays calls that mainly wait for the lock, and that the lock is held during whole calls,
+  /// unless these would then wait for it as long as the samples show.
+  void assume_sampled_lock(std::vector<assumed_servers>& all) const;
   /// @param cpus  the number of CPUs to simulate; only used if other programs used CPUs.
   prediction guess_under(const explanation& why, const pipeline_change& change, double cpus,
                          unrecorded_cpu unrecorded = unrecorded_cpu::stays) const;

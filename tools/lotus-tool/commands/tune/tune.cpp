@@ -31,7 +31,6 @@
 #include "verdict/markers.hpp"
 #include "verdict/recorded_work.hpp"
 #include "verdict/verdict.hpp"
-#include "waits/join/blocked_on.hpp"
 #include "waits/join/limiting_lock.hpp"
 
 namespace lotus::tool {
@@ -231,13 +230,15 @@ class tuner {
     }
     to.why_not = why_silent(failed_checks(to.run, look_at_work(to.run)));
     if (to.why_not.empty()) to.why_not = why_no_pipeline(to.run);
+    const judgement judged = diagnose_run(to.run, 0, silent);
     if (to.why_not.empty()) {
       recording recorded = record_pipeline(to.run);
       to.why_not = recorded.why_not;
       to.pipeline = std::move(recorded.pipeline);
-      if (to.pipeline) to.pipeline->lock = find_sampled_lock(join_waits(to.run, silent));
+      if (to.pipeline && judged.found) {
+        to.pipeline->lock = find_sampled_lock(judged.found->blocked_on);
+      }
     }
-    const judgement judged = diagnose_run(to.run, 0, silent);
     if (judged.found && judged.found->is) made.limit = verdict_name(*judged.found->is);
     return "";
   }

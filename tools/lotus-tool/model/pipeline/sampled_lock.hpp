@@ -7,6 +7,7 @@
 
 namespace lotus::tool {
 
+/// The lock for which an operation waited in more samples than any other one.
 struct sampled_lock {
   std::string name;       ///< name of the lock's variable; "" if unknown
   std::string operation;  ///< the innermost operation that waits for it, without S

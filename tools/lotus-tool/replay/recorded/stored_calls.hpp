@@ -70,7 +70,7 @@ class stored_calls {
   template <class OnCall>
   void for_each_served(std::size_t servers, OnCall&& on_call) const {
     // The ends of the last `servers` calls: the oldest of these calls freed the server.
-    std::vector<std::int64_t> ends(std::min(servers, size_), INT64_MIN);
+    std::vector<std::int64_t> ends(servers > size_ ? 1 : servers, INT64_MIN);
     std::size_t oldest = 0;
     for_each([&](const operation_call& c) {
       const std::int64_t free_ns = servers > size_ ? INT64_MIN : ends[oldest];
