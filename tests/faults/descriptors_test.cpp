@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -63,7 +64,10 @@ void take_all(const std::string& folder, bool directories) {
                                : open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
     if (!directories && write(fd, "precious\n", 9) != 9) _exit(2);
     if (fd == number) continue;
-    if (dup2(fd, number) != number) _exit(3);
+    // EBUSY: another thread is just opening a file that gets this number.
+    while (dup2(fd, number) != number) {
+      if (errno != EBUSY) _exit(3);
+    }
     close(fd);
   }
 }
@@ -108,13 +112,14 @@ TEST_CASE("the library does not use descriptors that the program closed and open
       o.log_file = "lotustrace_log";
       o.ring_records = 64;
       o.on_message = [](const char*) { _exit(4); };
-      // With this long interval, no drain opens a file while take_all() runs. Otherwise, the file
-      // could get a number that take_all() has not used yet.
-      o.drain_interval_ms = 1000;
+      // With this long interval and the two pauses, no drain opens a file while take_all() runs.
+      // Otherwise, the file could get a number that take_all() has not used yet.
+      o.drain_interval_ms = 10'000;
       lotus::start(o);
       usleep(400'000);  // waits until the drains shortly after start() are over
       record("before", 100);
       lotus::flush();
+      usleep(200'000);  // waits until the drain that the full ring has requested is over
       if (chdir("/") != 0) _exit(1);
       close_all();
       take_all(own, directories);
@@ -252,7 +257,7 @@ TEST_CASE("a sampler whose descriptors were closed leaves the program's descript
   const pid_t pid = child([&] {
     setenv("LOTUS_COLLECTOR", "builtin", 1);
     lotus::options o = options_for(run);
-    o.drain_interval_ms = 1000;  // a long interval, as in the first test case
+    o.drain_interval_ms = 10'000;  // a long interval, as in the first test case
     lotus::start(o);
     lotus::collector::resume();
     if (lotus::detail::find_collector() == nullptr) _exit(77);
