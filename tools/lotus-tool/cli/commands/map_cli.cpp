@@ -120,10 +120,6 @@ void add_map_attribute(CLI::App& map, action& chosen) {
       "--weights mix: in proportion to these times, each multiplied by the function's share "
       "of the operation's samples.");
   const attribution_arguments arguments = add_attribution(*command, options->inputs);
-  command->get_option("--weights")
-      ->description(
-          "how to split a function's counters among operations\n"
-          "(see below)");
   arguments.mapping->required();
   arguments.counters->required();
   command
@@ -278,8 +274,8 @@ attribution_arguments add_attribution(CLI::App& command, attribution_inputs& opt
                       ->option_text("FILE");
   command
       .add_option("--weights", options.weights,
-                  "how to split a function's counters among operations\n"
-                  "(see 'help map attribute')")
+                  "how to split a function's counters among operations:\n"
+                  "by their elapsed times alone, or also by samples (mix)")
       ->transform(one_of<weighting>({{"elapsed", weighting::elapsed}, {"mix", weighting::mix}}))
       ->default_str("elapsed")
       ->option_text("elapsed|mix");

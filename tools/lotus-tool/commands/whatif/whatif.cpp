@@ -124,7 +124,7 @@ pipeline_change change_for(pipeline_change change, const recorded_pipeline& pipe
   }
   if (change.workers && pipeline.makes_itself) change.own_thread = true;
   if (change.own_thread && !pipeline.makes_itself) {
-    throw input_error("--own-thread: the consumer builds no batches in this run");
+    throw input_error("--own-thread: does nothing here, because workers already build the batches");
   }
   return change;
 }

@@ -130,7 +130,7 @@ void print_memory_table(const run_data& run, const std::vector<operation_calls>&
              " at the end of a batch (may be higher within one)");
   print_line(
       "A row counts only what the thread that ran the operation allocated. 'retained': allocated "
-      "in a call and not freed in it. 'never freed' leaves out what operations inside allocated.");
+      "in a call and not freed in it. 'never freed' does not count nested operations.");
   for (const leak& l : find_leaks(heap)) print_line("grows: " + leak_text(l, run.names));
 }
 

@@ -109,7 +109,11 @@ std::string headline_of(const std::vector<thread_activity>& groups) {
   if (!knows_why) {
     text += waits ? waiting_clause(main) : working_clause(main);
     const thread_activity* const other = busiest(groups, subject);
-    if (other != nullptr) text += ". By contrast, " + shown_group(*other) + ' ' + clause(*other);
+    if (other != nullptr) {
+      text +=
+          is_several(*other) ? ". The busiest other threads are " : ". The busiest other one is ";
+      text += shown_group(*other) + ", which " + clause(*other);
+    }
     return text;
   }
   const blocked_part& part = main.blocked.front();
