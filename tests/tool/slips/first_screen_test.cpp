@@ -291,7 +291,7 @@ TEST_CASE("a warning precedes the advice") {
   const std::size_t warning = r.out.find("Warning: ");
   REQUIRE(warning != std::string::npos);
   CHECK(warning < r.out.find("critical path (% of the run)"));
-  const std::size_t advice = r.out.find("try first");
+  const std::size_t advice = r.out.find("change to try");
   if (advice != std::string::npos) CHECK(warning < advice);
 }
 

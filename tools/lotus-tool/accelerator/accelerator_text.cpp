@@ -86,7 +86,7 @@ std::string_view reason_of(device_verdict verdict) noexcept {
     case device_verdict::synchronization:
       return "the host, streams or devices wait for each other";
     case device_verdict::launch:
-      return "the host launches work too slowly";
+      return "the host (the CPU) launches kernels too slowly";
     case device_verdict::host:
       return "the host does something else";
     case device_verdict::copy:

@@ -157,7 +157,7 @@ class screen_printer {
   std::string advice_of(const first_screen& s) const {
     table rows;
     const bool sure = !s.advice.empty() && s.advice.front().change.rfind("perhaps", 0) != 0;
-    const std::vector<std::string> head{sure ? "try first" : "try first (gain uncertain)",
+    const std::vector<std::string> head{sure ? "change to try" : "change to try (gain uncertain)",
                                         "predicted run time", "90 % interval"};
     for (const std::string& label : head) note_label(out_, label);
     rows.row(head);

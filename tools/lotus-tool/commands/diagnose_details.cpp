@@ -194,7 +194,7 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
   facts.row({"batches", std::to_string(d.batches)});
   if (d.discarded > 0) facts.row({"built and discarded", std::to_string(d.discarded)});
   if (!d.pushed) {
-    if (d.workers > 0) facts.row({"workers at once, at most", std::to_string(d.workers)});
+    if (d.workers > 0) facts.row({"maximum workers at once", std::to_string(d.workers)});
     facts.row({"consumer's waits, total", human_time(d.wait_ns)});
     facts.row(
         {"waits with a later batch ready", human_share(d.head_of_line_share) + " of the waits"});

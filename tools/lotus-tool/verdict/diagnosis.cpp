@@ -216,7 +216,7 @@ void doubt_more_workers(diagnosis& d) {
   if (!d.suggestions.empty() && !is_sure(d.suggestions.front())) d.assumptions.clear();
   const auto doubtful = std::stable_partition(d.suggestions.begin(), d.suggestions.end(), is_sure);
   std::for_each(doubtful, d.suggestions.end(), [&](move& m) {
-    m.condition = "if other threads have time";
+    m.condition = "if the threads that workers wait for can do more work";
     m.text += "; " + m.condition;
     m.would_be.low = std::min(m.would_be.low, d.achieved.value_or(m.would_be.low));
   });

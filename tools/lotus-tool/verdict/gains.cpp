@@ -197,15 +197,15 @@ void explain_doubt(const what_if& run, move& m) {
     m.condition = "if CPUs are free";
     m.note = ". The number of CPUs is not in the logs: pass it with 'whatif --recorded-cpus N'";
   } else if (run.others_share() > 0) {
-    m.condition = "if other programs end";
+    m.condition = "if other programs stop using the CPUs";
     m.note = ". Record again without other programs";
   } else if ((m.change.workers && *m.change.workers > now) || !m.change.threads.empty()) {
     const std::string who = m.change.workers ? " workers" : " threads";
-    m.condition = "if the" + who + " do not wait for each other";
+    m.condition = "if the" + who + " do not wait for each other at a lock or disk";
     m.note = ". To find out, record a run with " + std::to_string(2 * now) + who +
              (m.change.workers ? "" : " there") + " and pass it to 'whatif --also'";
   } else {
-    m.condition = "the gain may be zero";
+    m.condition = "the 90 % interval includes a gain of zero";
   }
   m.text += ", " + m.condition + m.note;
 }

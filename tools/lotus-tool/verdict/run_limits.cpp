@@ -108,8 +108,8 @@ std::string held_lock_text(const what_if& run) {
 
 std::string slowing_text(const what_if& run) {
   const long percent = std::lround(100 * run.law().law.slowing);
-  return "while all CPUs are busy, all code needs " +
-         (percent == 0 ? std::string("no") : std::to_string(percent) + " %") + " more CPU time (" +
+  return "all code needs " + (percent == 0 ? std::string("no") : std::to_string(percent) + " %") +
+         " more CPU time while all CPUs are busy than while only one is (" +
          (run.law().levels_seen ? "measured)" : "a rough estimate)");
 }
 

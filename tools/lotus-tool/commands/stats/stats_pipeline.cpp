@@ -65,7 +65,7 @@ void print_stages(const run_stats_result& run, std::ostream& out) {
                  ". In steady state (from the first batch to the last): " +
                  rate(run.run.batches.steady_per_s()) +
                  ". The capacity is the throughput if the stage's threads never had to wait. "
-                 "A share of 100 % is all time of the threads that work in the stage." +
+                 "Shares are of the time of the stage's threads, from their first to last work." +
                  (shared ? " 'shared': these threads also work in other stages, which limits the "
                            "capacity."
                          : ""),
@@ -118,7 +118,7 @@ void print_async(const run_stats_result& run, std::ostream& out) {
   if (run.async.empty()) return;
   table rows;
   rows.spare({"p50", "max", "count"});
-  rows.row({"async operation", "count", "mean", "p50", "p99", "max", "total", "not paused"});
+  rows.row({"async operation", "count", "mean", "p50", "p99", "max", "total", "without pauses"});
   for (const async_stats& of : run.async) {
     rows.row({shown_name(of.name), std::to_string(of.time.count), human_time(of.time.mean_ns),
               human_time(of.time.p50_ns), human_time(of.time.p99_ns),

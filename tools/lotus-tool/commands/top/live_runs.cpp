@@ -84,7 +84,7 @@ live_verdict verdict_of(judgement& judged) {
   if (!d.is) return {"no verdict: " + d.why_silent, std::nullopt};
   const std::string name = std::string(verdict_name(*d.is)) + ": ";
   if (!d.suggestions.empty()) {
-    const std::string first = "; try first: " + d.suggestions.front().what;
+    const std::string first = "; change to try: " + d.suggestions.front().what;
     return {std::string(verdict_name(*d.is)) + first, d.is};
   }
   if (*d.is == verdict::balanced)

@@ -187,11 +187,12 @@ part operations_part(const live_figures& now, const screen_state& state) {
   table rows(table_form::rows);
   const char* const order = head_of(state.order);
   // Columns to omit if the screen is narrow. The column that determines the order is never omitted.
-  std::vector<std::string> spare{"mean", "max", "total", "calls/s", "% of time"};
+  const std::string percent = "% of " + human_time(now.window_s * 1e9);
+  std::vector<std::string> spare{"mean", "max", "total", "calls/s", percent};
   spare.erase(std::remove(spare.begin(), spare.end(), order), spare.end());
   rows.spare(std::move(spare));
-  rows.row({"operation (by " + std::string(order) + ')', "self time", "% of time", "calls/s",
-            "total", "mean", "max"});
+  rows.row({"operation (by " + std::string(order) + ')', "self time", percent, "calls/s", "total",
+            "mean", "max"});
   for (const live_operation& op : ordered) {
     const auto calls = static_cast<double>(std::max<std::uint64_t>(op.calls, 1));
     rows.row({name_of(op, now.window_s), human(op.self_ns), share_of_the_time(op),

@@ -175,7 +175,7 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
     changes.row(row);
   }
   changes.print(out);
-  out << "  in flight: batches given to workers and not yet received, at most\n";
+  out << "  in flight: maximum number of batches given to workers but not yet received\n";
   note_label(out, "consumer");
   out << "\nThe predictions assume:\n";
   for (const std::string& text : assumptions_of(answers)) {

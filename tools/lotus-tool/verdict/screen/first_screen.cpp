@@ -311,7 +311,8 @@ class composer {
   static std::string with_certainty(const move& m) {
     if (min_gain(m.would_be) > 1) return m.what;
     const bool has_reason = m.condition.rfind("if ", 0) == 0;
-    return "perhaps " + m.what + ", " + (has_reason ? m.condition : "the gain may be zero");
+    return "perhaps " + m.what + ", " +
+           (has_reason ? "only " + m.condition : "the 90 % interval includes a gain of zero");
   }
 
   /// Returns the operation or stage that a change makes faster. A change of settings affects the

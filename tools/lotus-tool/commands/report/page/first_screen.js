@@ -112,7 +112,7 @@ function pathBar(run) {
 function adviceList(run, screen) {
   const parts = [];
   if (screen.advice.length) {
-    const table = simpleTable("Try first", [["try first", "A change that you can make; the largest gain comes first"],
+    const table = simpleTable("Changes to try", [["change to try", "Each row is one change, simulated alone; those that certainly gain come first"],
       ["predicted run time", "The length of the recorded run, and the predicted length with the change"],
       ["90 % interval", "The predicted run time lies within these limits in 9 of 10 cases"]],
       screen.advice.map((a) => [targetLink(run, a.change, a.target), unbroken(a.now) + " → " + unbroken(a.then), unbroken(a.low) + " to " + unbroken(a.high)]));
@@ -221,7 +221,7 @@ function runTable() {
     shareColumnOf("waiting", "The share of the consumer's time in which it waited for data", (run) => v(run).wait_share),
     column("workers", "How many workers worked at once", (run) => v(run).workers || "–", (run) => v(run).workers),
     column("CPUs", "How many CPUs the run could use", (run) => run.facts.cpus || "–", (run) => run.facts.cpus),
-    column("try first", "The change with the largest gain", advice)],
+    column("change to try", "The first of the suggested changes", advice)],
   (run) => linkTo(run.name, () => goTo(run, { kind: "run" })), (all) => all.runs, [report]);
   const box = element("div", undefined, "scroll panel");
   box.append(table);
