@@ -113,7 +113,8 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   const std::string limit = limit_text(run);
   if (!limit.empty()) all.push_back(limit);
   if (!p.makes_itself && !p.in_flight_held) {
-    all.emplace_back("a worker has 2 batches in flight, or as many as recorded (see --prefetch N)");
+    all.emplace_back(
+        "at least 2 batches per worker are in flight, a usual default (see --prefetch N)");
   }
   const std::string lock = held_lock_text(run);
   all.emplace_back("sleeps and waits for disks, networks or locks take as long as in this run");
