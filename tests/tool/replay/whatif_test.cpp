@@ -312,6 +312,6 @@ TEST_CASE("invalid arguments are reported in one line") {
           "this run has no stage 'Decod', only workers; give their number");
   refused({"--target", "30/m"}, 2, "such as 2/s");
   refused({"--target", "30/s", "--workers", "2"}, 2, "cannot be combined");
-  refused({"--own-thread"}, 1, "builds no batches");
+  refused({"--own-thread"}, 1, "workers");
   refused({"--also", dir.path() + "/nowhere"}, 1, "nowhere");
 }

@@ -130,7 +130,7 @@ void print_path(const diagnosis& d, std::ostream& out) {
     out << fitted_sentences(
                out,
                "With all operations and stages, these shares add up to 100 %. Each moment "
-               "of the run counts once: for what delayed the run at that moment.",
+               "of the run is counted for the one thing that delayed the run then.",
                "  ", "    ")
         << '\n';
 }
@@ -198,7 +198,7 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
     facts.row({"consumer's waits, total", human_time(d.wait_ns)});
     facts.row(
         {"waits with a later batch ready", human_share(d.head_of_line_share) + " of the waits"});
-    facts.row({"consumer's steps, total", human_time(d.step_ns)});
+    facts.row({"consumer's work on batches", human_time(d.step_ns)});
     // If stages build the batches, `workers` is 0. Then no thread builds a whole batch, so there
     // are no preprocess times.
     if (d.workers > 0) {

@@ -108,8 +108,8 @@ std::string held_lock_text(const what_if& run) {
 
 std::string slowing_text(const what_if& run) {
   const long percent = std::lround(100 * run.law().law.slowing);
-  return "all code needs " + (percent == 0 ? std::string("no") : std::to_string(percent) + " %") +
-         " more CPU time while all CPUs are busy than while only one is (" +
+  return "code takes " + (percent == 0 ? std::string("no") : std::to_string(percent) + " %") +
+         " more CPU time if all CPUs are busy than if only one is (" +
          (run.law().levels_seen ? "measured)" : "a rough estimate)");
 }
 

@@ -275,7 +275,8 @@ attribution_arguments add_attribution(CLI::App& command, attribution_inputs& opt
   command
       .add_option("--weights", options.weights,
                   "how to split a function's counters among operations:\n"
-                  "by their elapsed times alone, or also by samples (mix)")
+                  "by elapsed time, or by elapsed time x share of samples\n"
+                  "of the operation that are in the function (mix)")
       ->transform(one_of<weighting>({{"elapsed", weighting::elapsed}, {"mix", weighting::mix}}))
       ->default_str("elapsed")
       ->option_text("elapsed|mix");
