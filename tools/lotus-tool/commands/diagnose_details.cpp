@@ -38,13 +38,13 @@ void print_checks(const diagnosis& d, std::ostream& out) {
   if (!d.checks.empty()) out << '\n';
 }
 
-void print_attacks(const diagnosis& d, std::ostream& out) {
-  if (d.attacks.empty()) return;
+void print_path_gains(const diagnosis& d, std::ostream& out) {
+  if (d.path_gains.empty()) return;
   const auto share = [&](std::optional<std::int64_t> ns) {
     return ns ? human_share(static_cast<double>(*ns) / static_cast<double>(d.path.run_ns)) : "-";
   };
   cpu_columns sums;
-  for (const attack& a : d.attacks) {
+  for (const path_gain& a : d.path_gains) {
     if (!a.path.cpu) continue;
     sums.add(static_cast<double>(a.path.cpu->cpu_ns),
              static_cast<double>(a.path.cpu->run_queue_ns.value_or(0)),
@@ -54,14 +54,14 @@ void print_attacks(const diagnosis& d, std::ostream& out) {
   const auto effect = [](double gain) {
     return gain < 1.005 ? "no gain" : "run " + three_digits(gain) + "x faster";
   };
-  const bool any_cpu = std::any_of(d.attacks.begin(), d.attacks.end(),
-                                   [](const attack& a) { return a.path.cpu.has_value(); });
+  const bool any_cpu = std::any_of(d.path_gains.begin(), d.path_gains.end(),
+                                   [](const path_gain& a) { return a.path.cpu.has_value(); });
   table ops;
   std::vector<std::string> head{"operation by gain", "% of run"};
   if (any_cpu) head.insert(head.end(), {"on CPU", "waits for CPU", "blocked"});
   head.insert(head.end(), {"if 1.25x faster", "if removed"});
   ops.row(head);
-  for (const attack& a : d.attacks) {
+  for (const path_gain& a : d.path_gains) {
     const std::optional<cpu_split>& cpu = a.path.cpu;
     std::vector<std::string> row{printable_line(a.path.name), share(a.path.ns)};
     if (any_cpu) {
@@ -79,7 +79,7 @@ void print_attacks(const diagnosis& d, std::ostream& out) {
 
 /// Returns a suggestion and its note, which the first screen omits: "Helps only if CPUs are free: 4
 /// workers instead of 2. The number of CPUs is not in the logs". Returns "" if there is no note.
-std::string with_note(const move& m) {
+std::string with_note(const suggestion& m) {
   if (m.note.empty()) return {};
   const bool only_if = m.condition.rfind("if ", 0) == 0;
   return only_if ? "Helps only " + m.condition + ": " + m.what + m.note
@@ -89,7 +89,7 @@ std::string with_note(const move& m) {
 /// Prints the suggestions that do not fit on the first screen, and the notes of those that do.
 /// @param shown  the suggestions on the first screen.
 void print_moves(const diagnosis& d, const std::vector<shown_advice>& shown, std::ostream& out) {
-  const auto is_shown = [&](const move& m) {
+  const auto is_shown = [&](const suggestion& m) {
     const std::string what = printable_line(m.what);
     return std::any_of(shown.begin(), shown.end(), [&what](const shown_advice& one) {
       return one.change == what || one.change.rfind("perhaps " + what + ", ", 0) == 0;
@@ -98,9 +98,9 @@ void print_moves(const diagnosis& d, const std::vector<shown_advice>& shown, std
   std::vector<std::string> lines;
   if (!d.limit.empty()) lines.push_back(d.limit);
   for (const std::string& text : d.assumptions) lines.push_back("assumed: " + text);
-  for (const std::vector<move>* const moves : {&d.suggestions, &d.possible}) {
-    for (const move& m : *moves) {
-      const char* const start = moves == &d.possible ? "may gain nothing: " : "also: ";
+  for (const std::vector<suggestion>* const list : {&d.suggestions, &d.possible}) {
+    for (const suggestion& m : *list) {
+      const char* const start = list == &d.possible ? "may gain nothing: " : "also: ";
       const std::string text = is_shown(m) ? with_note(m) : start + m.text;
       if (!text.empty()) lines.push_back(text);
     }
@@ -126,7 +126,7 @@ void print_path(const diagnosis& d, std::ostream& out) {
   }
   if (any) out << '\n';
   if (any) path.print(out);
-  if (any || !d.attacks.empty())
+  if (any || !d.path_gains.empty())
     out << fitted_sentences(
                out,
                "With all operations and stages, these shares add up to 100 %. Each moment "
@@ -239,7 +239,7 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
         {"throughput of consumer alone", with_samples(d.consumer_capacity, d.consumer_interval)});
   }
   facts.print(out);
-  print_attacks(d, out);
+  print_path_gains(d, out);
   print_path(d, out);
   print_aggregated(d, out);
   if (!d.slow_workers.empty() || !d.slow_samples.empty()) out << '\n';

@@ -40,8 +40,8 @@ bool begin_with_items(const run_batches& batches, item& it) {
   if (!batch) return false;
   const lotus::tool::batch& b = batches.at(*batch);
   const std::optional<time_span> whole = batches.made(b);
-  if (!whole || whole->start_ns >= it.life.start_ns) return false;
-  it.life = *whole;
+  if (!whole || whole->start_ns >= it.extent.start_ns) return false;
+  it.extent = *whole;
   it.service_ns = batches.service_ns(b);
   it.queueing_ns = batches.queueing_ns(b);
   return true;
@@ -59,10 +59,10 @@ std::vector<item_stats> describe_items(const run_data& run, std::size_t slowest)
     by_kind[it.of_item].push_back(std::move(it));
   }
   for (auto& [of_item, all] : by_kind) {
-    std::vector<std::int64_t> lives;
-    for (const item& it : all) lives.push_back(it.life.duration_ns());
+    std::vector<std::int64_t> latencies_ns;
+    for (const item& it : all) latencies_ns.push_back(it.extent.duration_ns());
     item_stats& of = described.emplace_back();
-    static_cast<figures&>(of) = figures_of(of_item ? "items" : "batches", lives);
+    static_cast<figures&>(of) = figures_of(of_item ? "items" : "batches", latencies_ns);
     of.from_first_item = !of_item && from_first_item;
     of.slowest = slowest_items(std::move(all), slowest);
     of.trees = trees_of(run, of.slowest);
@@ -71,21 +71,21 @@ std::vector<item_stats> describe_items(const run_data& run, std::size_t slowest)
 }
 
 std::vector<async_stats> describe_async(const run_data& run) {
-  struct lives {
+  struct times {
     std::vector<std::int64_t> durations_ns;
     std::int64_t running_ns = 0;
   };
-  std::map<std::uint32_t, lives> by_name;
+  std::map<std::uint32_t, times> by_name;
   std::vector<std::uint32_t> appeared;
   for (const async_operation& op : async_operations_of(run.side)) {
     const auto [at, is_new] = by_name.try_emplace(op.name);
     if (is_new) appeared.push_back(op.name);
-    at->second.durations_ns.push_back(op.life.duration_ns());
+    at->second.durations_ns.push_back(op.extent.duration_ns());
     at->second.running_ns += op.running_ns;
   }
   std::vector<async_stats> described;
   for (const std::uint32_t name : appeared) {
-    lives& of = by_name[name];
+    times& of = by_name[name];
     async_stats& row = described.emplace_back();
     static_cast<figures&>(row) = figures_of(std::string(run.names.name(name)), of.durations_ns);
     row.running_ns = of.running_ns;

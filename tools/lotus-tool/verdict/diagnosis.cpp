@@ -171,7 +171,7 @@ void simulate(const run_data& run, recording recorded, critical_path path, diagn
   d.limit_of_stage = p.unfinished != unbounded || limited == d.stage ||
                      (stage != stages.end() && stage->second == d.stage);
   if (asked.others_share() > 0) d.warnings.push_back(others_text(asked));
-  d.attacks = attacks_of(asked, d.path);
+  d.path_gains = path_gains_of(asked, d.path);
   // Predict the effect of at most this many operations, because each prediction needs a simulation.
   constexpr std::size_t max_ops = 20;
   d.gains_without_ops.resize(std::min(max_ops, d.ops.size()));
@@ -210,12 +210,14 @@ bool waits_for_others(const diagnosis& d) {
 /// do more work, and the recording does not show whether they can.
 void doubt_more_workers(diagnosis& d) {
   if (!waits_for_others(d)) return;
-  const auto is_sure = [](const move& m) { return !m.change.workers && m.change.threads.empty(); };
+  const auto is_sure = [](const suggestion& m) {
+    return !m.change.workers && m.change.threads.empty();
+  };
   // The assumptions belong to the first suggestion. If this suggestion adds threads, it becomes an
   // uncertain one below, so remove its assumptions.
   if (!d.suggestions.empty() && !is_sure(d.suggestions.front())) d.assumptions.clear();
   const auto doubtful = std::stable_partition(d.suggestions.begin(), d.suggestions.end(), is_sure);
-  std::for_each(doubtful, d.suggestions.end(), [&](move& m) {
+  std::for_each(doubtful, d.suggestions.end(), [&](suggestion& m) {
     m.condition = "if the threads that workers wait for can do more work";
     m.text += "; " + m.condition;
     m.would_be.low = std::min(m.would_be.low, d.achieved.value_or(m.would_be.low));
@@ -246,9 +248,9 @@ void find_lock(const run_data& run, std::size_t skip_batches, diagnosis& d) {
   d.is = verdict::lock_bound;
   // Do not suggest more threads, because they would wait for the lock as well. The simulation does
   // not always know of the lock and may suggest them.
-  for (std::vector<move>* const suggestions : {&d.suggestions, &d.possible}) {
+  for (std::vector<suggestion>* const suggestions : {&d.suggestions, &d.possible}) {
     suggestions->erase(std::remove_if(suggestions->begin(), suggestions->end(),
-                                      [](const move& m) {
+                                      [](const suggestion& m) {
                                         return m.change.workers.has_value() ||
                                                !m.change.threads.empty() ||
                                                m.change.cpus.has_value();

@@ -55,8 +55,8 @@ struct diagnosis {
   std::string largest_wait_of;        ///< operation that largest_wait is about, without S
   run_blocked_on blocked_on;          ///< what each operation waited for; empty if not recorded
   std::vector<bound_gain> gains;
-  std::vector<move> suggestions;         ///< suggested changes, most valuable first
-  std::vector<move> possible;            ///< changes that may gain nothing, or that need more CPUs
+  std::vector<suggestion> suggestions;   ///< suggested changes, most valuable first
+  std::vector<suggestion> possible;      ///< changes that may gain nothing, or that need more CPUs
   std::vector<std::string> assumptions;  ///< assumptions behind the first suggestion
   std::vector<std::string> warnings;     ///< warnings to show before the verdict
   /// Text about an operation that limits the number of useful workers, see limit_text(); "" if
@@ -70,7 +70,7 @@ struct diagnosis {
   /// Whether the accelerator was busy for such a large share of the run that no change of the input
   /// pipeline can gain much.
   bool accelerator_busy = false;
-  std::vector<attack> attacks;
+  std::vector<path_gain> path_gains;
   critical_path path;
   bool pushed = false;  ///< whether the run has no consumer; a batch then ends with its last stage
   std::size_t discarded = 0;     ///< number of batches that were built but never received
@@ -80,7 +80,7 @@ struct diagnosis {
   std::optional<double> more_workers_gain;
   /// The predicted effect of steps that take half the time. Only set if the run is consumer-bound
   /// and this gains at least 5 %.
-  std::optional<move> faster_step;
+  std::optional<suggestion> faster_step;
   /// Whether batches are never built during a step: the consumer builds them itself, or another
   /// thread begins a batch only when the consumer asks for it.
   bool makes_itself = false;

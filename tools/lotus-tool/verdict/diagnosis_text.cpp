@@ -64,8 +64,9 @@ std::string_view bound_kind(verdict v) {
 std::string bound_name(const diagnosis& d) {
   if (d.is == verdict::stage_bound) return d.stage;
   if (d.lock) return d.lock->of.what;
-  return d.is == verdict::preprocessing_bound && !d.attacks.empty() ? d.attacks.front().path.name
-                                                                    : std::string();
+  return d.is == verdict::preprocessing_bound && !d.path_gains.empty()
+             ? d.path_gains.front().path.name
+             : std::string();
 }
 
 void write_bound(json_writer& to, const diagnosis& d) {
@@ -96,9 +97,10 @@ void write_texts(json_writer& to, std::string_view key, const std::vector<std::s
   to.end_array();
 }
 
-void write_moves(json_writer& to, std::string_view key, const std::vector<move>& suggestions) {
+void write_suggestions(json_writer& to, std::string_view key,
+                       const std::vector<suggestion>& suggestions) {
   to.key(key).begin_array();
-  for (const move& m : suggestions) {
+  for (const suggestion& m : suggestions) {
     to.begin_object().member("text", m.text).key("change");
     write_change(to, m.change);
     to.member("batches_per_s", m.would_be.per_s).member("low", m.would_be.low);
@@ -168,7 +170,7 @@ std::string stage_evidence(const diagnosis& d) {
          rate(next_per_s);
 }
 
-std::string next_limit_text(const diagnosis& d, const move& m, bool of_several) {
+std::string next_limit_text(const diagnosis& d, const suggestion& m, bool of_several) {
   constexpr double nearly = 0.9;
   const bool faster_consumer = m.change.step < 1;
   const std::optional<double> most_per_s =
@@ -262,8 +264,8 @@ std::string diagnosis_json(const diagnosis& d) {
   to.member("samples_per_batch", d.samples_per_batch);
   to.member("limited_by_cpus", d.limited_by_cpus);
   write_gains(to, d);
-  write_moves(to, "moves", d.suggestions);
-  write_moves(to, "possible", d.possible);
+  write_suggestions(to, "moves", d.suggestions);
+  write_suggestions(to, "possible", d.possible);
   write_texts(to, "assumptions", d.assumptions);
   write_texts(to, "warnings", d.warnings);
   if (!d.limit.empty()) to.member("limit", d.limit);

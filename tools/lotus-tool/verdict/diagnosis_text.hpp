@@ -30,7 +30,7 @@ std::string stage_evidence(const diagnosis& d);
 /// names the part that limits the run after the change, and its throughput. Returns "" if no other
 /// part would limit the run.
 /// @param of_several  whether `m` is the first of several suggestions.
-std::string next_limit_text(const diagnosis& d, const move& m, bool of_several);
+std::string next_limit_text(const diagnosis& d, const suggestion& m, bool of_several);
 
 std::string diagnosis_json(const diagnosis& d);
 

@@ -78,7 +78,8 @@ std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
   return all;
 }
 
-std::string move_text(const what_if& run, const pipeline_change& change, const prediction& p) {
+std::string suggestion_text(const what_if& run, const pipeline_change& change,
+                            const prediction& p) {
   return change_text(change, run.recorded()) + ": " + three_digits(run.achieved()) + " -> " +
          rate(p.per_s) + " (90 % interval: " + three_digits(p.low) + " to " + three_digits(p.high) +
          ")";
@@ -191,7 +192,7 @@ void bound(prediction& p, const pipeline_change& change, double achieved,
 }
 
 /// Explains why a change may gain nothing, and how the user can find out.
-void explain_doubt(const what_if& run, move& m) {
+void explain_doubt(const what_if& run, suggestion& m) {
   const std::size_t now = workers_now(run.recorded());
   if (run.is_bracket(m.change)) {
     m.condition = "if CPUs are free";
@@ -234,13 +235,13 @@ std::vector<std::string> assumptions_of(const what_if& run, const pipeline_chang
 void add_setting(const what_if& run, std::optional<double> consumer_per_s, suggested_changes& to) {
   const auto add = [&](const found_setting& chosen) {
     if (chosen.gain < 1 + worthwhile) return;
-    move found;
+    suggestion found;
     found.change = chosen.change;
     found.would_be = run.predict(chosen.change);
     bound(found.would_be, found.change, run.achieved(), consumer_per_s);
     if (found.would_be.per_s < (1 + worthwhile) * run.achieved()) return;
     found.what = change_text(found.change, run.recorded());
-    found.text = move_text(run, found.change, found.would_be);
+    found.text = suggestion_text(run, found.change, found.would_be);
     pipeline_change with_faster_step = found.change;
     with_faster_step.step = 1 / a_bit_faster;
     const bool sure = found.would_be.low > run.achieved();
@@ -263,19 +264,20 @@ void add_setting(const what_if& run, std::optional<double> consumer_per_s, sugge
 /// Removes each stage from the suggestions in which a single operation, made faster, gains about as
 /// much as the whole stage.
 void remove_covered_stages(const recorded_pipeline& p, const name_table& names,
-                           std::vector<move>& work) {
+                           std::vector<suggestion>& work) {
   if (p.stages.size() < 2) return;
   constexpr double as_good = 0.98;
   std::set<std::string> covered;
   for (const auto& [operation, stage] : stages_of_operations(p, names)) {
     const auto gain_of = [&work](const std::string& name) {
-      const auto at = std::find_if(work.begin(), work.end(),
-                                   [&](const move& m) { return m.change.faster.count(name) != 0; });
+      const auto at = std::find_if(work.begin(), work.end(), [&](const suggestion& m) {
+        return m.change.faster.count(name) != 0;
+      });
       return at == work.end() ? 0 : at->would_be.gain;
     };
     if (operation != stage && gain_of(operation) >= as_good * gain_of(stage)) covered.insert(stage);
   }
-  const auto is_covered = [&](const move& m) {
+  const auto is_covered = [&](const suggestion& m) {
     return covered.count(m.change.faster.begin()->first) != 0;
   };
   work.erase(std::remove_if(work.begin(), work.end(), is_covered), work.end());
@@ -340,17 +342,18 @@ suggested_changes suggest(const what_if& run, const run_data& data,
                           std::optional<double> consumer_per_s) {
   suggested_changes found;
   add_setting(run, consumer_per_s, found);
-  std::vector<move> work;
+  std::vector<suggestion> work;
   for (const std::string& name : names_of_work(run.recorded(), data.names)) {
-    move one;
+    suggestion one;
     one.change.faster[name] = 2;
     one.would_be = run.guess(one.change);
     if (one.would_be.gain >= 1 + worthwhile) work.push_back(std::move(one));
   }
   remove_covered_stages(run.recorded(), data.names, work);
-  std::stable_sort(work.begin(), work.end(),
-                   [](const move& a, const move& b) { return a.would_be.gain > b.would_be.gain; });
-  for (move& one : work) {
+  std::stable_sort(work.begin(), work.end(), [](const suggestion& a, const suggestion& b) {
+    return a.would_be.gain > b.would_be.gain;
+  });
+  for (suggestion& one : work) {
     if (found.suggestions.size() == 3) break;
     // If operations were recorded, suggest one of them instead of preprocessing as a whole.
     if (one.change.faster.count("preprocess") != 0 && work.size() > 1) continue;
@@ -358,19 +361,19 @@ suggested_changes suggest(const what_if& run, const run_data& data,
     bound(one.would_be, one.change, run.achieved(), consumer_per_s);
     if (one.would_be.per_s < (1 + worthwhile) * run.achieved()) continue;
     one.what = change_text(one.change, run.recorded());
-    one.text = move_text(run, one.change, one.would_be);
+    one.text = suggestion_text(run, one.change, one.would_be);
     const bool sure = one.would_be.low > run.achieved();
     if (!sure) explain_doubt(run, one);
     (sure ? found.suggestions : found.possible).push_back(std::move(one));
   }
   // If other programs used CPUs, a warning about them is shown instead of advice to add CPUs.
   if (run.others_share() <= 0 && is_limited_by_cpus(run, {})) {
-    move more;
+    suggestion more;
     more.change.cpus = 2 * *run.recorded().cpus;
     more.would_be = run.predict(more.change);
     bound(more.would_be, more.change, run.achieved(), consumer_per_s);
     more.what = change_text(more.change, run.recorded());
-    more.text = move_text(run, more.change, more.would_be);
+    more.text = suggestion_text(run, more.change, more.would_be);
     found.possible.push_back(std::move(more));
   }
   if (!found.suggestions.empty())
@@ -380,10 +383,10 @@ suggested_changes suggest(const what_if& run, const run_data& data,
 
 void suggest_any_order(const what_if& run, std::optional<double> consumer_per_s,
                        suggested_changes& to) {
-  move found;
+  suggestion found;
   found.change.unordered = true;
-  for (const std::vector<move>* const moves : {&to.suggestions, &to.possible}) {
-    for (const move& m : *moves) {
+  for (const std::vector<suggestion>* const list : {&to.suggestions, &to.possible}) {
+    for (const suggestion& m : *list) {
       if (m.change == found.change) return;
     }
   }
@@ -391,20 +394,20 @@ void suggest_any_order(const what_if& run, std::optional<double> consumer_per_s,
   bound(found.would_be, found.change, run.achieved(), consumer_per_s);
   if (found.would_be.gain < 1 + worthwhile) return;
   found.what = change_text(found.change, run.recorded());
-  found.text = move_text(run, found.change, found.would_be);
+  found.text = suggestion_text(run, found.change, found.would_be);
   const bool sure = found.would_be.low > run.achieved();
   if (!sure) explain_doubt(run, found);
-  std::vector<move>& moves = sure ? to.suggestions : to.possible;
-  moves.insert(moves.begin(), std::move(found));
+  std::vector<suggestion>& list = sure ? to.suggestions : to.possible;
+  list.insert(list.begin(), std::move(found));
 }
 
-std::optional<move> faster_step(const what_if& run) {
-  move found;
+std::optional<suggestion> faster_step(const what_if& run) {
+  suggestion found;
   found.change.step = 0.5;
   found.would_be = run.predict(found.change);
   if (found.would_be.gain < 1 + worthwhile) return std::nullopt;
   found.what = "the consumer's step 2x faster";
-  found.text = move_text(run, found.change, found.would_be);
+  found.text = suggestion_text(run, found.change, found.would_be);
   return found;
 }
 
@@ -414,8 +417,8 @@ double gain_without(const what_if& run, const std::string& name) {
   return run.guess(change).gain;
 }
 
-std::vector<attack> attacks_of(const what_if& run, const critical_path& path) {
-  std::vector<attack> all;
+std::vector<path_gain> path_gains_of(const what_if& run, const critical_path& path) {
+  std::vector<path_gain> all;
   for (const path_share& share : path.shares) {
     if (share.kind != path_kind::operation && share.kind != path_kind::stage) continue;
     if (static_cast<double>(share.ns) < 0.01 * static_cast<double>(path.run_ns)) continue;
@@ -428,10 +431,10 @@ std::vector<attack> attacks_of(const what_if& run, const critical_path& path) {
     all[i].gain_free = gain_without(run, all[i].path.name);
   });
   double best = 1;
-  for (const attack& one : all) best = std::max(best, one.gain);
+  for (const path_gain& one : all) best = std::max(best, one.gain);
   if (best < 1.01) return {};
   std::stable_sort(all.begin(), all.end(),
-                   [](const attack& a, const attack& b) { return a.gain > b.gain; });
+                   [](const path_gain& a, const path_gain& b) { return a.gain > b.gain; });
   return all;
 }
 

@@ -35,7 +35,7 @@ std::vector<bound_gain> gains_of(const what_if& run);
 bound_gain largest_gain(const std::vector<bound_gain>& gains);
 
 /// A suggestion: a change that the user can make.
-struct move {
+struct suggestion {
   /// The change, its predicted effect and, if the effect is uncertain, how to find out more.
   std::string text;
   pipeline_change change;
@@ -58,10 +58,10 @@ struct suggested_changes {
   /// that gains nearly as much as the best combination: at most 1 % less, or 5 % less if it needs
   /// fewer workers than the run had. Out-of-order delivery is suggested only if it gains 3 % more,
   /// and more workers than CPUs only if CPUs are not the limit.
-  std::vector<move> suggestions;
+  std::vector<suggestion> suggestions;
   /// Changes whose confidence interval includes "no gain", with advice on how to find out more. The
   /// last entry suggests more CPUs if CPUs are the limit.
-  std::vector<move> possible;
+  std::vector<suggestion> possible;
   /// Assumptions behind the first suggestion that the recording cannot confirm.
   std::vector<std::string> assumptions;
 };
@@ -79,11 +79,11 @@ void suggest_any_order(const what_if& run, std::optional<double> consumer_per_s,
                        suggested_changes& to);
 
 /// Returns the prediction for steps that take half the time; nullopt if the gain is less than 5 %.
-std::optional<move> faster_step(const what_if& run);
+std::optional<suggestion> faster_step(const what_if& run);
 
 /// An operation or a stage, with its share of the critical path and the predicted effect of making
 /// it faster. Both gains are factors by which the run would be faster; 1 means no effect.
-struct attack {
+struct path_gain {
   path_share path;
   double gain = 1;       ///< gain if the operation or stage were 1.25 times faster
   double gain_free = 1;  ///< gain if the operation or stage took no time
@@ -95,7 +95,7 @@ double gain_without(const what_if& run, const std::string& name);
 
 /// Returns the operations and stages that have at least 1 % of the critical path, largest gain
 /// first; an empty list if the largest gain is below 1 %.
-std::vector<attack> attacks_of(const what_if& run, const critical_path& path);
+std::vector<path_gain> path_gains_of(const what_if& run, const critical_path& path);
 
 }  // namespace lotus::tool
 

@@ -125,9 +125,9 @@ void write_box(json_writer& json, std::vector<std::int64_t> values) {
 
 /// Writes the operations and stages on the critical path, and the gain if each one were faster.
 void write_bottlenecks(json_writer& json, const judgement& judged) {
-  json.newline().key("attacks").begin_array();
+  json.newline().key("path_gains").begin_array();
   if (judged.found) {
-    for (const attack& a : judged.found->attacks) {
+    for (const path_gain& a : judged.found->path_gains) {
       json.begin_object().member("name", a.path.name).member("ns", a.path.ns);
       json.member("gain", a.gain).member("gain_free", a.gain_free).end_object();
     }
@@ -177,7 +177,7 @@ void write_stages(json_writer& json, const run_data& run) {
           .begin_object()
           .member("number", std::to_string(shown_number(it.number)))
           .member("epoch", it.epoch);
-      json.member("start_ns", it.life.start_ns).member("latency_ns", it.life.duration_ns());
+      json.member("start_ns", it.extent.start_ns).member("latency_ns", it.extent.duration_ns());
       json.member("queueing_ns", it.queueing_ns);
       write_tree(json, of.trees[i]);
       json.end_object();

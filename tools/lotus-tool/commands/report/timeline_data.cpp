@@ -121,15 +121,15 @@ void write_async(json_writer& json, const run_data& run,
                  name_table& names) {
   std::map<std::uint32_t, std::vector<const async_operation*>> by_name;
   for (const async_operation& op : operations) {
-    if (op.life.duration_ns() >= from_ns) by_name[op.name].push_back(&op);
+    if (op.extent.duration_ns() >= from_ns) by_name[op.name].push_back(&op);
   }
   json.newline().key("async").begin_array();
   for (const auto& [name, histories] : by_name) {
     json.newline().begin_object();
     json.member("name", names.id_of_decoded(run.names.name(name))).key("histories").begin_array();
     for (const async_operation* op : histories) {
-      json.begin_array().value(op->life.start_ns - run.first_ns);
-      json.value(op->life.duration_ns()).end_array();
+      json.begin_array().value(op->extent.start_ns - run.first_ns);
+      json.value(op->extent.duration_ns()).end_array();
     }
     json.end_array().end_object();
   }
@@ -223,7 +223,7 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
   }
   const std::vector<async_operation> async = async_operations_of(run.side);
   longest_drawn histories;
-  for (const async_operation& op : async) histories.add(op.life.duration_ns());
+  for (const async_operation& op : async) histories.add(op.extent.duration_ns());
   const std::int64_t histories_from_ns =
       histories.from_ns("asynchronous operations", limits.values, note);
   longest_drawn intervals;

@@ -78,7 +78,7 @@ std::string item_text(const item& it, const std::string& kind) {
   std::string text =
       (kind == "items" ? "item " : "batch ") + std::to_string(shown_number(it.number));
   if (it.epoch > 0) text += " of epoch " + std::to_string(it.epoch);
-  return text + " took " + human_time(static_cast<double>(it.life.duration_ns())) + " (" +
+  return text + " took " + human_time(static_cast<double>(it.extent.duration_ns())) + " (" +
          human_time(static_cast<double>(it.queueing_ns)) + " of it in queues)";
 }
 
@@ -107,7 +107,7 @@ void print_items(const item_stats& of, bool slowest, std::ostream& out) {
       tree.row(
           {std::string(2 + 2 * node.depth, ' ') + name,
            human_time(static_cast<double>(node.duration_ns)),
-           "at " + human_time(static_cast<double>(node.start_ns - of.slowest[i].life.start_ns)),
+           "at " + human_time(static_cast<double>(node.start_ns - of.slowest[i].extent.start_ns)),
            "thread " + std::to_string(node.thread)});
     }
     tree.print(out);
@@ -157,7 +157,7 @@ void write_items(json_writer& json, const item_stats& of) {
         .begin_object()
         .member("number", shown_number(it.number))
         .member("epoch", it.epoch);
-    json.member("start_ns", it.life.start_ns).member("latency_ns", it.life.duration_ns());
+    json.member("start_ns", it.extent.start_ns).member("latency_ns", it.extent.duration_ns());
     json.member("service_ns", it.service_ns).member("queueing_ns", it.queueing_ns);
     write_tree(json, of.trees[i]);
     json.end_object();

@@ -109,15 +109,15 @@ void draw_async(const run_data& run, const run_tracks& tracks, view& shown, name
   // For each process and name, the end times of the lanes (rows) of asynchronous operations.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::int64_t>> lanes;
   for (const async_operation& op : async_operations_of(run.side)) {
-    if (!shown.has_time(op.life.start_ns, op.life.end_ns)) continue;
+    if (!shown.has_time(op.extent.start_ns, op.extent.end_ns)) continue;
     if (!shown.has_name(names.id_of_decoded(run.names.name(op.name)), names)) continue;
     async_event event;
     event.pid = processes.of(op.process);
     const std::string name = shown_name(run.names.name(op.name));
     event.name = name;
     event.id = id++;
-    event.life = op.life;
-    std::int64_t last_ns = op.life.start_ns;
+    event.extent = op.extent;
+    std::int64_t last_ns = op.extent.start_ns;
     for (const std::uint32_t n : op.segments) {
       const async_segment& segment = run.side.segments[n];
       const time_span span{std::max(segment.start_ns, last_ns),
@@ -126,13 +126,14 @@ void draw_async(const run_data& run, const run_tracks& tracks, view& shown, name
       last_ns = span.end_ns;
     }
     std::vector<std::int64_t>& ends = lanes[{event.pid, op.name}];
-    const auto free = std::find_if(ends.begin(), ends.end(),
-                                   [&](std::int64_t end_ns) { return end_ns <= op.life.start_ns; });
+    const auto free = std::find_if(ends.begin(), ends.end(), [&](std::int64_t end_ns) {
+      return end_ns <= op.extent.start_ns;
+    });
     event.lane = static_cast<std::uint32_t>(free - ends.begin());
     if (free == ends.end()) {
-      ends.push_back(op.life.end_ns);
+      ends.push_back(op.extent.end_ns);
     } else {
-      *free = op.life.end_ns;
+      *free = op.extent.end_ns;
     }
     sink.async(event);
   }

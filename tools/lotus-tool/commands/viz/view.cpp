@@ -221,7 +221,7 @@ void view::choose_items(const slowest& wanted, const run_data& run) {
   // Time in the stage and index of each item.
   std::vector<std::pair<std::int64_t, std::size_t>> durations;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (!has_time(items[i].life.start_ns, items[i].life.end_ns)) continue;
+    if (!has_time(items[i].extent.start_ns, items[i].extent.end_ns)) continue;
     std::int64_t in_stage_ns = -1;
     for (const span_number span : items[i].spans) {
       if (preprocessing[span].stage != *stage) continue;

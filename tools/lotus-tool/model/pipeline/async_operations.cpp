@@ -19,7 +19,7 @@ std::vector<async_operation> async_operations_of(const side_data& side) {
     const auto [at, is_new] = index_of.try_emplace({p.process, p.id}, all.size());
     if (is_new) all.push_back({p.name, p.id, p.process, {p.start_ns, p.end_ns()}, 0, {}});
     async_operation& op = all[at->second];
-    op.life.end_ns = std::max(op.life.end_ns, p.end_ns());
+    op.extent.end_ns = std::max(op.extent.end_ns, p.end_ns());
     op.running_ns += p.duration_ns;
     op.segments.push_back(n);
   }

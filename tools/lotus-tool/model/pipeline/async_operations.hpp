@@ -16,8 +16,9 @@ struct async_operation {
   std::uint32_t name = 0;  ///< name of the first segment: index in run_data::names
   std::int64_t id = 0;
   std::uint64_t process = 0;
-  time_span life;
-  /// Sum of the segments' durations. During the other part of `life`, the operation was suspended.
+  time_span extent;
+  /// Sum of the segments' durations. During the other part of `extent`, the operation was
+  /// suspended.
   std::int64_t running_ns = 0;
   std::vector<std::uint32_t> segments;  ///< indices in side_data::segments, in order of start
 };

@@ -77,8 +77,8 @@ std::vector<item> slowest_items(std::vector<item> items, std::size_t count) {
   const std::size_t kept = std::min(count, items.size());
   std::partial_sort(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(kept), items.end(),
                     [](const item& a, const item& b) {
-                      return std::make_tuple(-a.life.duration_ns(), a.life.start_ns, a.number) <
-                             std::make_tuple(-b.life.duration_ns(), b.life.start_ns, b.number);
+                      return std::make_tuple(-a.extent.duration_ns(), a.extent.start_ns, a.number) <
+                             std::make_tuple(-b.extent.duration_ns(), b.extent.start_ns, b.number);
                     });
   items.erase(items.begin() + static_cast<std::ptrdiff_t>(kept), items.end());
   return items;

@@ -38,30 +38,30 @@ std::vector<item> items_of(const run_batches& batches) {
     it.number = first.number;
     it.of_item = first.of_item;
     it.epoch = first.of_item || !first.batch ? first.pass.value() : batches.at(*first.batch).epoch;
-    it.life = {first.start_ns, first.end_ns()};
+    it.extent = {first.start_ns, first.end_ns()};
     work_time time;
     for (; at < order.size() && key(order[at]) == of; ++at) {
       const preprocessing_span& s = spans[order[at]];
       it.spans.push_back(order[at]);
-      it.life.end_ns = std::max(it.life.end_ns, s.end_ns());
+      it.extent.end_ns = std::max(it.extent.end_ns, s.end_ns());
       time.add(s);
     }
     it.service_ns = time.service_ns();
-    it.queueing_ns = it.life.duration_ns() - time.covered_ns();
+    it.queueing_ns = it.extent.duration_ns() - time.covered_ns();
   }
   std::sort(items.begin(), items.end(), [](const item& a, const item& b) {
-    return std::tie(a.life.start_ns, a.number) < std::tie(b.life.start_ns, b.number);
+    return std::tie(a.extent.start_ns, a.number) < std::tie(b.extent.start_ns, b.number);
   });
   return items;
 }
 
 std::size_t workers_at_once(const run_batches& batches) {
-  std::map<optional_file, std::pair<std::int64_t, std::int64_t>> lives;
+  std::map<optional_file, std::pair<std::int64_t, std::int64_t>> extents;
   std::vector<std::pair<std::int64_t, std::int64_t>> spans;
   for (const preprocessing_span& s : batches.preprocessing_spans()) {
     if (s.stage != preprocess_stage) continue;
-    auto& life = lives.try_emplace(s.file, s.start_ns, s.end_ns()).first->second;
-    life = {std::min(life.first, s.start_ns), std::max(life.second, s.end_ns())};
+    auto& extent = extents.try_emplace(s.file, s.start_ns, s.end_ns()).first->second;
+    extent = {std::min(extent.first, s.start_ns), std::max(extent.second, s.end_ns())};
     // Add 1 ns to the end of the span. Then two spans overlap also if one begins at the moment when
     // the other ends, because both workers existed at that moment.
     if (!batches.in_parts()) spans.emplace_back(s.start_ns, s.end_ns() + 1);
@@ -71,8 +71,8 @@ std::size_t workers_at_once(const run_batches& batches) {
     if (made) spans.emplace_back(made->start_ns, made->end_ns);
   }
   std::vector<std::pair<std::int64_t, std::int64_t>> all;
-  all.reserve(lives.size());
-  for (const auto& [file, life] : lives) all.push_back(life);
+  all.reserve(extents.size());
+  for (const auto& [file, extent] : extents) all.push_back(extent);
   return std::min(max_at_once(all), max_at_once(spans));
 }
 

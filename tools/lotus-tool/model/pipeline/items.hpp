@@ -18,7 +18,7 @@ struct item {
   /// the same number was preprocessed before.
   std::uint32_t epoch = 0;
   bool of_item = false;
-  time_span life;  ///< from the first start to the last end of the item's spans
+  time_span extent;  ///< from the first start to the last end of the item's spans
   std::int64_t service_ns = 0;
   std::int64_t queueing_ns = 0;
   std::vector<span_number> spans;  ///< the item's spans in order of start

@@ -17,7 +17,7 @@ using interval = std::pair<std::int64_t, std::int64_t>;
 /// The time that one thread spent in one stage.
 struct share {
   std::int64_t self_ns = 0;
-  interval life{INT64_MAX, INT64_MIN};
+  interval extent{INT64_MAX, INT64_MIN};
 };
 
 std::vector<interval> intervals_of(const std::vector<thread_span>& spans) {
@@ -28,16 +28,16 @@ std::vector<interval> intervals_of(const std::vector<thread_span>& spans) {
 }
 
 /// Returns whether threads are short-lived, so that the times from first to last span of a log
-/// (`lives`) do not show how many threads existed at the same time. After 64 threads have had logs
-/// of their own, a new thread continues the log of a thread that ended, so one log covers several
-/// threads and the time between them.
-bool share_logs(const std::vector<interval>& lives) {
+/// (`extents`) do not show how many threads existed at the same time. After 64 threads have had
+/// logs of their own, a new thread continues the log of a thread that ended, so one log covers
+/// several threads and the time between them.
+bool share_logs(const std::vector<interval>& extents) {
   constexpr std::size_t own_logs = 64;
-  return lives.size() > own_logs && 2 * max_at_once(lives) < lives.size();
+  return extents.size() > own_logs && 2 * max_at_once(extents) < extents.size();
 }
 
-void widen(interval& life, const interval& by) {
-  life = {std::min(life.first, by.first), std::max(life.second, by.second)};
+void widen(interval& extent, const interval& by) {
+  extent = {std::min(extent.first, by.first), std::max(extent.second, by.second)};
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ stage_pools find_pools(const std::vector<std::vector<thread_span>>& stages) {
     for (const thread_span& span : stages[s]) {
       share& on = by_thread[s][span.file];
       on.self_ns += span.self_ns;
-      widen(on.life, {span.start_ns, span.end_ns});
+      widen(on.extent, {span.start_ns, span.end_ns});
       of_thread[span.file] += span.self_ns;
     }
   }
@@ -80,7 +80,7 @@ stage_pools find_pools(const std::vector<std::vector<thread_span>>& stages) {
       all_ns += on.self_ns;
       if (on.self_ns * 100 < of_thread[file] * 95) continue;
       own_ns += on.self_ns;
-      own.push_back(on.life);
+      own.push_back(on.extent);
     }
     shared[s] = own_ns * 10 < all_ns * 9;
     if (shared[s]) continue;
@@ -103,24 +103,24 @@ stage_pools find_pools(const std::vector<std::vector<thread_span>>& stages) {
   // For each stage that is the root of a tree in `group`: the number of the pool of threads that
   // the stages of this tree share.
   std::map<std::size_t, std::size_t> pool_of;
-  std::vector<std::map<optional_file, interval>> lives;
+  std::vector<std::map<optional_file, interval>> extents;
   std::vector<std::vector<interval>> spans_of;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     if (!shared[s]) continue;
-    const auto [at, is_new] = pool_of.try_emplace(root(s), lives.size());
-    if (is_new) lives.emplace_back();
-    spans_of.resize(lives.size());
+    const auto [at, is_new] = pool_of.try_emplace(root(s), extents.size());
+    if (is_new) extents.emplace_back();
+    spans_of.resize(extents.size());
     const std::vector<interval> spans = intervals_of(stages[s]);
     spans_of[at->second].insert(spans_of[at->second].end(), spans.begin(), spans.end());
     found.stages[s].pool = at->second;
     for (const auto& [file, on] : by_thread[s]) {
-      widen(lives[at->second].try_emplace(file, on.life).first->second, on.life);
+      widen(extents[at->second].try_emplace(file, on.extent).first->second, on.extent);
     }
   }
-  for (std::size_t p = 0; p < lives.size(); ++p) {
+  for (std::size_t p = 0; p < extents.size(); ++p) {
     std::vector<interval> all;
-    all.reserve(lives[p].size());
-    for (const auto& [file, life] : lives[p]) all.push_back(life);
+    all.reserve(extents[p].size());
+    for (const auto& [file, extent] : extents[p]) all.push_back(extent);
     found.pools.push_back(max_at_once(share_logs(all) ? spans_of[p] : all));
   }
   for (std::size_t s = 0; s < stages.size(); ++s) {

@@ -146,9 +146,9 @@ class stage_reader {
   void link_item_to_batch(const item& it, const std::vector<span_number>& batch_spans) {
     for (const span_number b : batch_spans) {
       const preprocessing_span& next = spans_[b];
-      if (next.start_ns < it.life.end_ns) continue;
+      if (next.start_ns < it.extent.end_ns) continue;
       std::optional<std::int64_t>& ready_ns = passages_[b].ready_ns;
-      ready_ns = std::max(ready_ns.value_or(it.life.end_ns), it.life.end_ns);
+      ready_ns = std::max(ready_ns.value_or(it.extent.end_ns), it.extent.end_ns);
       for (const span_number n : it.spans) {
         passage& p = passages_[n];
         if (!p.fetched_ns) p.fetched_ns = next.start_ns;

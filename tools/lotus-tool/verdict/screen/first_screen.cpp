@@ -281,25 +281,26 @@ class composer {
 
   /// Returns whether a suggestion contradicts the verdict. The summary of a consumer-bound run says
   /// that building batches faster would not help, so it must not suggest one that may gain nothing.
-  bool contradicts_verdict(const move& m) const {
+  bool contradicts_verdict(const suggestion& m) const {
     return d_.is == verdict::consumer_bound && !m.change.cpus && min_gain(m.would_be) <= 1;
   }
 
   /// Lists the suggestions: first those that certainly gain, then those that may gain nothing.
   void advice() {
-    for (const std::vector<move>* const suggestions : {&d_.suggestions, &d_.possible}) {
-      for (const move& m : *suggestions) {
+    for (const std::vector<suggestion>* const suggestions : {&d_.suggestions, &d_.possible}) {
+      for (const suggestion& m : *suggestions) {
         if (m.would_be.gain > 1 && !contradicts_verdict(m)) advised_.push_back(&m);
       }
     }
     if (d_.faster_step) advised_.push_back(&*d_.faster_step);
-    std::stable_sort(advised_.begin(), advised_.end(), [](const move* a, const move* b) {
-      const bool a_gains = min_gain(a->would_be) > 1;
-      const bool b_gains = min_gain(b->would_be) > 1;
-      return a_gains != b_gains ? a_gains : a->would_be.gain > b->would_be.gain;
-    });
+    std::stable_sort(advised_.begin(), advised_.end(),
+                     [](const suggestion* a, const suggestion* b) {
+                       const bool a_gains = min_gain(a->would_be) > 1;
+                       const bool b_gains = min_gain(b->would_be) > 1;
+                       return a_gains != b_gains ? a_gains : a->would_be.gain > b->would_be.gain;
+                     });
     if (advised_.size() > max_advice) advised_.resize(max_advice);
-    for (const move* const m : advised_) {
+    for (const suggestion* const m : advised_) {
       const prediction& p = m->would_be;
       s_.advice.push_back({printable_line(with_certainty(*m)), time_with(1), time_with(p.gain),
                            time_with(max_gain(p)), time_with(min_gain(p)),
@@ -308,7 +309,7 @@ class composer {
   }
 
   /// Returns a suggestion as text. If it may gain nothing, the text contains the reason.
-  static std::string with_certainty(const move& m) {
+  static std::string with_certainty(const suggestion& m) {
     if (min_gain(m.would_be) > 1) return m.what;
     const bool has_reason = m.condition.rfind("if ", 0) == 0;
     return "perhaps " + m.what + ", " +
@@ -349,7 +350,7 @@ class composer {
   template <class Has>
   bool is_advised(Has&& has) const {
     return std::any_of(advised_.begin(), advised_.end(),
-                       [&](const move* m) { return has(m->change); });
+                       [&](const suggestion* m) { return has(m->change); });
   }
 
   /// Lists changes that gain too little, so that the user does not try them. A change that is part
@@ -473,7 +474,7 @@ class composer {
   const diagnosis& d_;
   std::size_t rows_;
   first_screen s_;
-  std::vector<const move*> advised_;
+  std::vector<const suggestion*> advised_;
 };
 
 }  // namespace

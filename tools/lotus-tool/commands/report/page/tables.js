@@ -54,8 +54,8 @@ function pathOf(op, run) {
 /** Returns the factor by which the run gets faster if the operation gets 1.25 times faster. Returns undefined if the
  * report has no prediction, as for operations with less than 1 % of the critical path. */
 function gainOf(op, run) {
-  const attack = run.attacks.find((of) => of.name === shownName(op.name));
-  return attack ? attack.gain : undefined;
+  const found = run.path_gains.find((of) => of.name === shownName(op.name));
+  return found ? found.gain : undefined;
 }
 
 /** Returns what an operation was blocked on, the most frequent first: text, ns, share of its samples, samples, stack. */

@@ -158,12 +158,12 @@ void chrome_sink::slice(const slice_event& event) {
 }
 
 void chrome_sink::async(const async_event& event) {
-  async_end(event, "b", event.name, event.life.start_ns);
+  async_end(event, "b", event.name, event.extent.start_ns);
   for (const time_span& segment : event.running) {
     async_end(event, "b", "running", segment.start_ns);
     async_end(event, "e", "running", segment.end_ns);
   }
-  async_end(event, "e", event.name, event.life.end_ns);
+  async_end(event, "e", event.name, event.extent.end_ns);
 }
 
 void chrome_sink::async_end(const async_event& event, std::string_view phase, std::string_view name,

@@ -273,12 +273,12 @@ void perfetto_sink::async(const async_event& event) {
   const std::uint64_t uuid = entry->second;
   // Each lane is a track of its own; the UI groups the tracks because they have the same name.
   if (is_new) named_track(uuid, process_uuid(event.pid), event.name);
-  async_begin(uuid, event.name, event.life.start_ns);
+  async_begin(uuid, event.name, event.extent.start_ns);
   for (const time_span& segment : event.running) {
     async_begin(uuid, "running", segment.start_ns);
     async_end(uuid, segment.end_ns);
   }
-  async_end(uuid, event.life.end_ns);
+  async_end(uuid, event.extent.end_ns);
 }
 
 void perfetto_sink::counter(std::uint32_t pid, std::string_view name, std::int64_t at_ns,

@@ -53,8 +53,9 @@ struct async_event {
   /// Number of the row in a viewer. Events with the same name and lane do not overlap, and are
   /// written in order of time.
   std::uint32_t lane = 0;
-  time_span life;
-  std::vector<time_span> running{};  ///< disjoint intervals within `life` in which it ran, in order
+  time_span extent;
+  std::vector<time_span>
+      running{};  ///< disjoint intervals within `extent` in which it ran, in order
 };
 
 /// Receives the contents of a trace. Functions must be called in this order: begin(); every
