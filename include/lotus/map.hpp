@@ -60,8 +60,8 @@ class map_region {
   LOTUS_DETAIL_PER_MODULE void dump_part() noexcept;
   LOTUS_DETAIL_PER_MODULE void list() const noexcept;
   LOTUS_DETAIL_PER_MODULE std::int64_t ns_since(std::uint64_t ticks) const noexcept;
-  /// Returns, by reference, the pointer to this thread's innermost region whose pass is running
-  /// after the warm-up; null if there is none.
+  /// Returns a reference to a thread-local pointer. It points to this thread's innermost region
+  /// that is executing a pass after its warm-up; null if there is none.
   LOTUS_DETAIL_PER_MODULE static map_region*& innermost() noexcept;
 
   char name_[256] = {};

@@ -1,5 +1,5 @@
-// Defines the version of the library. CMake parses these three lines, so they must contain no other
-// digits.
+// Defines the version of the library. CMake parses the three lines below, so they must contain no
+// other digits.
 #ifndef LOTUS_VERSION_HPP
 #define LOTUS_VERSION_HPP
 

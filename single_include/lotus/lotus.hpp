@@ -44,8 +44,8 @@
 #ifndef LOTUS_CONFIG_HPP
 #define LOTUS_CONFIG_HPP
 
-// Defines the version of the library. CMake parses these three lines, so they must contain no other
-// digits.
+// Defines the version of the library. CMake parses the three lines below, so they must contain no
+// other digits.
 #ifndef LOTUS_VERSION_HPP
 #define LOTUS_VERSION_HPP
 
@@ -196,7 +196,8 @@ enum class event_kind : std::uint8_t {
   stage_number = 13,
   /// A scope's arguments; tag: id of the text. The scope's record has the same start.
   arguments = 14,
-  /// A lotus::range; tag: id of its name, and the number at the name's end or number_not_in_tag.
+  /// A lotus::range; tag: id of its name without the number at the end, and that number, which is
+  /// number_not_in_tag if the name does not end in a number.
   range = 15,
 
   // Records about allocations, if the program's allocations are counted. Tag: id of a name, and a
@@ -634,7 +635,8 @@ struct given_ticks {
 /// functions are part of the shared object that created the session; that object is never unloaded.
 struct services {
   /// Returns this thread's producer, the session's state of a thread.
-  /// @param begins  whether all spans that the thread will record begin after this call.
+  /// @param begins  whether all spans that the thread will record begin after this call. Otherwise
+  /// the thread may not reuse every dead thread's ring; see storage::may_reuse_ring().
   producer* (*this_thread)(bool begins) noexcept;
   void (*push_slow)(producer&, const record&) noexcept;
   void (*push_nested)(producer&, const record&) noexcept;
@@ -682,7 +684,7 @@ struct services {
   /// recording::annotated.
   void (*begin_task)(record_tag) noexcept;
   /// Ends the span on the other profiler's timeline, and records the span's allocations.
-  /// @param begin_ticks  start of the span if the caller is about to record it; otherwise 0.
+  /// @param begin_ticks  start of the span if the caller is about to record the span; otherwise 0.
   void (*end_task)(std::uint64_t begin_ticks, record_tag) noexcept;
   /// Like begin_task(), but only counts allocations.
   void (*begin_heap)(record_tag) noexcept;
@@ -828,7 +830,7 @@ LOTUS_DETAIL_PER_MODULE inline constexpr std::uint64_t never_looked = 0;
 struct cpu_watch {
   /// The word to check; its value changes when the thread is switched out.
   const std::uint64_t* word = &never_looked;
-  std::uint64_t undisturbed = 1;  ///< value of the word while the thread stays on the CPU
+  std::uint64_t undisturbed = 1;  ///< look_at_cpu() calls read_cpu() if the word has another value
   /// Whether the clocks are read once per batch, because no word shows reliably when the thread is
   /// switched out.
   bool per_batch = false;
@@ -846,8 +848,9 @@ struct cpu_watch {
   LOTUS_DETAIL_ALWAYS_INLINE bool may_be_marked() const noexcept {
     return __atomic_load_n(word, __ATOMIC_RELAXED) == armed;
   }
-  /// Marks the watch. If the thread is switched out between the check and the store, that switch is
-  /// noticed only after the next one.
+  /// Marks the watch. With own_word, if the thread is switched out between the check and the store,
+  /// the store overwrites the value that the kernel wrote. The time of this switch is then recorded
+  /// together with that of the next one.
   void mark() noexcept {
     if (!may_be_marked()) return;
     if (own_word) {
@@ -857,7 +860,8 @@ struct cpu_watch {
       armed = undisturbed = never_held;
     }
   }
-  /// Removes the mark. Returns true if the watch was marked and the thread was not switched out.
+  /// Removes the mark. Returns true if the watch was marked and `word` shows that the thread has
+  /// not been switched out since then, so that the caller need not read the clocks.
   bool unmark() noexcept {
     if (own_word) {
       if (__atomic_load_n(word, __ATOMIC_RELAXED) != marked) return false;
@@ -883,9 +887,9 @@ struct alignas(64) thread_ring {
   std::uint64_t mask = 0;
   std::atomic<std::uint64_t>* published = &none_published;
   /// Stack pointer of the thread while it stores a record, otherwise 0. storing_nested is the same
-  /// for a signal handler that interrupts the storing. Code that finds `storing` set compares it
-  /// with its own stack pointer: either the code is such a handler, or an earlier handler exited by
-  /// siglongjmp and the storing will never continue; see base/interruption.hpp.
+  /// for a signal handler that interrupts the storing. Code that finds `storing` set passes the
+  /// value to is_interrupted() (base/interruption.hpp), because there are two cases: the code is
+  /// such a handler, or an earlier handler exited by siglongjmp and the storing never continues.
   std::atomic<std::uintptr_t> storing{0};
   std::atomic<std::uintptr_t> storing_nested{0};
   /// Id of the thread's loader; 0: the default loader. Written while producer::guard is held.
@@ -981,8 +985,8 @@ LOTUS_DETAIL_RARE void read_cpu(std::uint64_t ticks) noexcept;
 /// If the thread may have been off the CPU since the last check, records for how long. At an
 /// operation's begin, call this function before reading the clock; at its end, after reading the
 /// clock.
-/// @param ticks  function that returns a time, in ticks; the time off the CPU is recorded as having
-/// ended then.
+/// @param ticks  function that returns the time, in ticks, at which the recorded time off the CPU
+/// ends.
 template <class Ticks>
 LOTUS_DETAIL_ALWAYS_INLINE void look_at_cpu(Ticks ticks) noexcept {
   const cpu_watch& watch = this_cpu_watch;
@@ -2380,8 +2384,8 @@ class map_region {
   LOTUS_DETAIL_PER_MODULE void dump_part() noexcept;
   LOTUS_DETAIL_PER_MODULE void list() const noexcept;
   LOTUS_DETAIL_PER_MODULE std::int64_t ns_since(std::uint64_t ticks) const noexcept;
-  /// Returns, by reference, the pointer to this thread's innermost region whose pass is running
-  /// after the warm-up; null if there is none.
+  /// Returns a reference to a thread-local pointer. It points to this thread's innermost region
+  /// that is executing a pass after its warm-up; null if there is none.
   LOTUS_DETAIL_PER_MODULE static map_region*& innermost() noexcept;
 
   char name_[256] = {};
@@ -2521,7 +2525,7 @@ constexpr std::uint64_t bucket_width(std::uint32_t bucket) noexcept {
 //
 // A thread's last call is stored separately, and is added to its aggregate when the next call ends.
 // The reason is speed: the processor finishes a clock reading only after all earlier instructions,
-// so an immediate lookup of the duration's bucket would have to wait for it.
+// so an immediate lookup of the duration's bucket would have to wait for that reading.
 
 /// A call that has ended.
 struct aggregate_call {
@@ -2633,8 +2637,9 @@ struct aggregate_memory;
 /// The aggregates of one thread. Only the owning thread uses this object, except for `memory`. The
 /// pointer to the thread's first block is in its ring_gate (record/thread_ring.hpp).
 struct thread_aggregates {
-  const local_aggregate* last_to = nullptr;  ///< the aggregate of the last call
-  /// Number of calls that have ended; the last call is last[calls % 2] of the first block.
+  const local_aggregate* last_to = nullptr;  ///< aggregate to which the last call will be added
+  /// Number of this thread's calls that have ended. The latest of them is not part of the sums yet:
+  /// it is stored in aggregates_block::last[calls % 2] of the thread's first block.
   std::uint64_t calls = 0;
   /// Hash table of the aggregates by key; it always has a free slot.
   local_aggregate** table = nullptr;
@@ -2653,7 +2658,8 @@ struct thread_aggregates {
   std::uint64_t unreported_ticks = 0;
   /// Memory of the aggregates; protected by producer::guard.
   aggregate_memory* memory = nullptr;
-  /// Id of the name of one of the calls whose self time is in unreported_ticks.
+  /// Id of the name in the record that reports unreported_ticks: the name of the latest call that
+  /// aggregate_memory::take() added.
   std::uint32_t reported_name = 0;
   /// Calls that ended in signal handlers while the thread was adding another call. They are added
   /// after that call.
@@ -2689,8 +2695,8 @@ struct thread_aggregates {
     next.in_bucket.store(bucket_content(bucket, in_bucket), relaxed);
     next.call.store(number, relaxed);
     // From this store on, readers use the sums that include the last call. A reader that still sees
-    // the old count adds the last call itself. The bucket is updated last, but readers take its
-    // count from the sums.
+    // the old count adds the last call itself. The bucket's own counter is updated last, but
+    // readers use the new count in `in_bucket`.
     stored.count.store(stored_count + 1, std::memory_order_release);
     count.store(in_bucket, std::memory_order_release);
     return true;
@@ -2780,8 +2786,8 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Requests a record with the self time of those counted calls of this thread that no record
-/// reports yet. The thread stores that record when it next begins or ends a span.
+/// Requests a record with the self time of this thread's counted calls since the last such record.
+/// The thread stores the record when it next begins or ends a span.
 LOTUS_DETAIL_RARE void mark_watch() noexcept;
 /// Adds calls that aggregate() cannot add directly: a thread's first call, a call that needs memory
 /// for a new name or range of durations, and calls in a signal handler that interrupted
@@ -4053,9 +4059,10 @@ class locked {
 };
 
 /// Lazy lookup: the first caller looks up a value for all callers. A caller that could wait forever
-/// gets the value `meanwhile` instead, so there is no deadlock. Such callers are the thread that is
-/// looking up, if it asks again through a library that it loads, and processes that were forked
-/// during the lookup. Trivially destructible. Thread safety: any thread may call all functions.
+/// gets the value `meanwhile` instead, so there is no deadlock. There are two such cases. The
+/// lookup may load a library whose code requests the value on the same thread. Or the process may
+/// fork during the lookup; then the child has no thread that completes the lookup. Trivially
+/// destructible. Thread safety: any thread may call all functions.
 template <class T>
 class lazy_lookup {
  public:
@@ -5232,7 +5239,8 @@ class sleep_watch {
   /// @param boottime_ns, monotonic_ns  readings of CLOCK_BOOTTIME and CLOCK_MONOTONIC.
   ///   CLOCK_BOOTTIME must be read first: then a pause between the two readings makes their
   ///   difference smaller, never larger.
-  /// @return how long the machine was suspended since the last call, in ns, or 0.
+  /// @return how long the machine was suspended since the last call, in ns, or 0. The result of the
+  ///   first call has no meaning.
   std::int64_t slept_ns(std::int64_t boottime_ns, std::int64_t monotonic_ns) noexcept {
     const std::int64_t slept_ns = boottime_ns - monotonic_ns - asleep_ns_;
     if (slept_ns <= 0) return 0;
@@ -5908,7 +5916,7 @@ const collector_backend* uprof_backend_of() noexcept {
     b.begin = []() noexcept { return true; };
     b.resume = []() noexcept { return call_with_deadline([] { uprof_in_use().resume(1); }); };
     b.pause = []() noexcept { return call_with_deadline([] { uprof_in_use().pause(1); }); };
-    // uProf has no function to detach, so collecting is only paused. uProf ends with the program.
+    // uProf has no function to detach, so collecting is only paused until the program ends.
     b.detach = []() noexcept { call_with_deadline([] { uprof_in_use().pause(1); }); };
     b.interval_ns = asked_interval_ns;
     return b;
@@ -6210,8 +6218,8 @@ class sample_file {
     append(&c, sizeof(c));
   }
 
-  /// Records once more what time it is on the clock of samples and on that of logs, and closes the
-  /// file.
+  /// Appends a second clock_record, which relates the clock of samples to that of logs, and closes
+  /// the file.
   void finish() noexcept {
     if (file_.number() >= 0) clock();
     forget();
@@ -7122,7 +7130,7 @@ inline constexpr std::size_t interrupt_lane_records = 64;
 
 struct commit_point {
   std::uint64_t tail[lanes];  ///< position in each lane before which all records are in the logs
-  /// The loader to which the first record after the main lane's tail belongs: the id of its name.
+  /// Id of the name of the loader to which the first record after the main lane's tail belongs.
   std::uint32_t loader;
   /// Number of records that were moved from the ring to memory and are not in the logs yet.
   std::uint32_t in_memory;
@@ -7270,8 +7278,8 @@ struct producer : aggregating_ring {
   open_log logs[log_roles];
   bool logs_kept_open = false;
   bool shares_logs = false;  ///< whether the logs also contain records of earlier or later threads
-  /// The number of calls of log_retention::roll_all() when the logs last became parts. If there
-  /// have been more calls since then, the logs become parts at the next drain.
+  /// How often log_retention::roll_all() had been called when the logs last became parts because of
+  /// such a call. If there were more calls since then, the logs become parts at the next drain.
   std::uint32_t rolls = 0;
   /// State of the encoder that writes the thread's compact log; null if there is none; never freed.
   compact_chain* chain = nullptr;
@@ -7320,8 +7328,9 @@ inline void cannot_write_list(const char* path) noexcept {
 /// Spins for a random time in [0, `longest_ns`), so that the first sample can hit any part of the
 /// operation. Without this delay the first sample would always come one interval after the sampler
 /// was resumed, and operations shorter than an interval would never be sampled. lotus-tool's
-/// reports exclude samples in this function by its name. So it calls no other function: samples in
-/// that function would be reported.
+/// reports exclude samples in this function by its name. So this function calls no other function:
+/// samples in a called function would be reported.
+/// @param longest_ns  upper limit in hardware ticks, in spite of its name.
 __attribute__((noinline)) inline void lotus_map_wait(std::uint64_t longest_ns) noexcept {
   // This is one step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), with the clock as its input.
   std::uint64_t z = hardware_ticks() + 0x9E3779B97F4A7C15U;
@@ -7785,8 +7794,9 @@ LOTUS_DETAIL_PER_MODULE inline annotators find_annotators() noexcept {
 }
 
 /// Finds the profilers that LOTUS_ANNOTATE requests. The first call may load a profiler's library,
-/// so the caller must hold no lock. Other threads do not wait for that: their scopes are not shown
-/// by the profilers until the library is loaded. Errors: reported once. Thread safety: any thread.
+/// so the caller must hold no lock. Other threads do not wait for the library: until it is
+/// loaded, the profilers do not show their scopes. Errors: reported once. Thread safety: any
+/// thread.
 LOTUS_DETAIL_PER_MODULE inline void choose_annotation() noexcept {
   chosen_annotators.get_at_once(find_annotators, {});
 }
@@ -7848,8 +7858,8 @@ inline nvtx_event nvtx_event_of(const char* text, std::optional<std::uint64_t> n
 /// Begins a task (an interval on a profiler's timeline) on this thread. Call this function only if
 /// annotation_wanted() is true.
 /// @param name    copied, and cut at 255 bytes.
-/// @param handle  the place where VTune's handle for this name is stored; null before the first
-///   task with this name.
+/// @param handle  VTune's handle for this name; null before the first task with this name, which
+///   stores the handle here.
 /// @param number  number of the batch or stage, which is shown next to the name.
 LOTUS_DETAIL_PER_MODULE inline void begin_task(
     std::string_view name, std::atomic<void*>& handle,
@@ -9671,7 +9681,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
 
   /// Copies all blocks of a thread of this process as they are at one moment. The thread may be
   /// adding one call, but must not begin another before this function returns.
-  /// @param for_each_block  calls its argument for every block; it is called repeatedly.
+  /// @param for_each_block  calls its argument for every block; add_whole() calls it repeatedly.
   void add_whole(function_ref<void(each_block)> for_each_block) noexcept {
     const std::size_t first = count();
     for_each_block([this](const aggregates_block& block) { add(used_bytes(block)); });
@@ -9829,9 +9839,9 @@ struct aggregate_memory {
   }
 
   /// Releases all memory, including this object.
-  /// @param in_use  whether a signal handler has interrupted this thread while it adds a call. Then
-  ///   the thread will continue to use the addresses of the blocks, so private memory replaces the
-  ///   blocks there, and nothing else is released.
+  /// @param in_use  whether this is called in a signal handler that interrupted the thread while it
+  ///   added a call. Then the thread will write to the blocks again. So the blocks are replaced by
+  ///   private memory at the same addresses, and nothing else is released.
   void give_back(bool in_use) const noexcept {
     for (place* p = last_block; p != nullptr; p = p->before) {
       if (in_use) {
@@ -12598,8 +12608,8 @@ class compact_chain {
     std::uint64_t last;  ///< number of the previous record with this kind and name
   };
 
-  /// Whether the log still ends with the block that was encoded last. Only then may the next block
-  /// refer to earlier blocks.
+  /// Whether the next block may refer to earlier blocks: the log must still end with the block that
+  /// was encoded last, and fewer than max_blocks blocks may have been written since begin_anew().
   bool continues(const log_position& at) const noexcept {
     return blocks_ > 0 && blocks_ < max_blocks && at.inode == inode_ && at.length == length_;
   }
@@ -12642,8 +12652,8 @@ class compact_chain {
 
   static constexpr std::uint32_t slots = 1024;
   static constexpr std::uint32_t max_names = 700;
-  /// Maximum number of blocks up to the next block that refers to no earlier one. A damaged block
-  /// makes the blocks up to that one unreadable.
+  /// After at most this number of blocks follows a block that refers to no earlier block. If a
+  /// block is damaged, readers can continue only at the next such block.
   static constexpr std::uint32_t max_blocks = 64;
 
   std::uint64_t inode_;
@@ -13065,7 +13075,7 @@ using report_left = function_ref<void(const char* name, dead_ring_file::state, i
 
 /// Recovers the ring files of dead processes in `directory` (borrowed).
 /// @param report  called for each ring file that is kept although its process is dead. Its argument
-/// `error` is set if the file was refused.
+/// `error` is the reason if the state is `refused`, otherwise 0.
 LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recovery_limits& limits,
                                                     report_left report) noexcept {
   using state = dead_ring_file::state;
@@ -13526,7 +13536,7 @@ class log_limits {
   }
 
   /// Deletes the logs that exceed the limits. Checks the directory at most once a second, or more
-  /// often if logs grow fast. Returns false if it did not check.
+  /// often if logs grow fast. Returns false if the directory was not checked.
   LOTUS_DETAIL_COLD bool keep(int directory, const char* prefix, const file_owners& owners,
                               deleted_logs& forgotten) noexcept {
     if (!any() || directory < 0) return false;
@@ -13543,10 +13553,10 @@ class log_limits {
   }
 
  private:
-  /// Allows only one thread at a time to check the directory; returns false to the others. If that
-  /// thread is slow and logs keep growing, the others wait for it, but for at most 0.1 s: the
-  /// caller may be a signal handler that interrupted the checking thread, which then cannot
-  /// continue.
+  /// Returns whether the caller may check the directory, which only one thread may do at a time. If
+  /// another thread is checking the directory and overdue() is true, first waits for that thread,
+  /// but for at most 0.1 s: the caller may be a signal handler that interrupted the checking
+  /// thread, which then cannot continue.
   bool begin_check() noexcept {
     constexpr timespec pause{0, 100'000};
     for (int tries = 0; now_checking_.exchange(true, std::memory_order_acquire); ++tries) {
@@ -13826,9 +13836,9 @@ class log_retention {
   /// Whether so many bytes have become parts that old parts should be deleted immediately.
   bool overdue() const noexcept { return limits_.overdue(); }
 
-  /// hold(true) keeps logs from becoming parts because of their size. It is called while a snapshot
-  /// is taken, which could otherwise contain the newest lines of a log without the part before
-  /// them.
+  /// hold(true) keeps logs from becoming parts because of their size, until hold(false) is called.
+  /// Snapshots are taken in between. Otherwise a snapshot could contain the newest lines of a log
+  /// without the part before them.
   void hold(bool held) noexcept { held_.store(held, std::memory_order_relaxed); }
 
   /// For a forked child, in which the parent's other threads do not exist: ends a hold and a check
@@ -14146,7 +14156,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// How far in the past or future a span ends whose times the program measured itself.
+/// How far from now, in the past or in the future, a span ends. Used for spans whose times the
+/// program measured itself.
 struct span_distance {
   std::uint64_t away_ns;
   bool behind;  ///< whether the end is in the past
@@ -14158,9 +14169,9 @@ struct span_distance {
         behind{over_for_ns >= 0} {}
 };
 
-/// How far from the time of recording recorded spans may end, according to the information file:
-/// one distance into the past and one into the future; see span_distance. covers() is thread-safe;
-/// callers of the other functions hold a lock.
+/// The maximum distances, one into the past and one into the future, between the moment when a span
+/// is recorded and the span's end (see span_distance), as the information file states them.
+/// covers() is thread-safe; callers of the other functions hold a lock.
 class reported_reach {
  public:
   reported_reach() noexcept = default;
@@ -14302,10 +14313,10 @@ class run_info {
   /// file already states. Thread safety: any thread, without a lock.
   bool covers(const span_distance& end) const noexcept { return reach_.covers(end); }
 
-  /// Adds a line "back", which tells readers how far from the time of recording spans may end,
-  /// unless covers() shows that an earlier line suffices for this span. Call this function before
-  /// the span is recorded. If the line cannot be written, the call for the next span that no line
-  /// covers tries again.
+  /// Adds a line "back", from which readers know how far lines may be out of order, unless an
+  /// earlier line suffices for this span; see covers(). Call this function before the span is
+  /// recorded. If the line cannot be written, the call for the next span that no line covers tries
+  /// again.
   void add_span(const span_distance& end) noexcept {
     if (reach_.covers(end) || directory_ == nullptr) return;
     // The distance is rounded up to a power of two, so that there are few lines.
@@ -14483,7 +14494,7 @@ class session_clock {
   /// Compares the map with CLOCK_REALTIME and corrects it, unless the last comparison was less than
   /// 90 ms ago. The first comparisons come after 5 ms already, to improve the rate quickly.
   /// @param stored  function to call with the changed map, under the clock's lock.
-  /// @return the step, in ns, by which the wall clock was set meanwhile; 0: none.
+  /// @return the step, in ns, by which the wall clock was set since the last comparison; 0: none.
   template <class Stored>
   std::int64_t tie(Stored&& stored) noexcept {
     const std::int64_t due_ns = ties_.load(std::memory_order_relaxed) < 3 ? 5'000'000 : 90'000'000;
@@ -14746,9 +14757,10 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     if (stepped_ns != 0) report_clock_step(stepped_ns);
   }
 
-  /// Stores in the information file how far from now a span ends. Call this function before a span
-  /// whose times the program measured itself is recorded. If an earlier span ended at least as far
-  /// away, nothing is written; otherwise the call may wait for the disk.
+  /// Stores in the information file how far from now a span ends; see run_info::add_span(). If the
+  /// program measured the times of a span itself, call this function before the span is recorded.
+  /// If an earlier span ended at least as far away, nothing is written; otherwise the call may wait
+  /// for the disk.
   void report_span(const span_distance& end) noexcept {
     if (info_.covers(end)) return;
     make_due_ring_file();
@@ -15440,8 +15452,7 @@ LOTUS_DETAIL_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// How many records of a thread could not be written to its logs when it was drained for the last
-/// time.
+/// The numbers of records that the last drain of a thread could not write to its logs.
 struct unwritten_records {
   std::uint64_t recoverable = 0;  ///< records that are still in the ring file
   std::uint64_t lost = 0;
@@ -15629,9 +15640,10 @@ class LOTUS_DETAIL_PER_MODULE storage {
   mutex& buffers_fork_lock() noexcept { return buffers_.fork_lock(); }
 
  private:
-  /// Whether a thread that reuses a dead thread's ring also continues that thread's logs. If the
-  /// size and age of logs are not limited, the first threads get logs of their own. Later threads
-  /// share logs, because many short-lived threads would otherwise create many tiny files.
+  /// Whether a thread that reuses a dead thread's ring shares its logs with other threads that
+  /// reuse this ring. If the size and age of logs are not limited, the first threads get logs of
+  /// their own. Later threads share logs, because many short-lived threads would otherwise create
+  /// many tiny files.
   bool shares_logs() const noexcept {
     constexpr std::uint32_t max_own_logs = 64;
     return retention_.any() || own_logs_.load(std::memory_order_relaxed) >= max_own_logs;
@@ -15830,9 +15842,10 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return true;
   }
 
-  /// Makes room in a full ring. Writes the ring's records to the logs, or moves them to memory if
-  /// the disk is full. With the option full_ring::drop, always moves them to memory, because then
-  /// the thread must not wait for the disk; if memory is full, drops the oldest ones there.
+  /// Makes room in a full ring. Writes the ring's records to the logs, or moves them to the backlog
+  /// if they cannot be written. With the option full_ring::drop, the thread must not wait for the
+  /// disk: always moves the records to the backlog. If the memory limit is reached then, drops the
+  /// oldest records in the backlog.
   bool make_room(producer& p) noexcept {
     if (!state_.drops_when_full()) {
       if (rings_.is_disk_full()) return set_aside(p);
@@ -15944,8 +15957,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 // library needs no unwinder. Return addresses and pointers into the stack itself are all that an
 // unwinder reads. All other words are set to 0 in memory, because a stack also contains the
 // program's data, such as passwords and texts, which must not get into a file. So a file of stacks
-// need not be deleted after its first use, and snapshots and copies of a run contain the stacks
-// too. Its mode is 0600 nevertheless, because addresses help an attacker of the running process.
+// may stay in the run's directory, and in snapshots and copies of the run. The file's mode is 0600
+// nevertheless, because addresses help an attacker of the running process.
 #ifndef LOTUS_WAITS_STACK_WORDS_HPP
 #define LOTUS_WAITS_STACK_WORDS_HPP
 
@@ -16279,6 +16292,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 //                                           bytes were copied
 //   seen,<ns since the epoch>,<tid>,<id>    the stack of the sample with this time and thread in
 //                                           the file of waits
+//   held,<ns since the epoch>,<tid>,<id, or 0>   the stack of the thread that holds the lock for
+//                                           which the thread of this sample waits; 0: the holder
+//                                           was running
 //   moment,<ns since the epoch>             a snapshot is taken; the lines "state" that follow show
 //                                           what each thread does at this time
 //   state,<tid>,<reason>,<address>,<holder's tid>,<id, or 0>,<since>,<name>,<object>   reason,
@@ -16622,7 +16638,7 @@ class wait_objects {
   }
 
   /// Counts a lookup if the limit allows it. The first lookups of a recording find the locks that
-  /// its threads use most, so they must not wait for each other.
+  /// its threads use most, so the limit allows max_lookups of them without a pause.
   bool may_look_up() noexcept {
     constexpr std::int64_t between_ns = 2'000'000'000;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
@@ -16783,9 +16799,9 @@ futex_wait wait_in_futex(const entered_call& call, const Process& process) noexc
   } else if (value == locked_with_waiters) {
     // A mutex counts as a lock even if it has no owner at this moment.
     if (operation == FUTEX_WAIT) of.reason = wait_reason::lock;
-    // The C library's own locks, such as that of malloc's arenas, are single words. What follows
-    // such a word is no owner, but may look like one, such as the number 1, which is a thread's id
-    // in a container. A mutex that has an owner also has a user.
+    // The C library's own locks, such as those of malloc's arenas, are single words without an
+    // owner. The memory after such a word may contain a number that is also a thread's id, such as
+    // 1 in a container. So an owner counts only if the mutex's number of users is not 0.
     (process.word_at(of.address + users_after_lock) != 0 &&
      held_by(process.word_at(of.address + owner_after_lock))) ||
         (operation != FUTEX_WAIT && held_by(process.word_at(of.address + writer_after_phase)));
@@ -16803,8 +16819,8 @@ futex_wait wait_in_futex(const entered_call& call, const Process& process) noexc
     of.holder = static_cast<std::uint32_t>(value);
     of.is_thread_end = true;
   }
-  // Threads wait on two adjacent words of a condition variable of glibc. Both get the same address,
-  // so that they count as one condition.
+  // A condition variable of glibc has two adjacent words on which threads wait. Rounding down gives
+  // both words the same address, so that they count as one condition.
   if (of.reason == wait_reason::condition) of.address &= ~std::uint64_t{7};
   return of;
 }
@@ -16926,7 +16942,8 @@ inline bool shows_own_calls(call_files& files) noexcept {
   char line[256];
   entered_call call;
   const auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
-  if (files.read(tid, line) != 0 || !call.parse(line)) return true;  // sample_thread() reports it
+  // sample_thread() reports errors.
+  if (files.read(tid, line) != 0 || !call.parse(line)) return true;
   return call.number == SYS_pread64;
 }
 
@@ -17017,10 +17034,11 @@ class wait_stacks {
     flush();
   }
 
-  /// Writes which stack the thread has that holds the lock for which a sampled thread waits.
+  /// Writes the stack of the holder of a lock: the thread that holds the lock for which the sampled
+  /// thread `tid` waits.
   /// @param time_ns, tid  as in write(), which must have been called before.
   /// @param waits  whether the holder waits too; then the caller has copied its stack to stack().
-  /// The stack of a running thread is unknown.
+  /// Otherwise the holder runs, so its stack is unknown, and 0 is written instead of a stack.
   void write_holder(std::int64_t time_ns, std::uint32_t tid, bool waits,
                     const wait_folder& folder) noexcept {
     if (!prepare(folder)) return;
@@ -17141,9 +17159,9 @@ class wait_stacks {
   /// Reads again where code is mapped, if the last reading is long enough ago. If the mappings
   /// differ from those in the file, adds lines about them.
   void find_code() noexcept {
-    // Programs load most libraries when they begin. Reading the mappings of a process that has very
-    // many takes long, so the pause before the next reading is at least 500 times, usually 4000
-    // times, as long as the last reading.
+    // The mappings are read less often later, because programs load most libraries when they begin.
+    // Reading very many mappings takes long. So the pause before the next reading is at least 4000
+    // times as long as the last reading took, or 500 times if the thread is in unknown code.
     const bool is_unknown = !code_.contains(stack_.pc());
     const std::uint64_t usual_ns =
         std::min(std::max((now_ns_ - began_ns_) / 4, second_ns / 10), 10 * second_ns);
@@ -17222,9 +17240,9 @@ namespace detail {
 
 /// Samples the recording threads of this process at random times. For each thread that is found
 /// waiting, writes what it waits for to the file of waits, and its stack to the file of stacks. The
-/// sampler's thread has a budget of CPU time. Call begin(), end() and record_moment() with the
-/// recorder's round_ locked, keep_running() on the drain thread, and become_child() in a forked
-/// child.
+/// sampler's thread has a budget of CPU time. Call begin(), end() and record_moment() while the
+/// mutex round_ of the recorder (store/recorder.hpp) is locked, keep_running() on the drain thread,
+/// and become_child() in a forked child.
 class LOTUS_DETAIL_PER_MODULE wait_sampler {
  public:
   wait_sampler(run_files& files, session_clock& clock, const producer_list& producers) noexcept
@@ -17480,7 +17498,8 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     };
     const sample_result found = sample_again(holder, &stacks_.stack());
     if (found != sample_result::waits && found != sample_result::runs) return;
-    // What the holder does belongs to the lock only if the holder has not released it meanwhile.
+    // The holder's stack explains the wait only if the holder has not released the lock meanwhile.
+    // So this function checks that the thread `tid` still waits for the same lock and holder.
     if (sample_again(tid, nullptr) != sample_result::waits || wait_.address != lock_address ||
         wait_.holder != holder) {
       return;
@@ -17569,8 +17588,8 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
       if (p.attached) of_.slow.open_lanes(p);
       if (stores) aggregate_store::reopen(p);
     });
-    // The locks are unlocked in the order in which threads take them. So a thread that waits for
-    // the first one can continue, and finds the others unlocked soon.
+    // These locks are unlocked in the order in which threads take them. So a thread that waits for
+    // the first lock can continue, and the locks that it takes next are unlocked soon after.
     for_each_lock([](mutex& m) { m.unlock(); });
     of_.producers.for_each([](producer& p) { p.guard.unlock(); });
     of_.producers.fork_lock().unlock();
@@ -17948,7 +17967,7 @@ class snapshot_folder {
 
   /// Opens the new folder and locks it until the snapshot is complete. If the process is killed,
   /// the kernel releases the lock, so that the next snapshot can recognize this one as unfinished
-  /// and remove it. Returns EEXIST if another process has already removed the folder.
+  /// and remove it. Returns EEXIST if another process is removing or has removed the folder.
   int open_unfinished(int& folder) const noexcept {
     folder = open_at_high_fd(place_.parent(), unfinished_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (folder < 0) return errno == ENOENT ? EEXIST : errno;
@@ -18482,8 +18501,8 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
     if (triggers_.take(files_.logs_folder(), reason)) take(reason, flush);
   }
 
-  /// Records what this process's threads do if another process, which takes a snapshot, has asked
-  /// for it.
+  /// Records what this process's threads are doing, if another process that takes a snapshot has
+  /// requested this.
   void answer_request() noexcept {
     requests_.answer(files_.logs_folder(), [this] { waits_.record_moment(); });
   }

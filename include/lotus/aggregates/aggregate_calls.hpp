@@ -15,8 +15,8 @@
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Requests a record with the self time of those counted calls of this thread that no record
-/// reports yet. The thread stores that record when it next begins or ends a span.
+/// Requests a record with the self time of this thread's counted calls since the last such record.
+/// The thread stores the record when it next begins or ends a span.
 LOTUS_DETAIL_RARE void mark_watch() noexcept;
 /// Adds calls that aggregate() cannot add directly: a thread's first call, a call that needs memory
 /// for a new name or range of durations, and calls in a signal handler that interrupted

@@ -36,7 +36,7 @@ class LOTUS_DETAIL_PER_MODULE aggregate_copies {
 
   /// Copies all blocks of a thread of this process as they are at one moment. The thread may be
   /// adding one call, but must not begin another before this function returns.
-  /// @param for_each_block  calls its argument for every block; it is called repeatedly.
+  /// @param for_each_block  calls its argument for every block; add_whole() calls it repeatedly.
   void add_whole(function_ref<void(each_block)> for_each_block) noexcept {
     const std::size_t first = count();
     for_each_block([this](const aggregates_block& block) { add(used_bytes(block)); });

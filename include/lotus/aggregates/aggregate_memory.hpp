@@ -66,9 +66,9 @@ struct aggregate_memory {
   }
 
   /// Releases all memory, including this object.
-  /// @param in_use  whether a signal handler has interrupted this thread while it adds a call. Then
-  ///   the thread will continue to use the addresses of the blocks, so private memory replaces the
-  ///   blocks there, and nothing else is released.
+  /// @param in_use  whether this is called in a signal handler that interrupted the thread while it
+  ///   added a call. Then the thread will write to the blocks again. So the blocks are replaced by
+  ///   private memory at the same addresses, and nothing else is released.
   void give_back(bool in_use) const noexcept {
     for (place* p = last_block; p != nullptr; p = p->before) {
       if (in_use) {

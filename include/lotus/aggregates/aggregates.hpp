@@ -50,7 +50,7 @@ constexpr std::uint64_t bucket_width(std::uint32_t bucket) noexcept {
 //
 // A thread's last call is stored separately, and is added to its aggregate when the next call ends.
 // The reason is speed: the processor finishes a clock reading only after all earlier instructions,
-// so an immediate lookup of the duration's bucket would have to wait for it.
+// so an immediate lookup of the duration's bucket would have to wait for that reading.
 
 /// A call that has ended.
 struct aggregate_call {
@@ -162,8 +162,9 @@ struct aggregate_memory;
 /// The aggregates of one thread. Only the owning thread uses this object, except for `memory`. The
 /// pointer to the thread's first block is in its ring_gate (record/thread_ring.hpp).
 struct thread_aggregates {
-  const local_aggregate* last_to = nullptr;  ///< the aggregate of the last call
-  /// Number of calls that have ended; the last call is last[calls % 2] of the first block.
+  const local_aggregate* last_to = nullptr;  ///< aggregate to which the last call will be added
+  /// Number of this thread's calls that have ended. The latest of them is not part of the sums yet:
+  /// it is stored in aggregates_block::last[calls % 2] of the thread's first block.
   std::uint64_t calls = 0;
   /// Hash table of the aggregates by key; it always has a free slot.
   local_aggregate** table = nullptr;
@@ -182,7 +183,8 @@ struct thread_aggregates {
   std::uint64_t unreported_ticks = 0;
   /// Memory of the aggregates; protected by producer::guard.
   aggregate_memory* memory = nullptr;
-  /// Id of the name of one of the calls whose self time is in unreported_ticks.
+  /// Id of the name in the record that reports unreported_ticks: the name of the latest call that
+  /// aggregate_memory::take() added.
   std::uint32_t reported_name = 0;
   /// Calls that ended in signal handlers while the thread was adding another call. They are added
   /// after that call.
@@ -218,8 +220,8 @@ struct thread_aggregates {
     next.in_bucket.store(bucket_content(bucket, in_bucket), relaxed);
     next.call.store(number, relaxed);
     // From this store on, readers use the sums that include the last call. A reader that still sees
-    // the old count adds the last call itself. The bucket is updated last, but readers take its
-    // count from the sums.
+    // the old count adds the last call itself. The bucket's own counter is updated last, but
+    // readers use the new count in `in_bucket`.
     stored.count.store(stored_count + 1, std::memory_order_release);
     count.store(in_bucket, std::memory_order_release);
     return true;

@@ -62,7 +62,8 @@ class sleep_watch {
   /// @param boottime_ns, monotonic_ns  readings of CLOCK_BOOTTIME and CLOCK_MONOTONIC.
   ///   CLOCK_BOOTTIME must be read first: then a pause between the two readings makes their
   ///   difference smaller, never larger.
-  /// @return how long the machine was suspended since the last call, in ns, or 0.
+  /// @return how long the machine was suspended since the last call, in ns, or 0. The result of the
+  ///   first call has no meaning.
   std::int64_t slept_ns(std::int64_t boottime_ns, std::int64_t monotonic_ns) noexcept {
     const std::int64_t slept_ns = boottime_ns - monotonic_ns - asleep_ns_;
     if (slept_ns <= 0) return 0;

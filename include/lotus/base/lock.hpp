@@ -85,9 +85,10 @@ class locked {
 };
 
 /// Lazy lookup: the first caller looks up a value for all callers. A caller that could wait forever
-/// gets the value `meanwhile` instead, so there is no deadlock. Such callers are the thread that is
-/// looking up, if it asks again through a library that it loads, and processes that were forked
-/// during the lookup. Trivially destructible. Thread safety: any thread may call all functions.
+/// gets the value `meanwhile` instead, so there is no deadlock. There are two such cases. The
+/// lookup may load a library whose code requests the value on the same thread. Or the process may
+/// fork during the lookup; then the child has no thread that completes the lookup. Trivially
+/// destructible. Thread safety: any thread may call all functions.
 template <class T>
 class lazy_lookup {
  public:

@@ -54,8 +54,9 @@ LOTUS_DETAIL_PER_MODULE inline annotators find_annotators() noexcept {
 }
 
 /// Finds the profilers that LOTUS_ANNOTATE requests. The first call may load a profiler's library,
-/// so the caller must hold no lock. Other threads do not wait for that: their scopes are not shown
-/// by the profilers until the library is loaded. Errors: reported once. Thread safety: any thread.
+/// so the caller must hold no lock. Other threads do not wait for the library: until it is
+/// loaded, the profilers do not show their scopes. Errors: reported once. Thread safety: any
+/// thread.
 LOTUS_DETAIL_PER_MODULE inline void choose_annotation() noexcept {
   chosen_annotators.get_at_once(find_annotators, {});
 }
@@ -117,8 +118,8 @@ inline nvtx_event nvtx_event_of(const char* text, std::optional<std::uint64_t> n
 /// Begins a task (an interval on a profiler's timeline) on this thread. Call this function only if
 /// annotation_wanted() is true.
 /// @param name    copied, and cut at 255 bytes.
-/// @param handle  the place where VTune's handle for this name is stored; null before the first
-///   task with this name.
+/// @param handle  VTune's handle for this name; null before the first task with this name, which
+///   stores the handle here.
 /// @param number  number of the batch or stage, which is shown next to the name.
 LOTUS_DETAIL_PER_MODULE inline void begin_task(
     std::string_view name, std::atomic<void*>& handle,

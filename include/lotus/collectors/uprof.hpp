@@ -78,7 +78,7 @@ const collector_backend* uprof_backend_of() noexcept {
     b.begin = []() noexcept { return true; };
     b.resume = []() noexcept { return call_with_deadline([] { uprof_in_use().resume(1); }); };
     b.pause = []() noexcept { return call_with_deadline([] { uprof_in_use().pause(1); }); };
-    // uProf has no function to detach, so collecting is only paused. uProf ends with the program.
+    // uProf has no function to detach, so collecting is only paused until the program ends.
     b.detach = []() noexcept { call_with_deadline([] { uprof_in_use().pause(1); }); };
     b.interval_ns = asked_interval_ns;
     return b;

@@ -47,8 +47,9 @@ inline void cannot_write_list(const char* path) noexcept {
 /// Spins for a random time in [0, `longest_ns`), so that the first sample can hit any part of the
 /// operation. Without this delay the first sample would always come one interval after the sampler
 /// was resumed, and operations shorter than an interval would never be sampled. lotus-tool's
-/// reports exclude samples in this function by its name. So it calls no other function: samples in
-/// that function would be reported.
+/// reports exclude samples in this function by its name. So this function calls no other function:
+/// samples in a called function would be reported.
+/// @param longest_ns  upper limit in hardware ticks, in spite of its name.
 __attribute__((noinline)) inline void lotus_map_wait(std::uint64_t longest_ns) noexcept {
   // This is one step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), with the clock as its input.
   std::uint64_t z = hardware_ticks() + 0x9E3779B97F4A7C15U;

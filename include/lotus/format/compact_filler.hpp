@@ -31,8 +31,8 @@ class compact_chain {
     std::uint64_t last;  ///< number of the previous record with this kind and name
   };
 
-  /// Whether the log still ends with the block that was encoded last. Only then may the next block
-  /// refer to earlier blocks.
+  /// Whether the next block may refer to earlier blocks: the log must still end with the block that
+  /// was encoded last, and fewer than max_blocks blocks may have been written since begin_anew().
   bool continues(const log_position& at) const noexcept {
     return blocks_ > 0 && blocks_ < max_blocks && at.inode == inode_ && at.length == length_;
   }
@@ -75,8 +75,8 @@ class compact_chain {
 
   static constexpr std::uint32_t slots = 1024;
   static constexpr std::uint32_t max_names = 700;
-  /// Maximum number of blocks up to the next block that refers to no earlier one. A damaged block
-  /// makes the blocks up to that one unreadable.
+  /// After at most this number of blocks follows a block that refers to no earlier block. If a
+  /// block is damaged, readers can continue only at the next such block.
   static constexpr std::uint32_t max_blocks = 64;
 
   std::uint64_t inode_;

@@ -49,7 +49,8 @@ struct given_ticks {
 /// functions are part of the shared object that created the session; that object is never unloaded.
 struct services {
   /// Returns this thread's producer, the session's state of a thread.
-  /// @param begins  whether all spans that the thread will record begin after this call.
+  /// @param begins  whether all spans that the thread will record begin after this call. Otherwise
+  /// the thread may not reuse every dead thread's ring; see storage::may_reuse_ring().
   producer* (*this_thread)(bool begins) noexcept;
   void (*push_slow)(producer&, const record&) noexcept;
   void (*push_nested)(producer&, const record&) noexcept;
@@ -97,7 +98,7 @@ struct services {
   /// recording::annotated.
   void (*begin_task)(record_tag) noexcept;
   /// Ends the span on the other profiler's timeline, and records the span's allocations.
-  /// @param begin_ticks  start of the span if the caller is about to record it; otherwise 0.
+  /// @param begin_ticks  start of the span if the caller is about to record the span; otherwise 0.
   void (*end_task)(std::uint64_t begin_ticks, record_tag) noexcept;
   /// Like begin_task(), but only counts allocations.
   void (*begin_heap)(record_tag) noexcept;

@@ -42,7 +42,8 @@ enum class event_kind : std::uint8_t {
   stage_number = 13,
   /// A scope's arguments; tag: id of the text. The scope's record has the same start.
   arguments = 14,
-  /// A lotus::range; tag: id of its name, and the number at the name's end or number_not_in_tag.
+  /// A lotus::range; tag: id of its name without the number at the end, and that number, which is
+  /// number_not_in_tag if the name does not end in a number.
   range = 15,
 
   // Records about allocations, if the program's allocations are counted. Tag: id of a name, and a

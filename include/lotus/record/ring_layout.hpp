@@ -75,7 +75,7 @@ inline constexpr std::size_t interrupt_lane_records = 64;
 
 struct commit_point {
   std::uint64_t tail[lanes];  ///< position in each lane before which all records are in the logs
-  /// The loader to which the first record after the main lane's tail belongs: the id of its name.
+  /// Id of the name of the loader to which the first record after the main lane's tail belongs.
   std::uint32_t loader;
   /// Number of records that were moved from the ring to memory and are not in the logs yet.
   std::uint32_t in_memory;

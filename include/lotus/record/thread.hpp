@@ -58,8 +58,8 @@ struct producer : aggregating_ring {
   open_log logs[log_roles];
   bool logs_kept_open = false;
   bool shares_logs = false;  ///< whether the logs also contain records of earlier or later threads
-  /// The number of calls of log_retention::roll_all() when the logs last became parts. If there
-  /// have been more calls since then, the logs become parts at the next drain.
+  /// How often log_retention::roll_all() had been called when the logs last became parts because of
+  /// such a call. If there were more calls since then, the logs become parts at the next drain.
   std::uint32_t rolls = 0;
   /// State of the encoder that writes the thread's compact log; null if there is none; never freed.
   compact_chain* chain = nullptr;

@@ -30,7 +30,7 @@ LOTUS_DETAIL_PER_MODULE inline constexpr std::uint64_t never_looked = 0;
 struct cpu_watch {
   /// The word to check; its value changes when the thread is switched out.
   const std::uint64_t* word = &never_looked;
-  std::uint64_t undisturbed = 1;  ///< value of the word while the thread stays on the CPU
+  std::uint64_t undisturbed = 1;  ///< look_at_cpu() calls read_cpu() if the word has another value
   /// Whether the clocks are read once per batch, because no word shows reliably when the thread is
   /// switched out.
   bool per_batch = false;
@@ -48,8 +48,9 @@ struct cpu_watch {
   LOTUS_DETAIL_ALWAYS_INLINE bool may_be_marked() const noexcept {
     return __atomic_load_n(word, __ATOMIC_RELAXED) == armed;
   }
-  /// Marks the watch. If the thread is switched out between the check and the store, that switch is
-  /// noticed only after the next one.
+  /// Marks the watch. With own_word, if the thread is switched out between the check and the store,
+  /// the store overwrites the value that the kernel wrote. The time of this switch is then recorded
+  /// together with that of the next one.
   void mark() noexcept {
     if (!may_be_marked()) return;
     if (own_word) {
@@ -59,7 +60,8 @@ struct cpu_watch {
       armed = undisturbed = never_held;
     }
   }
-  /// Removes the mark. Returns true if the watch was marked and the thread was not switched out.
+  /// Removes the mark. Returns true if the watch was marked and `word` shows that the thread has
+  /// not been switched out since then, so that the caller need not read the clocks.
   bool unmark() noexcept {
     if (own_word) {
       if (__atomic_load_n(word, __ATOMIC_RELAXED) != marked) return false;
@@ -85,9 +87,9 @@ struct alignas(64) thread_ring {
   std::uint64_t mask = 0;
   std::atomic<std::uint64_t>* published = &none_published;
   /// Stack pointer of the thread while it stores a record, otherwise 0. storing_nested is the same
-  /// for a signal handler that interrupts the storing. Code that finds `storing` set compares it
-  /// with its own stack pointer: either the code is such a handler, or an earlier handler exited by
-  /// siglongjmp and the storing will never continue; see base/interruption.hpp.
+  /// for a signal handler that interrupts the storing. Code that finds `storing` set passes the
+  /// value to is_interrupted() (base/interruption.hpp), because there are two cases: the code is
+  /// such a handler, or an earlier handler exited by siglongjmp and the storing never continues.
   std::atomic<std::uintptr_t> storing{0};
   std::atomic<std::uintptr_t> storing_nested{0};
   /// Id of the thread's loader; 0: the default loader. Written while producer::guard is held.
@@ -183,8 +185,8 @@ LOTUS_DETAIL_RARE void read_cpu(std::uint64_t ticks) noexcept;
 /// If the thread may have been off the CPU since the last check, records for how long. At an
 /// operation's begin, call this function before reading the clock; at its end, after reading the
 /// clock.
-/// @param ticks  function that returns a time, in ticks; the time off the CPU is recorded as having
-/// ended then.
+/// @param ticks  function that returns the time, in ticks, at which the recorded time off the CPU
+/// ends.
 template <class Ticks>
 LOTUS_DETAIL_ALWAYS_INLINE void look_at_cpu(Ticks ticks) noexcept {
   const cpu_watch& watch = this_cpu_watch;

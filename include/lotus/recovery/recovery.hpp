@@ -218,7 +218,7 @@ using report_left = function_ref<void(const char* name, dead_ring_file::state, i
 
 /// Recovers the ring files of dead processes in `directory` (borrowed).
 /// @param report  called for each ring file that is kept although its process is dead. Its argument
-/// `error` is set if the file was refused.
+/// `error` is the reason if the state is `refused`, otherwise 0.
 LOTUS_DETAIL_COLD inline recovery recover_directory(int directory, const recovery_limits& limits,
                                                     report_left report) noexcept {
   using state = dead_ring_file::state;

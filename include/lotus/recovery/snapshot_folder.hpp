@@ -133,7 +133,7 @@ class snapshot_folder {
 
   /// Opens the new folder and locks it until the snapshot is complete. If the process is killed,
   /// the kernel releases the lock, so that the next snapshot can recognize this one as unfinished
-  /// and remove it. Returns EEXIST if another process has already removed the folder.
+  /// and remove it. Returns EEXIST if another process is removing or has removed the folder.
   int open_unfinished(int& folder) const noexcept {
     folder = open_at_high_fd(place_.parent(), unfinished_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (folder < 0) return errno == ENOENT ? EEXIST : errno;

@@ -117,8 +117,8 @@ class sample_file {
     append(&c, sizeof(c));
   }
 
-  /// Records once more what time it is on the clock of samples and on that of logs, and closes the
-  /// file.
+  /// Appends a second clock_record, which relates the clock of samples to that of logs, and closes
+  /// the file.
   void finish() noexcept {
     if (file_.number() >= 0) clock();
     forget();

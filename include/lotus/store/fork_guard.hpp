@@ -66,8 +66,8 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
       if (p.attached) of_.slow.open_lanes(p);
       if (stores) aggregate_store::reopen(p);
     });
-    // The locks are unlocked in the order in which threads take them. So a thread that waits for
-    // the first one can continue, and finds the others unlocked soon.
+    // These locks are unlocked in the order in which threads take them. So a thread that waits for
+    // the first lock can continue, and the locks that it takes next are unlocked soon after.
     for_each_lock([](mutex& m) { m.unlock(); });
     of_.producers.for_each([](producer& p) { p.guard.unlock(); });
     of_.producers.fork_lock().unlock();

@@ -67,8 +67,8 @@ class LOTUS_DETAIL_PER_MODULE recording_snapshots {
     if (triggers_.take(files_.logs_folder(), reason)) take(reason, flush);
   }
 
-  /// Records what this process's threads do if another process, which takes a snapshot, has asked
-  /// for it.
+  /// Records what this process's threads are doing, if another process that takes a snapshot has
+  /// requested this.
   void answer_request() noexcept {
     requests_.answer(files_.logs_folder(), [this] { waits_.record_moment(); });
   }

@@ -41,7 +41,7 @@ class session_clock {
   /// Compares the map with CLOCK_REALTIME and corrects it, unless the last comparison was less than
   /// 90 ms ago. The first comparisons come after 5 ms already, to improve the rate quickly.
   /// @param stored  function to call with the changed map, under the clock's lock.
-  /// @return the step, in ns, by which the wall clock was set meanwhile; 0: none.
+  /// @return the step, in ns, by which the wall clock was set since the last comparison; 0: none.
   template <class Stored>
   std::int64_t tie(Stored&& stored) noexcept {
     const std::int64_t due_ns = ties_.load(std::memory_order_relaxed) < 3 ? 5'000'000 : 90'000'000;

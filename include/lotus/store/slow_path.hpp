@@ -179,9 +179,10 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return true;
   }
 
-  /// Makes room in a full ring. Writes the ring's records to the logs, or moves them to memory if
-  /// the disk is full. With the option full_ring::drop, always moves them to memory, because then
-  /// the thread must not wait for the disk; if memory is full, drops the oldest ones there.
+  /// Makes room in a full ring. Writes the ring's records to the logs, or moves them to the backlog
+  /// if they cannot be written. With the option full_ring::drop, the thread must not wait for the
+  /// disk: always moves the records to the backlog. If the memory limit is reached then, drops the
+  /// oldest records in the backlog.
   bool make_room(producer& p) noexcept {
     if (!state_.drops_when_full()) {
       if (rings_.is_disk_full()) return set_aside(p);

@@ -32,8 +32,7 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// How many records of a thread could not be written to its logs when it was drained for the last
-/// time.
+/// The numbers of records that the last drain of a thread could not write to its logs.
 struct unwritten_records {
   std::uint64_t recoverable = 0;  ///< records that are still in the ring file
   std::uint64_t lost = 0;
@@ -221,9 +220,10 @@ class LOTUS_DETAIL_PER_MODULE storage {
   mutex& buffers_fork_lock() noexcept { return buffers_.fork_lock(); }
 
  private:
-  /// Whether a thread that reuses a dead thread's ring also continues that thread's logs. If the
-  /// size and age of logs are not limited, the first threads get logs of their own. Later threads
-  /// share logs, because many short-lived threads would otherwise create many tiny files.
+  /// Whether a thread that reuses a dead thread's ring shares its logs with other threads that
+  /// reuse this ring. If the size and age of logs are not limited, the first threads get logs of
+  /// their own. Later threads share logs, because many short-lived threads would otherwise create
+  /// many tiny files.
   bool shares_logs() const noexcept {
     constexpr std::uint32_t max_own_logs = 64;
     return retention_.any() || own_logs_.load(std::memory_order_relaxed) >= max_own_logs;

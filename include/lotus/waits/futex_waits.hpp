@@ -79,9 +79,9 @@ futex_wait wait_in_futex(const entered_call& call, const Process& process) noexc
   } else if (value == locked_with_waiters) {
     // A mutex counts as a lock even if it has no owner at this moment.
     if (operation == FUTEX_WAIT) of.reason = wait_reason::lock;
-    // The C library's own locks, such as that of malloc's arenas, are single words. What follows
-    // such a word is no owner, but may look like one, such as the number 1, which is a thread's id
-    // in a container. A mutex that has an owner also has a user.
+    // The C library's own locks, such as those of malloc's arenas, are single words without an
+    // owner. The memory after such a word may contain a number that is also a thread's id, such as
+    // 1 in a container. So an owner counts only if the mutex's number of users is not 0.
     (process.word_at(of.address + users_after_lock) != 0 &&
      held_by(process.word_at(of.address + owner_after_lock))) ||
         (operation != FUTEX_WAIT && held_by(process.word_at(of.address + writer_after_phase)));
@@ -99,8 +99,8 @@ futex_wait wait_in_futex(const entered_call& call, const Process& process) noexc
     of.holder = static_cast<std::uint32_t>(value);
     of.is_thread_end = true;
   }
-  // Threads wait on two adjacent words of a condition variable of glibc. Both get the same address,
-  // so that they count as one condition.
+  // A condition variable of glibc has two adjacent words on which threads wait. Rounding down gives
+  // both words the same address, so that they count as one condition.
   if (of.reason == wait_reason::condition) of.address &= ~std::uint64_t{7};
   return of;
 }

@@ -4,8 +4,8 @@
 // library needs no unwinder. Return addresses and pointers into the stack itself are all that an
 // unwinder reads. All other words are set to 0 in memory, because a stack also contains the
 // program's data, such as passwords and texts, which must not get into a file. So a file of stacks
-// need not be deleted after its first use, and snapshots and copies of a run contain the stacks
-// too. Its mode is 0600 nevertheless, because addresses help an attacker of the running process.
+// may stay in the run's directory, and in snapshots and copies of the run. The file's mode is 0600
+// nevertheless, because addresses help an attacker of the running process.
 #ifndef LOTUS_WAITS_STACK_WORDS_HPP
 #define LOTUS_WAITS_STACK_WORDS_HPP
 
@@ -29,6 +29,9 @@
 //                                           bytes were copied
 //   seen,<ns since the epoch>,<tid>,<id>    the stack of the sample with this time and thread in
 //                                           the file of waits
+//   held,<ns since the epoch>,<tid>,<id, or 0>   the stack of the thread that holds the lock for
+//                                           which the thread of this sample waits; 0: the holder
+//                                           was running
 //   moment,<ns since the epoch>             a snapshot is taken; the lines "state" that follow show
 //                                           what each thread does at this time
 //   state,<tid>,<reason>,<address>,<holder's tid>,<id, or 0>,<since>,<name>,<object>   reason,

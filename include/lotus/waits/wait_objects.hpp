@@ -133,7 +133,7 @@ class wait_objects {
   }
 
   /// Counts a lookup if the limit allows it. The first lookups of a recording find the locks that
-  /// its threads use most, so they must not wait for each other.
+  /// its threads use most, so the limit allows max_lookups of them without a pause.
   bool may_look_up() noexcept {
     constexpr std::int64_t between_ns = 2'000'000'000;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);

@@ -133,7 +133,8 @@ inline bool shows_own_calls(call_files& files) noexcept {
   char line[256];
   entered_call call;
   const auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
-  if (files.read(tid, line) != 0 || !call.parse(line)) return true;  // sample_thread() reports it
+  // sample_thread() reports errors.
+  if (files.read(tid, line) != 0 || !call.parse(line)) return true;
   return call.number == SYS_pread64;
 }
 

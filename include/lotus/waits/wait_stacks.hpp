@@ -61,10 +61,11 @@ class wait_stacks {
     flush();
   }
 
-  /// Writes which stack the thread has that holds the lock for which a sampled thread waits.
+  /// Writes the stack of the holder of a lock: the thread that holds the lock for which the sampled
+  /// thread `tid` waits.
   /// @param time_ns, tid  as in write(), which must have been called before.
   /// @param waits  whether the holder waits too; then the caller has copied its stack to stack().
-  /// The stack of a running thread is unknown.
+  /// Otherwise the holder runs, so its stack is unknown, and 0 is written instead of a stack.
   void write_holder(std::int64_t time_ns, std::uint32_t tid, bool waits,
                     const wait_folder& folder) noexcept {
     if (!prepare(folder)) return;
@@ -185,9 +186,9 @@ class wait_stacks {
   /// Reads again where code is mapped, if the last reading is long enough ago. If the mappings
   /// differ from those in the file, adds lines about them.
   void find_code() noexcept {
-    // Programs load most libraries when they begin. Reading the mappings of a process that has very
-    // many takes long, so the pause before the next reading is at least 500 times, usually 4000
-    // times, as long as the last reading.
+    // The mappings are read less often later, because programs load most libraries when they begin.
+    // Reading very many mappings takes long. So the pause before the next reading is at least 4000
+    // times as long as the last reading took, or 500 times if the thread is in unknown code.
     const bool is_unknown = !code_.contains(stack_.pc());
     const std::uint64_t usual_ns =
         std::min(std::max((now_ns_ - began_ns_) / 4, second_ns / 10), 10 * second_ns);

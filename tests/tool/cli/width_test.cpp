@@ -65,10 +65,13 @@ std::string printed(const table& t, std::size_t columns) {
 
 TEST_CASE("lines of every command fit a terminal of 80 columns") {
   const std::string a = traces() + "/c_ooo_w4";
-  const std::vector<std::vector<std::string>> commands{
-      {"stats", a, "--per-worker"},      {"stats", a, "--style", "profile"},
-      {"diagnose", a, "--details"},      {"whatif", a},
-      {"whatif", a, "--target", "20/s"}, {"compare", a, a}};
+  const std::vector<std::vector<std::string>> commands{{"stats", a, "--per-worker"},
+                                                       {"stats", a, "--style", "profile"},
+                                                       {"diagnose", a, "--details"},
+                                                       {"whatif", a},
+                                                       {"whatif", a, "--target", "20/s"},
+                                                       {"compare", a, a},
+                                                       {"top", a, "--once"}};
   for (const std::vector<std::string>& command : commands) {
     INFO(command.front());
     const std::string text = plain(command, 80);

@@ -56,7 +56,7 @@ class gap_attribution {
  private:
   /// Adds a part of a gap (a time in which the device was idle) with the activity of the host
   /// during this part. If the device became idle because the host waited for it, the launches right
-  /// after that wait get the cause of the wait, because they only give the idle device new work.
+  /// after that wait only give the idle device new work. Therefore they get the cause of the wait.
   /// @param first  whether this is the first part of the gap.
   void add_part(std::int64_t start_ns, std::int64_t end_ns, idle_cause cause, bool first) {
     const bool waits = cause == idle_cause::synchronization || cause == idle_cause::copy;

@@ -24,7 +24,7 @@ inline constexpr std::array all_idle_causes{idle_cause::batch_wait, idle_cause::
 /// Returns the name of a cause, such as "batch-wait".
 std::string_view idle_cause_name(idle_cause cause) noexcept;
 
-/// A time range, with the reason why a device is idle in it or would be idle if it had no work.
+/// A time range, with the reason why devices that have no work in this range are idle.
 struct cause_range {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;

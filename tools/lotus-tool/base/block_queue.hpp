@@ -15,7 +15,7 @@ namespace lotus::tool {
 
 /// A queue of a few blocks between one thread that fills blocks and one that uses them. Blocks that
 /// were used can be filled again, so that their memory is allocated only once. Because a few blocks
-/// may wait, neither thread need stop for short delays of the other. Thread-safe.
+/// may wait in the queue, a short delay of one thread does not stop the other. Thread-safe.
 template <class Block>
 class block_queue {
  public:
@@ -62,8 +62,8 @@ class block_queue {
     changed_.notify_all();
   }
 
-  /// Makes the calls of both threads throw `failure`, also those that are waiting. The threads may
-  /// miss blocks that were not used yet.
+  /// Makes all later calls of push() and next() throw `failure`, and also the calls that are
+  /// waiting. Blocks that are still in the queue may be lost.
   void fail(std::exception_ptr failure) {
     const std::lock_guard<std::mutex> lock(mutex_);
     failure_ = std::move(failure);

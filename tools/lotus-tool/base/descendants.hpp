@@ -35,9 +35,8 @@ class descendants {
 
   descendants_use use() const;
   /// Kills all descendants and waits until none is left, for at most 5 s. Returns how many
-  /// descendants it found running. It also reaps (waitpid()) all child processes of this process,
-  /// so if the caller needs the exit status of a child, it must call waitpid() for that child
-  /// before.
+  /// descendants it found running. It also reaps (waitpid()) all child processes of this process.
+  /// If the caller needs the exit status of a child, it must first call waitpid() for that child.
   /// @param left  receives the number of processes that could not be ended.
   std::size_t end(std::size_t& left);
 

@@ -1,4 +1,4 @@
-// Defines the exit status of a failed search, and exceptions that end a command early.
+// Defines the exit statuses of commands, and exceptions that end a command early.
 #ifndef LOTUS_TOOL_BASE_ERRORS_HPP
 #define LOTUS_TOOL_BASE_ERRORS_HPP
 

@@ -40,7 +40,7 @@ void for_each_in_parallel(std::size_t count, std::size_t max_threads, Work&& wor
   try {
     for (std::size_t t = 1; t < threads; ++t) others.emplace_back(work_on);
   } catch (const std::system_error&) {
-    // The process may not have more threads; those that it has do all the work.
+    // No further thread could be created. The threads that exist do all the work.
   }
   work_on();
   for (std::thread& other : others) other.join();

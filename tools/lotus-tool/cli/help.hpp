@@ -20,9 +20,9 @@ std::string closing_text(const CLI::App& app);
 /// Returns the names of a command's options, such as "--from" and "-o".
 std::vector<std::string> option_words(const CLI::App& app);
 
-/// Adds the command `help`, which prints the help of another command. If the user calls it, it
-/// stores its function in `chosen`. `app` must outlive `chosen`, because this function refers to
-/// `app`.
+/// Adds the command `help`, which prints the help of another command. If the user calls `help`, a
+/// function that prints the help is stored in `chosen`. `app` must outlive `chosen`, because this
+/// function refers to `app`.
 void add_help(CLI::App& app, action& chosen);
 
 }  // namespace lotus::tool

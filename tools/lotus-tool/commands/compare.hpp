@@ -33,9 +33,10 @@ double parse_share(const std::string& text, const std::string& option);
 /// If each side is one run, confidence intervals are computed by bootstrap, otherwise from the
 /// differences of the runs' means. Aggregated operations have intervals only if there are several
 /// runs.
-/// With `fail_above`, returns exit_slower if an operation, the preprocess time, the wait or the
-/// step became slower by more than `fail_above` and its whole confidence interval is above 0. The
-/// delay is ignored, because it grows when preprocessing gets faster. Throws input_error.
+/// With `fail_above`, checks the times of operations, the preprocess time, the wait and the step.
+/// Returns exit_slower if one of them grew by more than `fail_above` and the whole confidence
+/// interval of its change is above 0. The delay is not checked, because it grows when preprocessing
+/// gets faster. Throws input_error.
 int run_compare(const compare_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool

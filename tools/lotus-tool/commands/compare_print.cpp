@@ -35,7 +35,8 @@ std::string last_parts(std::string path, std::size_t parts) {
   return at == std::string::npos || at == 0 ? path : path.substr(at + 1);
 }
 
-/// Names each side after its folder, with as many parent folders as needed to distinguish them.
+/// Names each side after its folder, with as many parent folders as needed to make the two names
+/// different.
 side_names names_of_sides(const compared_sides& given) {
   constexpr std::size_t widest = 12;
   constexpr std::size_t max_parts = 4;

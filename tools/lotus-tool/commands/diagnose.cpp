@@ -98,7 +98,7 @@ class screen_printer {
     return used < lines ? lines - used : 0;
   }
 
-  /// Returns the headline. If its lines have room, they also say who the consumer is.
+  /// Returns the headline. If lines are at least 80 columns wide, it also explains "the consumer".
   std::string headline_of(const first_screen& s) const {
     constexpr std::string_view consumer = ". The consumer";
     const std::size_t at = s.headline.find(consumer);

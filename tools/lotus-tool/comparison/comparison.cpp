@@ -62,9 +62,9 @@ compared_times compare_values(const char* kind, std::string name, const pooled_t
 }
 
 /// Compares the calls of an aggregated operation, which are counted and summed instead of recorded.
-/// A confidence interval is computed only from differences between runs: successive calls are
-/// correlated and the order of aggregated calls is unknown, so the variation of single calls does
-/// not show how much their mean varies.
+/// A confidence interval is computed only from differences between runs. The variation of single
+/// calls does not show how much their mean varies, because successive calls are correlated and the
+/// order of aggregated calls is unknown.
 compared_times compare_counts(std::string name, const pooled_counts& before,
                               const pooled_counts& after) {
   compared_times r;

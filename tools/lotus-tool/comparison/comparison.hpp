@@ -78,8 +78,8 @@ struct cause {
   double ns_a_batch = 0;  ///< by how much the operation's time per batch increased, in ns
   /// Part of the difference in a batch's preprocess time that the operation explains; 1: all of it.
   double share = 0;
-  /// Whether the operation takes another time per batch because its number of calls per batch
-  /// changed. If not, the time per call changed.
+  /// Whether the operation's time per batch changed because its number of calls per batch changed.
+  /// If not, the time per call changed.
   bool more_calls = false;
 };
 

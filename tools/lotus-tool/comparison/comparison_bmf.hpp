@@ -11,8 +11,9 @@ namespace lotus::tool {
 /// Writes a benchmark for each operation ("Decode") and quantity of batches ("batch wait") with the
 /// measure "latency" in ns, and the benchmark "run" with the measure "throughput" in batches per
 /// second. A name begins with the loader, if it has one: "val/Decode". The value is that after the
-/// change. If a confidence interval of the relative change is known, its two ends, applied to the
-/// value before the change, give the lower and upper bound.
+/// change. If a confidence interval of the relative change is known, also writes a lower and an
+/// upper bound: the value before the change, changed by the lower and by the upper end of the
+/// interval.
 void write_bmf(const comparison& found, json_writer& to);
 
 }  // namespace lotus::tool

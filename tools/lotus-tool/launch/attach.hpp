@@ -23,9 +23,9 @@ struct attached {
   std::string not_sampled;  ///< why some samples could not be taken; "" if all could
 };
 
-/// Returns the name of the process `pid`. Call this function before sampling the process: it throws
-/// input_error if the process cannot be sampled because it does not exist, because it is this
-/// process, or because this user has no permission.
+/// Returns the name of the process `pid`. Call this function before sampling the process. It throws
+/// input_error if the process cannot be sampled, for example because it does not exist or this user
+/// has no permission.
 std::string sampled_name(pid_t pid);
 
 /// Samples the threads of a process and of its descendants, including those that are started later.

@@ -39,7 +39,7 @@ struct attribution {
   std::string name;
   std::vector<metric> metrics;
   std::map<std::string, std::vector<double>> ops;
-  std::vector<double> outside;  ///< numbers of no operation: their functions are not in the mapping
+  std::vector<double> outside;  ///< values of functions that belong to no operation
 };
 
 /// Splits the values in one table of hardware counters among the operations of a mapping.

@@ -50,7 +50,8 @@ void gathered_logs::put(std::size_t index, log_data& log) {
       names[n] = to_.names.id_of_decoded(log.names.name(n));
     }
   }
-  // A vector that grows by itself would need half of its memory again while it does.
+  // Reserve the memory here, because a vector that grows by itself doubles its capacity, so up to
+  // half of its memory would be unused.
   const std::size_t ops = std::min(to_.names.size(), to_.ops.size() + log.ops.size());
   if (ops > to_.ops.capacity()) to_.ops.reserve(std::max(ops, to_.ops.size() * 3 / 2));
   for (std::uint32_t n = 0; n < std::min(count, log.ops.size()); ++n) {

@@ -54,8 +54,8 @@ struct log_data {
   std::exception_ptr failure;
 };
 
-/// Combines the logs of a run into one run_data. It takes each log as soon as it was read, so that
-/// the data of only a few logs is in memory at a time.
+/// Combines the logs of a run into one run_data. The threads that read logs pass each log to take()
+/// as soon as they have read it, so that the data of only a few logs is in memory at a time.
 class gathered_logs {
  public:
   /// @param side  the side data of the run.
@@ -63,8 +63,9 @@ class gathered_logs {
   gathered_logs(const side_data& side, run_data& to, diagnostic_log& diagnostics)
       : side_(side), to_(to), diagnostics_(diagnostics) {}
 
-  /// Adds one log. Waits while the first log that was not added yet has an index that is lower by
-  /// `max_ahead` or more, so that few logs are in memory at a time. Thread-safe.
+  /// Adds one log. Logs are combined in the order of their indices. Waits while a log is missing
+  /// whose index is lower by `max_ahead` or more, so that few logs are in memory at a time.
+  /// Thread-safe.
   /// @param index  the index of the log; each index is added once.
   void take(std::size_t index, std::unique_ptr<log_data> log);
 
@@ -88,8 +89,8 @@ class gathered_logs {
   std::map<std::size_t, std::unique_ptr<log_data>> waiting_;
   std::size_t next_ = 0;
   batch_records records_;
-  // Indexed by the id of an operation's name: whether no CPU times are known for at least one
-  // thread that ran the operation.
+  // Indexed by the id of an operation's name: whether CPU times are unknown for at least one thread
+  // that ran the operation.
   std::vector<bool> cpu_missing_;
   std::exception_ptr failure_;
 };

@@ -46,8 +46,8 @@ class operation_store {
 class packed_operations {
  public:
   packed_operations() = default;
-  /// @param store  stores the blocks for which its memory limit leaves no space; all logs of the
-  ///   run share it.
+  /// @param store  decides which blocks stay in memory, and stores the others in a file; all logs
+  ///   of the run share it.
   explicit packed_operations(std::shared_ptr<operation_store> store) : store_(std::move(store)) {}
 
   void push(const operation& op) {
@@ -129,8 +129,9 @@ class packed_operations {
     return read.get();
   }
 
-  /// Reads the operation at `p` into `op`, which must hold the one before. Returns the position
-  /// after it.
+  /// Reads the operation at `p` into `op`, which must contain the previous operation when this
+  /// function is called: starts are stored as differences. Returns the position after the
+  /// operation.
   static const char* unpack(const char* p, operation& op) {
     std::uint64_t start = 0;
     std::uint64_t duration = 0;

@@ -43,8 +43,8 @@ class argument_names {
     }
   }
 
-  /// Returns the id of a name that also contains the arguments of the call that began at
-  /// `start_ns`, and adds this name to `names` if it is new. Returns `name` itself if the call has
+  /// Returns the id of the name `name` with the arguments of the call that began at `start_ns`
+  /// appended. Adds this longer name to `names` if it is new. Returns `name` itself if the call has
   /// no arguments.
   std::uint32_t name(std::uint32_t name, std::int64_t start_ns, name_table& names) {
     const auto at = std::lower_bound(

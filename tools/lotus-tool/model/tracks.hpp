@@ -63,8 +63,8 @@ std::string log_title(const log_file& file, const process_info* process = nullpt
 
 /// Assigns tracks to all runs.
 /// @param dir    the directory as given by the user; runs are named by their path below it.
-/// @param taken  numbers that another trace uses, which is merged with this one. They are not
-///   assigned, because slices of both traces on one track would not nest.
+/// @param taken  numbers that are used in another trace, with which this one is merged. They are
+///   not assigned, because slices of both traces on one track would not nest.
 std::vector<run_tracks> lay_tracks(const std::vector<run_files>& runs, const std::string& dir,
                                    const std::set<std::uint64_t>& taken);
 

@@ -54,7 +54,8 @@ using drawn_units = std::vector<std::uint32_t>;
 std::size_t threads_with(const pipeline_change& change, const recorded_pipeline& pipeline,
                          std::size_t stage);
 
-/// What one recorded work consists of if an assumed limit delayed the calls of an operation in it.
+/// How the time of one element of recorded_pipeline::works divides, if a limit is assumed that
+/// delayed the calls of an operation.
 struct served_work {
   double blocked_ns = 0;  ///< time during which calls were served and blocked
   double cpu_ns = 0;      ///< time during which calls were served and ran on a CPU
@@ -65,19 +66,21 @@ struct served_work {
   std::uint32_t let_through = 0;  ///< number of calls that passed a rate limit
 };
 
-/// An assumption about a bottleneck that delays calls of an operation: a lock or device that serves
-/// a limited number of calls at the same time, a rate limit, or a lock that calls hold for a part
-/// of their time.
+/// An assumption about a bottleneck that delays calls of an operation. The bottleneck is one of:
+/// - a lock or device that serves a limited number of calls at the same time
+/// - a rate limit
+/// - a lock that calls hold for a part of their time
 struct assumed_servers {
-  /// The operation whose whole calls are served; nullptr: there is none.
+  /// The operation whose calls are served from start to end. nullptr if calls are served only for a
+  /// part of their time, or if there is no limit.
   const shared_operation* operation = nullptr;
   std::size_t servers = unbounded;  ///< maximum number of calls that are served at the same time
   /// For a rate limit: the minimum interval between the starts of two calls, and the time that each
   /// call takes after its start. 0 if there is no rate limit.
   double apart_ns = 0;
   double each_ns = 0;
-  /// For each work in recorded_pipeline::works: its served part, which takes a pass over all calls
-  /// of the operation to compute. Set if there is an operation; see explanations_of().
+  /// For each work in recorded_pipeline::works: its served part; nullptr if there is no limit. It
+  /// is stored, because its computation needs a pass over all calls of the operation.
   std::shared_ptr<const std::vector<served_work>> works = {};
 
   /// Whether no calls delay each other.

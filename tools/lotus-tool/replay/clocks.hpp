@@ -22,8 +22,8 @@ namespace lotus::tool {
 /// - A thread that wakes goes to the CPU with the fewest threads and stays there.
 /// - The threads of a CPU run one after another, each for a time slice of speed_law::turn_ns.
 ///   Threads that have just woken run first.
-/// - A CPU without threads waits for half a time slice, which is the mean time until a slice ends
-///   on another CPU, and then takes a thread from the CPU with the most threads.
+/// - A CPU without threads waits for half a time slice, and then takes a thread from the CPU with
+///   the most threads. (Half a time slice is the mean time until a slice ends on another CPU.)
 ///
 /// If speed_law::turn_ns or speed_law::cpus is 0, if the number of CPUs is not an integer, or if
 /// other programs compete for the CPUs (speed_law::others), there are no time slices: all threads

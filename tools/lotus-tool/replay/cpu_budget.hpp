@@ -44,10 +44,10 @@ class cpu_budget {
   double scale_ = 1;
 };
 
-/// Returns the factor (at most 1) by which the throughput may be lower because more threads than
-/// ever recorded share busy CPUs. The simulation knows no costs of switching between threads, nor
-/// that they displace each other's data from the caches. Real loaders lost 0 to 8 % each time the
-/// number of threads per CPU doubled.
+/// Returns the factor (at most 1) by which the throughput may be lower than simulated if more
+/// threads share the busy CPUs than in any recorded run. The simulation ignores the cost of
+/// switching between threads, and that threads displace each other's data from the caches. Real
+/// loaders lost 0 to 8 % each time the number of threads per CPU doubled.
 /// @param threads   number of threads of the simulated run.
 /// @param recorded  largest number of threads of a recorded run.
 double loss_of_crowding(double threads, double recorded, double cpus);

@@ -19,7 +19,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Calls `each(part)` for the parts of all works that an operation did.
+/// Calls `each(part)` for each recorded_part that belongs to an operation.
 /// @param operation  the operation's name, without the S that logs put before it.
 template <class Each>
 void for_each_part(const recorded_pipeline& pipeline, const name_table& names,
@@ -46,9 +46,10 @@ measured_work operation_time(const recorded_pipeline& pipeline, const name_table
   return sum;
 }
 
-/// Returns how long each work holds the lock, in ns, if works wait for it `wait_ns` on average and
-/// all times are exponentially distributed: the solution of a closed queueing network with one
-/// server, by mean value analysis (Lazowska et al., Quantitative System Performance, ch. 6).
+/// Returns for how long each work must hold the lock, in ns, so that works wait for it `wait_ns` on
+/// average. Assumes that all times are exponentially distributed. Solves a closed queueing network
+/// with one server by mean value analysis (Lazowska et al., Quantitative System Performance, ch.
+/// 6).
 /// @param cycle_ns  mean time of a thread from the beginning of one work to that of its next one.
 double exponential_hold_ns(std::size_t threads, double cycle_ns, double wait_ns) {
   double shorter = 0;
@@ -85,8 +86,8 @@ assumed_servers assume_lock(const recorded_pipeline& p, const name_table& names,
   return lock;
 }
 
-/// Returns whether an operation is blocked mainly because it waits for the lock, in total for
-/// `waits_ns`, so that no other limit needs to be assumed for it.
+/// Returns whether waits for the lock, `waits_ns` in total, explain most of the blocked time of an
+/// operation. If so, no other limit needs to be assumed for it.
 bool is_explained_by(double waits_ns, const shared_operation& op) {
   constexpr double most = 0.8;
   return waits_ns >= most * op.blocked_share * op.calls->all_ns();
@@ -125,9 +126,10 @@ std::vector<assumed_servers> what_if::lock_holds() const {
   const double cycle_ns = static_cast<double>(threads) * length_ns() / works;
   constexpr double quantile = 1.645;  // the 95 % quantile of the standard normal distribution
   const double error = quantile * recorded_.lock->relative_sd;
-  // How long threads wait for a lock depends on how regular their times are, and on how often a
-  // work takes the lock. The simulation, in which each work takes it once, is one extreme; random
-  // times are the other one. Both agree if the lock is held nearly all the time.
+  // How long threads wait for a lock depends on how regularly they lock it, and on how often a work
+  // does. Estimate the held share under two extreme assumptions. `regular` comes from the
+  // simulation, in which each work locks it once; `random` assumes random times. The two agree if
+  // the lock is held nearly all the time.
   struct estimate {
     double waited = 0;
     double regular = 0;
@@ -200,7 +202,8 @@ void what_if::assume_sampled_lock(std::vector<assumed_servers>& all) const {
                              return std::abs(assumed_ns - waits_ns) > noise * waits_ns;
                            }),
             all.end());
-  // If calls hold the lock all the time, their times show exactly how long each waited.
+  // Put assumptions that calls hold the lock from start to end first: they are more precise,
+  // because the times of such calls show how long each call waited.
   const auto middle = std::stable_partition(all.begin(), all.end(), holds_always);
   all.insert(middle, held.begin(), held.end());
 }

@@ -65,11 +65,11 @@ class what_if {
     return achieved() > 0 ? base_.batches / simulations * 1e9 / achieved() : 0;
   }
   double replayed() const noexcept { return replayed_per_s_; }
-  /// Returns the share (0..1) of the CPUs that other programs used. If the recording does not show
-  /// that they used 10 % or more, the constructor estimates the share. If the simulation is faster
-  /// than the run, the constructor first tries longer time slices. If the simulation is then still
-  /// over 25 % too fast although threads waited for CPUs, the constructor concludes that other
-  /// programs used CPUs. fitted() returns the simulated throughput after these adjustments.
+  /// Returns the share (0..1) of the CPUs that other programs used. The constructor determines it
+  /// only if the simulation is faster than the run; otherwise it is 0. If the recording does not
+  /// show that other programs used 10 % or more, the constructor first tries longer time slices. It
+  /// assumes other programs only if the simulation is then still over 25 % too fast and threads
+  /// waited for CPUs. fitted() returns the simulated throughput after these adjustments.
   double others_share() const noexcept { return others_share_; }
   double fitted() const noexcept { return base_.per_s(); }
   const estimated_law& law() const noexcept { return law_; }
@@ -93,8 +93,8 @@ class what_if {
   /// Predicts the effect of a change without a confidence interval (`low` and `high` equal
   /// `per_s`), which is ten times as fast as predict().
   prediction guess(const pipeline_change& change) const;
-  /// Returns the gain that follows from the prediction `of` if the pauses between epochs are left
-  /// out of the run's length, because no change shortens these pauses.
+  /// Returns the gain that follows from the prediction `of` if the run's length does not include
+  /// the pauses between epochs. No change shortens these pauses.
   double gain_between_pauses(const prediction& of) const;
   /// Returns the most pessimistic prediction: the one with the smallest gain among those under all
   /// possible explanations of the run's throughput.
@@ -102,17 +102,18 @@ class what_if {
   /// Like guess(), but assumes that calls do not wait for a lock or device, if the run can be
   /// explained without such waits.
   prediction unlimited_guess(const pipeline_change& change) const;
-  /// The operation whose calls wait for a lock or a device according to all models that reproduce
-  /// the run (see `explanation`), so that more workers do not help. `most` is the maximum number of
-  /// its calls that are served at the same time. `name` is "" if there is no such operation.
+  /// The operation that makes more workers useless, because its calls wait for a lock or a device.
+  /// Set only if all models that reproduce the run contain such waits (see `explanation`). `most`
+  /// is the maximum number of its calls that are served at the same time. `name` is "" if there is
+  /// no such operation.
   struct limited_operation {
     std::string name;
     std::size_t most = 0;
   };
   limited_operation limited() const;
-  /// Returns the share (0..1) of the time without waits for recorded_pipeline::lock during which
-  /// its operation holds this lock in the simulation; nullopt if the simulation does not contain
-  /// it.
+  /// Returns for how long the operation of recorded_pipeline::lock holds this lock in the
+  /// simulation, as a share (0..1) of the operation's time without waits for the lock. Returns
+  /// nullopt if the simulation contains no such lock.
   std::optional<double> lock_held() const;
   prediction predict(const pipeline_change& change) const;
 
@@ -196,15 +197,19 @@ class what_if {
   /// the waits for it, and one with each end of their 90 % confidence interval. Empty if there is
   /// no such lock.
   std::vector<assumed_servers> lock_holds() const;
-  /// Returns the share (0..1) of its operation's time, without waits, during which the lock must be
-  /// held so that works wait for it in the simulation as long as in the run.
+  /// Finds for how long the operation of recorded_pipeline::lock must hold this lock, so that works
+  /// wait for it in the simulation as long as in the run. Returns a share (0..1) of the operation's
+  /// time without waits for the lock.
   /// @param waited    share of the operation's blocked time in which it waited for the lock.
   /// @param waits_ns  how long all works waited for the lock in the run, in ns.
   double held_share(double waited, double waits_ns) const;
-  /// If wait samples show a lock, puts the assumptions of lock_holds() into `all`, and removes
-  /// those that the samples contradict: that calls do not delay each other, that another limit
-  /// delays calls that mainly wait for the lock, and that the lock is held during whole calls,
-  /// unless these would then wait for it as long as the samples show.
+  /// If wait samples show a lock, adds the assumptions of lock_holds() to `all`. Removes the
+  /// assumptions in `all` that the samples contradict:
+  /// - Calls do not delay each other.
+  /// - Another limit delays an operation, although waits for the lock explain most of its blocked
+  ///   time.
+  /// - Calls hold the lock from start to end, although their waits would then be much longer or
+  ///   shorter than the samples show.
   void assume_sampled_lock(std::vector<assumed_servers>& all) const;
   /// @param cpus  the number of CPUs to simulate; only used if other programs used CPUs.
   prediction guess_under(const explanation& why, const pipeline_change& change, double cpus,
@@ -227,8 +232,8 @@ class what_if {
   std::size_t max_threads_ = 0;  // the maximum number of threads in a recorded run
   estimated_law law_;
   /// If threads share CPUs in time slices (speed_law::turn_ns), replayed_with() simulates the run
-  /// with the fitted length of a slice times each of these factors, and adds up the results:
-  /// with a single length, a tiny difference could decide which thread runs next.
+  /// with the fitted length of a slice times each of these factors, and adds up the results. With a
+  /// single length, a tiny difference could decide which thread runs next.
   static constexpr double slice_factors[] = {0.8, 1.0, 1.25};
 
   replay_result base_;

@@ -379,8 +379,8 @@ class epoch_simulation {
     start_all();
   }
 
-  /// While the consumer waits for a batch, it takes later batches that are ready out of the queue
-  /// and keeps them, so that they no longer occupy the queue.
+  /// While the consumer waits for a batch, it removes later batches that are ready from the queue
+  /// and buffers them, so that they no longer occupy the queue.
   void buffer_early_batches() {
     if (stages_.empty() || in_queue_.empty()) return;
     for (const std::uint32_t batch : in_queue_)

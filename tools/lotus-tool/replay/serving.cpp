@@ -30,11 +30,11 @@ double capacity_of(const shared_operation& op, std::size_t servers) {
                     : 0;
 }
 
-/// Adds explanations by a rate limit, which is a minimum interval between the starts of calls, if
-/// calls may take longer while other calls are open. (A device with several channels behaves
-/// similarly.) Apart from the limit, each call takes as long as a call that began while no other
-/// call was open. Adds three explanations: one with the mean of this duration, and one with each
-/// end of its confidence interval.
+/// Adds explanations that assume a rate limit: a minimum interval between the starts of calls. (A
+/// device with several channels behaves similarly.) Adds them only if calls may take longer while
+/// other calls are open. Each call is assumed to take, after its start, as long as a call that
+/// began while no other call was open. Adds three explanations: one with the mean of this duration,
+/// and one with each end of its confidence interval.
 void add_limits(const shared_operation& op, std::vector<assumed_servers>& to) {
   const served_at_once& s = op.served;
   const bool may_wait = s.max_inside > 1 && s.plausible.front() < s.max_inside;

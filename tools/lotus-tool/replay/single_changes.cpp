@@ -28,7 +28,7 @@ std::vector<std::string> larger_work(const recorded_pipeline& p, const name_tabl
     for (std::uint32_t s = u.first_stage; s < u.end_stage; ++s) {
       const measured_work& w = p.works[u.first_work + (s - u.first_stage)];
       all_ns += w.cpu_ns + w.blocked_ns;
-      // A single stage is all of the preprocessing, so it is not listed as a part of it.
+      // If there is only one stage, it is all of the preprocessing, so do not list it as a part.
       if (p.stages.size() > 1) sums[p.stages[s].name] += w.cpu_ns + w.blocked_ns;
     }
   }

@@ -87,8 +87,8 @@ struct diagnosis {
   /// Only if makes_itself is true: whether another thread than the consumer builds the batches.
   bool on_demand = false;
   std::optional<double> cpus;  ///< number of CPUs that the run was allowed to use
-  /// CPU time of all threads of the run's processes, in ns; nullopt if unknown. The share
-  /// unrecorded_cpu (0..1) of it was used outside of recorded work.
+  /// CPU time of all threads of the run's processes, in ns; nullopt if unknown. unrecorded_cpu is
+  /// the share (0..1) of this time that was used outside of recorded work.
   std::optional<double> cpu_ns;
   double unrecorded_cpu = 0;
   /// Mean number of CPUs that other programs used; nullopt if unknown.
@@ -145,11 +145,12 @@ struct judgement {
 /// (see gains_of()); the verdict is the bottleneck whose reduction shortens the run most. There is
 /// no verdict if necessary records are missing, if a failed check shows that a verdict would be
 /// unreliable, or if the simulation of the unmodified run is off by more than 25 %.
-///
-/// The function also computes, with W simultaneous workers (see workers_at_once()): preprocessing
-/// capacity = W / mean preprocess time, or the lowest capacity of the named stages; consumer
-/// capacity = 1 / mean step; wait share = waits / (waits + steps); head-of-line share = the part of
-/// the waits during which a later batch of the same epoch was ready.
+/// The function also computes, with W simultaneous workers (see workers_at_once()):
+/// - preprocessing capacity = W / mean preprocess time, or the lowest capacity of the named stages
+/// - consumer capacity = 1 / mean step
+/// - wait share = waits / (waits + steps)
+/// - head-of-line share = the part of the waits during which a later batch of the same epoch was
+///   ready
 /// @param run  a run that was read with diagnosis_parts, or with more parts.
 judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic_log& diagnostics);
 inline constexpr run_parts diagnosis_parts = checked_parts;

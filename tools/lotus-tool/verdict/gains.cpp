@@ -109,8 +109,8 @@ bool is_sensible(const what_if& run, const pipeline_change& change) {
 
 /// Returns the cheapest setting that is_sensible() accepts and that gains nearly the most: at most
 /// 1 % less, or 5 % less with fewer workers than recorded. Settings within these margins count as
-/// equal, because if workers share CPUs, the order in which batches end is random, and the gain
-/// varies by a few percent.
+/// equal: if workers share CPUs, the order in which batches end is random, so the gain varies by a
+/// few percent.
 found_setting cheapest_of(const what_if& run, std::vector<found_setting> tried) {
   const std::size_t now = workers_now(run.recorded());
   while (!tried.empty()) {
@@ -261,8 +261,8 @@ void add_setting(const what_if& run, std::optional<double> consumer_per_s, sugge
   }
 }
 
-/// Removes each stage from the suggestions in which a single operation, made faster, gains about as
-/// much as the whole stage.
+/// Removes the suggestion to make a stage faster if making a single operation of the stage faster
+/// gains about as much.
 void remove_covered_stages(const recorded_pipeline& p, const name_table& names,
                            std::vector<suggestion>& work) {
   if (p.stages.size() < 2) return;

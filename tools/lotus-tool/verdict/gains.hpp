@@ -43,8 +43,8 @@ struct suggestion {
   std::string what;  ///< the change as text, without the effect
   /// Why the change may gain nothing, such as "if CPUs are free"; "" if it certainly gains.
   std::string condition;
-  /// What else to know, such as how to find out whether the change gains, with the separator before
-  /// it: ". Record again without other programs". "" if there is nothing.
+  /// Additional text, such as how to find out whether the change gains. It begins with a separator,
+  /// as in ". Record again without other programs". "" if there is none.
   std::string note;
 };
 

@@ -10,12 +10,12 @@
 namespace lotus::tool {
 
 /// Returns the evidence that the batches of a run belong to several loaders; "" if there is none.
-///
 /// The consumer of one loader receives all numbers once in every epoch; an epoch begins when a
-/// number repeats. Therefore there must be several loaders if two threads of one process wait for
-/// batches at the same time, if an epoch lacks numbers at its beginning or in its middle, or if a
-/// complete but shorter epoch occurs among longer ones. An epoch that was left early is recognized
-/// by batches that were built for it and never received.
+/// number repeats. Therefore there must be several loaders in each of these cases:
+/// - Two threads of one process wait for batches at the same time.
+/// - An epoch lacks numbers at its beginning or in its middle.
+/// - A complete but shorter epoch occurs among longer ones.
+/// An epoch that was left early is recognized by batches that were built for it and never received.
 std::string mixed_sequences(const run_data& run, const recorded_work& work);
 
 }  // namespace lotus::tool

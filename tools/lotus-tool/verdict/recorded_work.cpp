@@ -107,7 +107,8 @@ constexpr std::uint32_t batch_name = UINT32_MAX;
 /// The context in which an operation ran: in a batch, in a consumer's step, or in neither.
 enum class context : std::uint8_t { batch, outside, step };
 
-/// Finds spans that contain operations. Fast for operations of the same span, one after another.
+/// Determines whether operations are inside one of the given spans. Fast if successive operations
+/// are in the same span.
 class containing_span {
  public:
   explicit containing_span(const thread_spans& spans) : spans_(spans.all()), all_(spans) {}
@@ -196,8 +197,8 @@ class copy_finder {
   std::set<std::uint32_t> names_;
 };
 
-/// Calls `on_op(op, self_ns)` for the operations of a log. An operation may contain complete
-/// batches, such as the loop of a worker; the time of these batches is not part of its self time.
+/// Calls `on_op(op, self_ns)` for the operations of a log. An operation, such as the loop of a
+/// worker, may contain complete batches; their time is not part of its self time.
 template <class OnOp>
 void with_self_times(const run_data& run, std::size_t file, const thread_records& thread,
                      OnOp&& on_op) {
@@ -259,7 +260,8 @@ void find_overlaps(const run_data& run, std::size_t file, const thread_records& 
   push_batches_until(INT64_MAX, INT64_MAX);
 }
 
-/// What look_at_work() finds in some logs. Vectors are indexed by the number of a name or a log.
+/// The sums that look_at_work() computes over the operations of some logs. `outside_ns`,
+/// `elsewhere` and common_batch::ops are indexed by the id of an operation's name.
 struct work_of_logs {
   explicit work_of_logs(const run_data& run)
       : outside_ns(run.names.size()), elsewhere(run.names.size()) {
@@ -283,7 +285,7 @@ struct work_of_logs {
     });
   }
 
-  /// Adds what was found in later logs.
+  /// Adds the sums over logs that come after those of this object.
   void add(const work_of_logs& later) {
     const bool first = work.overlaps == 0 && later.work.overlaps > 0;
     const bool first_in_batch = work.overlaps_in_batches == 0 && later.work.overlaps_in_batches > 0;
@@ -307,9 +309,11 @@ struct work_of_logs {
   std::vector<double> elsewhere;  // number of calls outside batches
 };
 
-/// Looks at all logs. Several threads each look at successive logs.
+/// Classifies the operations of all logs. Divides the list of logs into at most four parts, which
+/// are processed in parallel, and adds up the results of the parts in the order of the logs.
 work_of_logs look_at_logs(const run_data& run, const std::vector<thread_records>& threads) {
-  constexpr std::size_t max_parts = 4;  // a run may have a million names, so there are few parts
+  // Each part needs vectors with one element for each name, and a run may have a million names.
+  constexpr std::size_t max_parts = 4;
   const std::size_t files = threads.size();
   std::vector<work_of_logs> parts(std::clamp<std::size_t>(files, 1, max_parts), work_of_logs(run));
   for_each_in_parallel(parts.size(), unlimited_threads, [&](std::size_t p) {
@@ -360,7 +364,8 @@ recorded_work look_at_work(const run_data& run) {
     }
     for (const std::uint32_t name : copied) work.copied.push_back(shown_name(run.names.name(name)));
   }
-  // A run may have a million names. Free what is no longer needed, and sort numbers, not texts.
+  // A run may have a million names. To save memory, free the vectors that are no longer needed, and
+  // sort the ids of names instead of the names.
   common.ops = std::vector<double>();
   elsewhere = std::vector<double>();
   std::vector<std::uint32_t> outside;

@@ -31,8 +31,8 @@ struct recorded_work {
   /// part of `all_ns`, and does not include `copies_ns`.
   double outside_ns = 0;
   std::vector<work_of_op> outside;  ///< operations outside batches, largest time first
-  /// Number of intervals between batches in which a thread probably built a batch that was not
-  /// recorded, because it ran about the same operations as for a batch.
+  /// Number of intervals between batches in which a thread ran about the same operations as for a
+  /// batch, so that it probably built a batch that was not recorded.
   std::size_t copies = 0;
   double copies_ns = 0;
   /// Names of the operations that ran in the intervals that `copies` counts.

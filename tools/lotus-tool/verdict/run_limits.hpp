@@ -34,9 +34,9 @@ std::string held_lock_text(const what_if& run);
 /// because one run alone cannot show this effect.
 std::string slowing_text(const what_if& run);
 
-/// Returns what predictions assume about other programs if these did not slow down the run: "no
-/// other program uses the CPUs", or, if the recording shows that others used a tenth of the CPUs,
-/// "other programs no longer use CPUs (they used 0.95)".
+/// Returns what predictions assume about other programs if these did not slow down the run. This is
+/// "no other program uses the CPUs" or, if the recording shows that others used a tenth of the
+/// CPUs, "other programs no longer use CPUs (they used 0.95)".
 /// @param others_cpus  mean number of CPUs that other programs used; nullopt: unknown.
 /// @param cpus         number of CPUs that the run could use; nullopt: unknown.
 std::string free_cpus_text(std::optional<double> others_cpus, std::optional<double> cpus);

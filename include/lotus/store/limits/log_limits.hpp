@@ -69,7 +69,7 @@ class log_limits {
   }
 
   /// Deletes the logs that exceed the limits. Checks the directory at most once a second, or more
-  /// often if logs grow fast. Returns false if it did not check.
+  /// often if logs grow fast. Returns false if the directory was not checked.
   LOTUS_DETAIL_COLD bool keep(int directory, const char* prefix, const file_owners& owners,
                               deleted_logs& forgotten) noexcept {
     if (!any() || directory < 0) return false;
@@ -86,10 +86,10 @@ class log_limits {
   }
 
  private:
-  /// Allows only one thread at a time to check the directory; returns false to the others. If that
-  /// thread is slow and logs keep growing, the others wait for it, but for at most 0.1 s: the
-  /// caller may be a signal handler that interrupted the checking thread, which then cannot
-  /// continue.
+  /// Returns whether the caller may check the directory, which only one thread may do at a time. If
+  /// another thread is checking the directory and overdue() is true, first waits for that thread,
+  /// but for at most 0.1 s: the caller may be a signal handler that interrupted the checking
+  /// thread, which then cannot continue.
   bool begin_check() noexcept {
     constexpr timespec pause{0, 100'000};
     for (int tries = 0; now_checking_.exchange(true, std::memory_order_acquire); ++tries) {

@@ -73,9 +73,9 @@ class log_retention {
   /// Whether so many bytes have become parts that old parts should be deleted immediately.
   bool overdue() const noexcept { return limits_.overdue(); }
 
-  /// hold(true) keeps logs from becoming parts because of their size. It is called while a snapshot
-  /// is taken, which could otherwise contain the newest lines of a log without the part before
-  /// them.
+  /// hold(true) keeps logs from becoming parts because of their size, until hold(false) is called.
+  /// Snapshots are taken in between. Otherwise a snapshot could contain the newest lines of a log
+  /// without the part before them.
   void hold(bool held) noexcept { held_.store(held, std::memory_order_relaxed); }
 
   /// For a forked child, in which the parent's other threads do not exist: ends a hold and a check

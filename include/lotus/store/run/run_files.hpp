@@ -181,9 +181,10 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     if (stepped_ns != 0) report_clock_step(stepped_ns);
   }
 
-  /// Stores in the information file how far from now a span ends. Call this function before a span
-  /// whose times the program measured itself is recorded. If an earlier span ended at least as far
-  /// away, nothing is written; otherwise the call may wait for the disk.
+  /// Stores in the information file how far from now a span ends; see run_info::add_span(). If the
+  /// program measured the times of a span itself, call this function before the span is recorded.
+  /// If an earlier span ended at least as far away, nothing is written; otherwise the call may wait
+  /// for the disk.
   void report_span(const span_distance& end) noexcept {
     if (info_.covers(end)) return;
     make_due_ring_file();

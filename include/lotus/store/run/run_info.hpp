@@ -29,7 +29,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// How far in the past or future a span ends whose times the program measured itself.
+/// How far from now, in the past or in the future, a span ends. Used for spans whose times the
+/// program measured itself.
 struct span_distance {
   std::uint64_t away_ns;
   bool behind;  ///< whether the end is in the past
@@ -41,9 +42,9 @@ struct span_distance {
         behind{over_for_ns >= 0} {}
 };
 
-/// How far from the time of recording recorded spans may end, according to the information file:
-/// one distance into the past and one into the future; see span_distance. covers() is thread-safe;
-/// callers of the other functions hold a lock.
+/// The maximum distances, one into the past and one into the future, between the moment when a span
+/// is recorded and the span's end (see span_distance), as the information file states them.
+/// covers() is thread-safe; callers of the other functions hold a lock.
 class reported_reach {
  public:
   reported_reach() noexcept = default;
@@ -185,10 +186,10 @@ class run_info {
   /// file already states. Thread safety: any thread, without a lock.
   bool covers(const span_distance& end) const noexcept { return reach_.covers(end); }
 
-  /// Adds a line "back", which tells readers how far from the time of recording spans may end,
-  /// unless covers() shows that an earlier line suffices for this span. Call this function before
-  /// the span is recorded. If the line cannot be written, the call for the next span that no line
-  /// covers tries again.
+  /// Adds a line "back", from which readers know how far lines may be out of order, unless an
+  /// earlier line suffices for this span; see covers(). Call this function before the span is
+  /// recorded. If the line cannot be written, the call for the next span that no line covers tries
+  /// again.
   void add_span(const span_distance& end) noexcept {
     if (reach_.covers(end) || directory_ == nullptr) return;
     // The distance is rounded up to a power of two, so that there are few lines.

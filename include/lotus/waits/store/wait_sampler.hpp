@@ -37,9 +37,9 @@ namespace detail {
 
 /// Samples the recording threads of this process at random times. For each thread that is found
 /// waiting, writes what it waits for to the file of waits, and its stack to the file of stacks. The
-/// sampler's thread has a budget of CPU time. Call begin(), end() and record_moment() with the
-/// recorder's round_ locked, keep_running() on the drain thread, and become_child() in a forked
-/// child.
+/// sampler's thread has a budget of CPU time. Call begin(), end() and record_moment() while the
+/// mutex round_ of the recorder (store/recorder.hpp) is locked, keep_running() on the drain thread,
+/// and become_child() in a forked child.
 class LOTUS_DETAIL_PER_MODULE wait_sampler {
  public:
   wait_sampler(run_files& files, session_clock& clock, const producer_list& producers) noexcept
@@ -295,7 +295,8 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     };
     const sample_result found = sample_again(holder, &stacks_.stack());
     if (found != sample_result::waits && found != sample_result::runs) return;
-    // What the holder does belongs to the lock only if the holder has not released it meanwhile.
+    // The holder's stack explains the wait only if the holder has not released the lock meanwhile.
+    // So this function checks that the thread `tid` still waits for the same lock and holder.
     if (sample_again(tid, nullptr) != sample_result::waits || wait_.address != lock_address ||
         wait_.holder != holder) {
       return;

@@ -36,8 +36,8 @@ bool is_sqlite(const std::string& path) {
 
 namespace {
 
-/// Converts the number that CUPTI has for a kind of copy. Databases list the numbers of kinds of
-/// copies in the table ENUM_CUDA_MEMCPY_OPER, and those of kinds of memory in ENUM_CUDA_MEM_KIND.
+/// Converts CUPTI's number of a kind of copy. A database lists these numbers in the table
+/// ENUM_CUDA_MEMCPY_OPER, and the numbers of kinds of memory in ENUM_CUDA_MEM_KIND.
 copy_kind copy_kind_of_number(std::int64_t number) noexcept {
   if (number == 1 || number == 3) return copy_kind::to_device;
   if (number == 2 || number == 4) return copy_kind::to_host;

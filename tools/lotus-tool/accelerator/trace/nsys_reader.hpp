@@ -14,8 +14,9 @@ namespace lotus::tool {
 /// Returns whether the file begins like a SQLite database.
 bool is_sqlite(const std::string& path);
 
-/// Returns the processes that used an accelerator, by their numbers in the column globalPid. If the
-/// database lacks this column, returns nullopt, which stands for all processes. Throws input_error.
+/// Returns the processes that used an accelerator, by their numbers in the column globalPid.
+/// Returns only nullopt, which stands for all processes, if the database lacks this column or
+/// contains fewer than two processes. Throws input_error.
 std::vector<std::optional<std::int64_t>> processes_of_nsys(const std::string& path);
 
 /// Reads the tables CUPTI_ACTIVITY_KIND_KERNEL, _MEMCPY, _MEMSET, _RUNTIME and NVTX_EVENTS; a

@@ -18,8 +18,8 @@ struct duration_bucket {
   std::uint64_t count = 0;
 };
 
-/// The calls of one aggregated operation by one thread, or by several threads that ended one after
-/// the other.
+/// The calls of one aggregated operation by one thread, or by several threads that ran one after
+/// another: a new thread continues the aggregates of a thread that has ended.
 struct thread_aggregate {
   std::string name;       ///< decoded name; like all names in logs, it begins with an S
   std::uint64_t tid = 0;  ///< thread id; 0 stands for several threads

@@ -48,8 +48,8 @@ class trend {
   double per_s() const noexcept { return together_ns_ > 0 ? squares_ * 1e9 / together_ns_ : 0; }
 
  private:
-  // For the current group: the number of events and the time of the first event. Then two sums,
-  // with times counted from the first event: of the times, and of index * time.
+  // For the current group: the number of events and the time of the first event. Then two sums over
+  // its events, with times relative to the first event: of the times, and of index * time.
   double count_ = 0;
   double first_ns_ = 0;
   double sum_ns_ = 0;

@@ -34,8 +34,9 @@ inline std::string fitted(std::ostream& stream, std::string_view text, std::stri
 }
 
 /// Returns the same as fitted(), but every sentence begins on a new line, so that it can be read
-/// alone. If lines are narrower than usual or their width is unlimited, sentences follow each
-/// other, to save lines. A sentence ends with a '.', a blank and an uppercase letter or a quote.
+/// alone. If lines are narrower than 80 columns or their width is unlimited, sentences follow each
+/// other, to save lines. A sentence ends at a '.' before a blank and an uppercase letter or a
+/// quote.
 std::string fitted_sentences(std::ostream& stream, std::string_view text,
                              std::string_view first = "", std::string_view others = "");
 

@@ -59,8 +59,8 @@ std::string fixed(double value, int decimals, std::string_view unit) {
   return all;
 }
 
-/// A name in the first column of a table that is not wider than this is always printed on the same
-/// line as the numbers of its row.
+/// Names in the first column that are at most this wide are always printed on the same line as the
+/// numbers of their row.
 constexpr std::size_t min_name = 24;
 /// If lines would be too wide, a name that is wider than this is printed on a line of its own. This
 /// leaves more width for the columns that were given to spare().
@@ -76,9 +76,10 @@ std::size_t wide_of(const std::string& text) {
   return is_printable_ascii(text) ? text.size() : columns_of(text);
 }
 
-/// Returns the position of the blank at which a name is split if it is wider than its column: the
-/// longest end of the name that fits the column, indented by 2, is printed before the numbers.
-/// Returns npos if no end fits, or if the name is that of a function, which has a '|'.
+/// Returns the position of the blank at which to split a name that is wider than its column. The
+/// end of the name, indented by 2, is then printed before the numbers. Prefers the last blank after
+/// a comma, otherwise the blank with the longest end that fits the column. Returns npos if no end
+/// fits, or if the name is that of a function, which has a '|'.
 std::size_t split_of(const std::string& name, std::size_t column) {
   if (name.find('|') != std::string::npos) return std::string::npos;
   std::size_t found = std::string::npos;

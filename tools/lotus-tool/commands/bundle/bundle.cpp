@@ -126,8 +126,8 @@ class bundler {
     }
   }
 
-  /// Removes from a command's output the part that says what the threads of a snapshot did, because
-  /// this part contains paths of files and names of functions.
+  /// Removes from a command's output the part that says what the threads of a snapshot did. This
+  /// part contains paths of files and names of functions, which may be secrets.
   static std::string without_threads(std::string text) {
     std::size_t at = text.find(snapshot_threads_title);
     if (at == std::string::npos) return text;

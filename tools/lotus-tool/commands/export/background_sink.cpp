@@ -14,7 +14,8 @@
 namespace lotus::tool {
 namespace {
 
-// Fits into the L2 cache, and takes much longer to write than it takes to wake a thread.
+// A block of this many rows fits into the L2 cache. Writing it takes much longer than waking the
+// writer thread for it.
 constexpr std::size_t block_rows = 512;
 constexpr std::size_t usual_text_bytes = std::size_t{64} << 10U;
 

@@ -32,7 +32,8 @@ class background_sink : public row_sink {
   struct block {
     std::vector<table_row> rows;
     std::size_t used = 0;
-    std::string texts;  // the texts of all cells, which refer to it; never grows while it has some
+    // The texts of all cells. Not reallocated while `used` > 0, because the cells refer to it.
+    std::string texts;
   };
 
   void write_blocks();

@@ -31,7 +31,7 @@ class sqlite_sink : public row_sink {
   /// An INSERT statement for one or several rows of a table, with the values that are bound to it.
   struct insertion {
     std::unique_ptr<sqlite3_stmt, closer> statement;
-    std::vector<cell> bound;         // a text must not be read, because it may be gone
+    std::vector<cell> bound;         // read a text in `texts` instead: the view here may dangle
     std::vector<std::string> texts;  // copies of the bound texts, indexed like `bound`
 
     void bind(std::size_t at, const cell& value);

@@ -17,7 +17,7 @@ struct map_run_options {
   double rate_hz = 0;             ///< samples per second; 0: the collector's default
   std::vector<std::string> ops;   ///< operations to collect; empty: all
   double confidence = 0.75;       ///< probability of seeing a function at least once
-  std::int64_t span_ns = 660000;  ///< duration of the function in each run, in ns
+  std::int64_t span_ns = 660000;  ///< time in ns that such a function takes in each run
   std::uint64_t runs = 0;         ///< number of runs; 0: calculated from `confidence` and `span_ns`
   hit_rule rule;
   std::string output;   ///< path of the mapping file; empty: only print the mapping

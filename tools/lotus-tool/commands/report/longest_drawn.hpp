@@ -38,8 +38,8 @@ class drawn_durations {
   std::uint64_t seen_ = 0;
 };
 
-/// Counts intervals by duration, to find how long an interval must be to be drawn. At most `most`
-/// intervals are drawn.
+/// Counts intervals by duration, to find how long an interval must be to be drawn if only a limited
+/// number of intervals may be drawn.
 class longest_drawn {
  public:
   void add(std::int64_t duration_ns) {

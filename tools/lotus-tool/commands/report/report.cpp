@@ -96,8 +96,8 @@ void write_page(output_file& out, std::string_view first, std::string_view data)
   out.write(rest);
 }
 
-/// Writes the comparison of two runs of the same loader, as the command `compare` does. Writes
-/// nothing for two loaders of one run.
+/// If the page shows exactly two runs, and both are of the same loader, writes their comparison, as
+/// the command `compare` does. Otherwise writes nothing, for example for two loaders of one run.
 void write_comparison_of(const std::vector<run_files>& shown, const report_options& options,
                          json_writer& json) {
   if (shown.size() != 2 || shown[0].loader != shown[1].loader || shown[0].dir == shown[1].dir) {

@@ -19,8 +19,8 @@ class hardware_data {
   /// nothing if there are no samples. Throws input_error.
   void add_samples_of_run(const run_files& run, const std::string& title);
 
-  /// Adds the functions of a mapping, and the values of its counter tables for each operation.
-  /// Throws input_error and usage_error.
+  /// Adds the functions of the mapping that `options` names, and for each operation the values of
+  /// the counter tables that `options` names. Throws input_error and usage_error.
   void add_mapping(const attribution_inputs& options);
 
   /// Writes {"functions":[{"name","of_run","unit","note",

@@ -70,7 +70,7 @@ void print_ops(const run_stats_result& run, std::ostream& out) {
   print_figures("operation", run.shown_ops.size(), cpu, at, &figure_field::op_column, out);
 }
 
-/// @param with_meanings  whether to explain the rows whose names do not say it.
+/// @param with_meanings  whether to explain the rows "delivery delay" and "consumer's step".
 void print_batches(const run_stats_result& run, bool with_meanings, std::ostream& out) {
   std::vector<figures> quantities = run.quantities;
   // If stages build the batches, no thread builds a whole batch. Then the row of the preprocess

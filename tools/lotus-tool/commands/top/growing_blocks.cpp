@@ -52,9 +52,10 @@ growing_blocks::lines_by_role growing_blocks::read(const log_extent& now, std::i
   return lines;
 }
 
-/// Returns the offset from which to read in order to get the first block that ended at `since_ns`
-/// or later. Decoding this block may need earlier blocks, so the offset is that of the last block
-/// before it that can be decoded without others.
+/// Returns the offset from which to read to get the first block that ended at `since_ns` or later.
+/// If decoding this block needs earlier blocks, the offset is that of the nearest earlier block
+/// that can be decoded without others. Skips more blocks if more than max_bytes would be left to
+/// read.
 std::uint64_t growing_blocks::begin_at(const std::string& path, std::uint64_t bytes,
                                        std::int64_t since_ns) const {
   const std::optional<std::vector<indexed_block>> blocks = blocks_of(path, bytes);

@@ -44,8 +44,8 @@ class growing_file {
     if (now.bytes > done_) read(path_, now.bytes);
   }
 
-  /// Whether the descriptor `fd`, which `read` has opened with the path that follow() passed to it,
-  /// refers to the file that follow() meant. Another file may have got this path just before.
+  /// Whether `fd` refers to the file for which follow() called `read`. `read` checks this after it
+  /// has opened the path, because another file may have got this path in the meantime.
   bool is_open_as(int fd) const noexcept;
 
   /// Returns how many bytes of the file were read.

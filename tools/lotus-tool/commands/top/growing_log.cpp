@@ -26,8 +26,8 @@ void add_bytes(int fd, std::uint64_t at, std::uint64_t bytes, std::string& to) {
   if (!lotus::detail::read_at(fd, to.data() + before, bytes, at)) to.resize(before);
 }
 
-/// Returns the last lines of a file, at most `max_bytes` bytes: those whose records ended at
-/// `since_ns` or later, and possibly some lines before them.
+/// Returns the last lines of a file: those whose records ended at `since_ns` or later, and possibly
+/// some lines before them. Returns at most max_bytes bytes.
 std::string tail_of(int fd, std::uint64_t from, std::uint64_t bytes, std::int64_t since_ns,
                     bool is_side_log) {
   for (std::uint64_t most = std::uint64_t{64} << 10U;; most *= 4) {

@@ -39,9 +39,9 @@ struct live_stage {
   std::size_t threads = 0;
   double per_s = 0;  ///< batches or items that the stage finished per second
   slot_shares shares;
-  /// Number of batches or items that the stage finished and that still wait or are being processed
-  /// by the next stage, as far as the records show. Nullopt if no record shows what follows the
-  /// stage.
+  /// Number of batches or items that this stage has finished, and that wait for the next stage or
+  /// are being processed by it, as far as the records show. Nullopt if no record shows what follows
+  /// the stage.
   std::optional<std::size_t> queued;
 };
 

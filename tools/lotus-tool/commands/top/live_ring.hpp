@@ -44,7 +44,8 @@ struct ring_look {
   };
   std::vector<new_lines> lines;
   std::vector<committed> logs;
-  std::vector<std::uint32_t> held;    ///< numbers of logs that changed meanwhile; do not read them
+  /// Numbers of the logs that the process changed while its ring was read. Do not read these logs.
+  std::vector<std::uint32_t> held;
   std::uint64_t left = 0;             ///< number of records in the rings that are not in a log
   std::int64_t waiting_since_ns = 0;  ///< start of the longest current wait for a batch; 0: none
   /// The process's aggregated calls since the recording began; nullopt if there are none.

@@ -43,8 +43,9 @@ struct live_run {
   std::optional<tool::verdict> bound;
   std::int64_t verdict_ns = 0;
   std::optional<std::int64_t> next_verdict_ns;
-  /// What operations wait for, one sentence for each operation that is blocked for more than a
-  /// tenth of its time, those with the most blocked time first. As old as the verdict.
+  /// What operations wait for: one sentence for each operation that is blocked for more than a
+  /// tenth of its time. The operation with the most blocked time comes first. Updated together with
+  /// the verdict.
   std::vector<std::string> waits;
 
   /// Returns a title that distinguishes this run from the other runs.

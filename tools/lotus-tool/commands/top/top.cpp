@@ -13,6 +13,7 @@
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
 #include "base/terminal/colors.hpp"
+#include "base/terminal/line_width.hpp"
 #include "commands/top/clock_time.hpp"
 #include "commands/top/live_runs.hpp"
 #include "commands/top/metrics/openmetrics.hpp"
@@ -63,6 +64,7 @@ int show_once(run_poller& at, screen_state state, std::ostream& out) {
   if (again) at.pause();
   if (again || state.chosen != 0) at.poll(state.chosen);
   state.colours = has_colours(out);
+  if (line_width(out) > 0) state.columns = line_width(out);
   for (const std::string& line : draw_screen(at.runs(), state)) out << line << '\n';
   return exit_fine;
 }
@@ -138,8 +140,8 @@ int show_until_stopped(run_poller& at, screen_state state) {
   }
 }
 
-/// Writes the metrics file at every interval. A verdict is expensive, so each update computes only
-/// one, and the next update computes that of the next run.
+/// Writes the metrics file at every interval. Computing a verdict is expensive, so each update
+/// computes the verdict of only one run, and the next update that of the next run.
 int write_metrics(run_poller& at, const top_options& options, std::ostream& out) {
   at.poll(0);
   const bool again = at.needs_second_reading();

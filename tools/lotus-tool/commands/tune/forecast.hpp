@@ -48,9 +48,9 @@ class forecast {
   void learn(const configuration& at, std::unique_ptr<recorded_trial> trial, double per_s);
 
   /// Returns the throughput that is predicted for a configuration; nullopt if no trial permits a
-  /// prediction. Waits for a lock or device are predicted only if the trials show them. So a
-  /// prediction may be too high, which is found when the configuration runs; if it were too low,
-  /// the configuration would never run.
+  /// prediction. Waits for a lock or device are predicted only if the trials show them, so a
+  /// prediction may be too high. A trial of the configuration then shows the true throughput. A
+  /// prediction that is too low would be worse, because the configuration would never be tried.
   std::optional<double> per_s(const configuration& at) const;
 
   /// Returns why nothing can be predicted from the latest trial; "" if something can.

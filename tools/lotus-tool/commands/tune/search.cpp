@@ -18,7 +18,7 @@ namespace {
 constexpr double worth_running = 1.03;  ///< minimum predicted gain for running a configuration
 constexpr double as_good = 0.98;  ///< minimum share of the best throughput that counts as equal
 
-constexpr double worth_deciding = 1.05;  ///< gain above which it matters which one is better
+constexpr double worth_deciding = 1.05;  ///< possible gain above which runs are repeated
 
 /// A predicted throughput was wrong if |log(measured ÷ predicted)| is larger than this.
 constexpr double far_off = 0.2;
@@ -121,7 +121,8 @@ bool search::is_disturbed(const tune_run& run) {
 }
 
 /// Estimates how much the throughput differs between runs of a configuration, as the standard
-/// deviation of its logarithm. A usual value counts as much as one repeated run.
+/// deviation of its logarithm. Since few runs are repeated, the estimate includes a usual value,
+/// which counts as much as one repeated run.
 double search::spread() const {
   constexpr double usual = 0.01;
   constexpr double usual_if_disturbed = 0.04;
@@ -208,8 +209,8 @@ std::optional<next_run> search::surprising_step() const {
 }
 
 /// If all runs had the same batch size, returns the best configuration, but with the batch size
-/// that differs most from that one. Runs of one size do not show which part of the work grows with
-/// it.
+/// that differs most from this size. Runs of a single size do not show which part of the work grows
+/// with the batch size.
 std::optional<next_run> search::other_size_step() const {
   const measured_configuration* const now = best();
   if (now == nullptr || !predictions_hold()) return std::nullopt;

@@ -24,7 +24,7 @@ struct tune_run {
   std::uint64_t bytes = 0;
   double cpus = 0;
   double other_cpus = 0;  ///< mean number of CPUs that other programs used during the run
-  double waited = 0;      ///< seconds per second that all its threads together waited for a CPU
+  double waited = 0;      ///< seconds per second that the run's threads together waited for a CPU
   double seconds = 0;
   std::string dir;    ///< folder with the logs; "" if there are none
   std::string limit;  ///< what limited the run, such as "consumer-bound"; "" if unknown
@@ -50,11 +50,12 @@ struct next_run {
 ///
 /// The first run has the start values. As long as runs can be simulated, the next one is the
 /// configuration with the highest predicted throughput, unless the predicted gain is below 3 %.
-/// Settings (knobs) whose effect cannot be simulated are searched one at a time, and so are all
-/// settings after two wrong predictions: the value is doubled as long as that gains 2 %, otherwise
-/// halved; then values in between are tried. A run that is much slower than predicted is repeated
-/// if another program may have disturbed it. The runs that are then left confirm a cheaper
-/// configuration, and repeat the two best configurations if it is unclear which is better.
+/// Settings (knobs) whose effect cannot be simulated are searched one at a time. After two wrong
+/// predictions, all settings are searched in this way. The value of a setting is doubled as long as
+/// that gains 2 %, otherwise halved; then values in between are tried. A run that is much slower
+/// than predicted is repeated if another program may have disturbed it. The runs that are then left
+/// confirm a cheaper configuration, and repeat the two best configurations if it is unclear which
+/// is better.
 class search {
  public:
   struct limits {
@@ -88,7 +89,8 @@ class search {
   throughput with_spread(const tune_run& run) const;
   /// Returns whether no configuration that ran is likely to be better than best() by more than 5 %.
   bool is_decided() const;
-  /// Returns whether other programs used CPUs during a run while its threads waited for one.
+  /// Returns whether other programs used CPUs during a run while the run's threads waited for a
+  /// CPU.
   static bool is_disturbed(const tune_run& run);
   bool reaches_target(const measured_configuration& one) const;
   /// Returns why the search has ended.

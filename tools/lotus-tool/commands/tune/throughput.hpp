@@ -30,11 +30,11 @@ reception_times receptions_of(const run_batches& batches);
 
 /// Returns the throughput without start-up: the slope of a line that the class `trend` fits to the
 /// times of the receptions.
-/// The start-up ends where the mean of all later intervals has the smallest estimated error
-/// (MSER-5: White, "An effective truncation heuristic for bias reduction in simulation output",
-/// Simulation 69, 1997), at the latest in the middle. The confidence interval results from the
-/// differences between ten parts of the rest. Returns nullopt if there are fewer than min_counted
-/// batches.
+/// The start-up ends where the mean of all later intervals between receptions has the smallest
+/// estimated error, at the latest in the middle (MSER-5: White, "An effective truncation heuristic
+/// for bias reduction in simulation output", Simulation 69, 1997). For the confidence interval, the
+/// intervals after the start-up are divided into at most ten parts, and the means of the parts are
+/// compared. Returns nullopt if there are fewer than min_counted batches.
 /// @param begin_ns  when the program was started.
 std::optional<throughput> steady_throughput(const reception_times& times, std::int64_t begin_ns);
 inline constexpr std::size_t min_counted = 5;

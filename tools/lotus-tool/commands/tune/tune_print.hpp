@@ -23,7 +23,8 @@ struct tune_result {
 void print_tune(const tune_result& result, std::ostream& out);
 std::string tune_json(const tune_result& result);
 
-/// Returns a line such as "run 2 of 6: workers=4: 99.1 batches/s, 98.7 were predicted".
+/// Returns a line such as
+/// "run 2 of at most 6, workers=4: 99.1 batches/s (98.7 were predicted)".
 std::string run_line(const tune_run& run, const search_space& space, std::size_t number,
                      std::size_t of);
 

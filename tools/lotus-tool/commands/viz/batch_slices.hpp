@@ -29,7 +29,8 @@ struct batch_slice {
 
 /// The slices of one run that are shown. An arrow connects every span that worked on a batch or
 /// item to the next span of the same batch or item or, after the last span of an item, to the next
-/// span of the batch that contains the item. If no span follows, it leads to the consumer's step.
+/// span of the batch that contains the item. If no span follows, the arrow leads to the consumer's
+/// step.
 class batch_slices {
  public:
   /// @param run    must outlive this object.

@@ -38,11 +38,12 @@ constexpr std::uint32_t verdict_order(std::uint32_t number) {
 }
 
 /// Draws one run that was read without its operations. For every log, draws its batch records and
-/// stages and, if `operations` is true, its operations, which are read from the log again; then
-/// draws everything with its own tracks, such as counters. Slices that overlap partly, such as
-/// scopes that moved to another thread, are drawn on a further track below the thread's track.
-/// Throws input_error.
-/// @param waits  what threads waited for; operations with a sample have it as an argument.
+/// stages. If `operations` is true, also draws its operations, which are read from the log again.
+/// Then draws everything that has its own tracks, such as counters. Slices that overlap partly,
+/// such as scopes that moved to another thread, are drawn on a further track below the thread's
+/// track. Throws input_error.
+/// @param waits  samples of what threads waited for. An operation with samples shows the reasons of
+/// its waits as an argument.
 void draw_run(const run_data& run, const run_tracks& tracks, bool operations,
               const log_waits& waits, view& shown, drawing_state& picture);
 

@@ -67,10 +67,10 @@ class first_fitting_lane {
   std::priority_queue<end_of_lane, std::vector<end_of_lane>, std::greater<>> ends_;
 };
 
-/// Viewers draw a track as a stack, so the slices of a track must nest or be disjoint. Most slices
-/// fit on the first lane. A slice that partly overlaps another one is stored for a further lane,
-/// and so is a slice that comes out of order, because it may overlap slices that were already
-/// drawn.
+/// Distributes slices over lanes, each of which is drawn as a track. Viewers draw a track as a
+/// stack, so the slices of a lane must nest or be disjoint. Most slices fit on the first lane. A
+/// slice that partly overlaps another one is stored for a further lane. A slice that comes out of
+/// order is stored too, because it may overlap slices that were already drawn.
 /// @tparam Slice  a type with the members start_ns and duration_ns.
 template <class Slice>
 class nesting_lanes {

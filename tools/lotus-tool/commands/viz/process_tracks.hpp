@@ -27,8 +27,8 @@ void draw_async(const run_data& run, const run_tracks& tracks, view& shown, name
                 std::uint64_t& id, trace_sink& sink);
 
 /// Draws when a log's thread was off the CPU. The intervals are named "blocked", "waits for CPU"
-/// or, if the reason is unknown, "off the CPU". One record of the log reports one interval,
-/// although the thread may have run in between.
+/// or, if the reason is unknown, "off the CPU". Each interval is the sum that one record of the log
+/// reports: the thread may have been off the CPU several times, and have run in between.
 /// @param where  the track for these intervals; it must contain nothing else.
 void draw_off_cpu(const run_data& run, std::size_t file, track where, const view& shown,
                   trace_sink& sink);

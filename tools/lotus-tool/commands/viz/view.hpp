@@ -52,9 +52,9 @@ struct view_options {
   }
 };
 
-/// Returns the part of a run that must be read. Returns nullopt if the whole run must be read:
-/// everything is drawn, or batches are selected by their numbers, which can only be counted from
-/// the run's beginning, or by their durations, which must be compared with those of all others.
+/// Returns the part of a run that must be read. Returns nullopt if the whole run must be read,
+/// because everything is drawn or batches are selected by number or duration. Numbers can only be
+/// counted from the run's beginning; durations must be compared with those of all other batches.
 std::optional<wanted_part> part_of_run(const view_options& options);
 
 /// Whether a run contains the batches at the window's ends and the stage with the slowest items.

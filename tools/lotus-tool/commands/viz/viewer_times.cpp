@@ -11,7 +11,8 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the double that a reader gets from the text of put_us(ns), which is the nearest one.
+/// Returns the double that a program gets when it parses the text of put_us(ns): the one nearest to
+/// the exact value.
 double as_read(std::int64_t ns) {
   constexpr std::int64_t exact = std::int64_t{1} << 53U;
   // An integer in this range is exact as a double, so only the division rounds.

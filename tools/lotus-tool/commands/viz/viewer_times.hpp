@@ -28,8 +28,9 @@ class viewer_times {
  private:
   static constexpr double no_start = -1e300;
 
-  /// The end of one slice. Has a constructor, so that emplace_back() writes the numbers to their
-  /// place: a copy would wait until they are in memory.
+  /// The end of one slice. Has a constructor, so that emplace_back() creates the object in its
+  /// final place. Copying a temporary object would be slower, because the copy would wait until the
+  /// object's numbers are in memory.
   struct ends {
     ends(std::int64_t exact_ns, double shown_us, double shown_rebased_us)
         : ns(exact_ns), us(shown_us), rebased_us(shown_rebased_us) {}

@@ -140,8 +140,8 @@ std::vector<picture> plan(const viz_options& options, std::vector<run_files> run
   return pictures;
 }
 
-/// Throws input_error if one of the requested operations is not among `names`, the names of all
-/// operations that were read, because the user has probably mistyped it.
+/// Throws input_error if one of the requested operations is not in `names`, which contains the
+/// names of all operations that were read. The user has probably mistyped such a name.
 void refuse_unknown_ops(const std::vector<std::string>& ops, const name_table& names) {
   std::vector<std::string> known;
   known.reserve(names.size());

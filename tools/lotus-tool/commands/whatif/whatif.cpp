@@ -70,8 +70,9 @@ std::map<std::string, Value> known_names(const std::map<std::string, Value>& giv
   return found;
 }
 
-/// Throws input_error if the user gave threads for an operation, which has none of its own, or for
-/// a stage although the run has no named stages.
+/// Throws input_error if the user gave a number of threads for an operation, because operations
+/// have no threads of their own. Also throws it if the user named a stage in a run without named
+/// stages.
 void check_not_operations(const std::map<std::string, std::size_t>& threads,
                           const recorded_pipeline& pipeline,
                           const std::vector<std::string>& known) {

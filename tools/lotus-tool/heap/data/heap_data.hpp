@@ -27,7 +27,7 @@ struct heap_use {
 /// Bytes that one operation had allocated and that the process had not freed at a certain moment.
 struct held_bytes {
   std::uint32_t name = 0;  ///< name of the operation, as a number in run_data::names
-  /// The bytes were allocated in a range of units, such as batches; this is the first unit of it.
+  /// First unit (such as a batch) of the range of units in which the bytes were allocated.
   std::uint64_t first_unit = 0;
   std::uint64_t bytes = 0;
 };

@@ -127,8 +127,8 @@ class compact_decoder {
   bool knows_ = false;
   // All names that the blocks decoded so far have defined, in the order of their codes.
   std::deque<named> names_;
-  // The names with one-byte codes, indexed by code: the name if it is that of an operation,
-  // otherwise null.
+  // For each name with a one-byte code, in the order of the codes: the name if it belongs to an
+  // operation, otherwise null.
   std::vector<const std::string*> operations_;
   std::array<std::uint64_t, lotus::detail::first_named_code> last_of_{};
   std::uint64_t last_second_ = 0;

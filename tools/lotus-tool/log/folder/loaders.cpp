@@ -24,9 +24,9 @@ namespace {
 
 using consumer_processes = std::map<const process_info*, std::uint32_t>;
 
-/// Returns the index of the consumer to which the log with this number belongs. This is the process
-/// that wrote the log or, if that process does not consume batches, its nearest ancestor process
-/// that does.
+/// Returns the index of the consumer to which the log with this number belongs. The consumer is the
+/// process that wrote the log or, if that process does not consume batches, its nearest ancestor
+/// process that does.
 std::optional<std::uint32_t> consumer_of(std::uint64_t number, const run_processes& info,
                                          const consumer_processes& consumers) {
   const process_info* process = info.process_of(number);

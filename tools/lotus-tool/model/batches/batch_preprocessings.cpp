@@ -155,11 +155,12 @@ class preprocessing_finder {
             std::upper_bound(deliveries_.begin(), deliveries_.end(), std::pair(key, INT64_MAX))};
   }
 
-  /// Counts the receptions before which a batch was built by several spans together.
+  /// Counts the receptions of batches that several spans built together.
   /// @param first, last  the range of spans of one batch number.
-  /// @param of  the moments when the consumer received batches with this number. The spans since
-  /// the previous reception count as one batch's. If they are preprocess spans, they must be on
-  /// several threads, because a worker that builds a batch twice does not build it in parts.
+  /// @param of  the times when the consumer received batches with this number. Spans that began
+  /// between two receptions are assumed to build one batch together. If all of them are preprocess
+  /// spans, they count only if they are on several threads, because a single worker may have built
+  /// the batch twice.
   std::size_t joint_deliveries(const span_number* first, const span_number* last,
                                const delivery_range& of) const {
     std::size_t joint = 0;
@@ -181,9 +182,9 @@ class preprocessing_finder {
   }
 
   /// Groups the spans of one batch number by reception: calls on_segments(first, last) for each
-  /// time when the consumer received a batch with this number, with the spans that began between
-  /// the previous reception and this one. If spans began after the last reception, one more call
-  /// has these spans.
+  /// time when the consumer received a batch with this number. The arguments are the range of spans
+  /// that began between the previous reception and this one. Spans that began after the last
+  /// reception are passed in one more call.
   template <class OnSegments>
   void for_each_delivery(const span_number* first, const span_number* last,
                          OnSegments&& on_segments) const {
@@ -287,8 +288,9 @@ class preprocessing_finder {
   }
 
   /// `batch` is the number of a batch to which an item was added at `time_ns`. Returns the first
-  /// preprocessing of a batch with this number that ended after that time. If no spans of such
-  /// batches are recorded, there is one preprocessing for each time that one was received.
+  /// preprocessing of a batch with this number that had not ended at that time, or the last one if
+  /// all had ended. If no spans of batches with this number are recorded, creates one preprocessing
+  /// for each reception of such a batch.
   batch_id preprocessing_of(const number_key& batch, std::int64_t time_ns) {
     const auto own = by_number_.find(batch);
     if (own != by_number_.end()) {

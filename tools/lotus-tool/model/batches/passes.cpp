@@ -142,9 +142,8 @@ void consumer_passes::place_discarded() {
   std::sort(by_preprocessing.begin(), by_preprocessing.end(),
             [](const instance* a, const instance* b) { return a->began_ns < b->began_ns; });
   // An instance is one occurrence of a batch number; `by_preprocessing` lists all instances in the
-  // order in which their preprocessing began. For each of them, next_pass has the pass (epoch) of
-  // the next instance in this list that was received, which may be the instance itself; `passes_`
-  // if no instance from there on was received.
+  // order in which their preprocessing began. For each of them, next_pass contains the pass (epoch)
+  // of the first received instance from this position of the list on; `passes_` if there is none.
   std::vector<std::uint32_t> next_pass(by_preprocessing.size() + 1, passes_);
   for (std::size_t i = by_preprocessing.size(); i-- > 0;) {
     next_pass[i] = by_preprocessing[i]->received_ns == INT64_MAX ? next_pass[i + 1]

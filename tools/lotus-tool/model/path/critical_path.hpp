@@ -88,11 +88,13 @@ struct critical_path {
 /// began, the walk continues in the preprocessing of the batch. Otherwise it continues at the
 /// moment when the previous batch was received, and the time in between is the consumer's step. In
 /// a preprocessing span, the walk goes back to the start of the span, and continues at the event
-/// just before the start that allowed the span to begin. This is one of: the end of the thread's
-/// previous span; the end of the batch's previous stage; if the output queue was full, the start of
-/// the next stage's span that took an item out of it; if the number of batches in flight is
-/// limited, the moment when a batch was received. If there was no earlier event, the rest is
-/// start-up. Every nanosecond belongs to exactly one activity.
+/// just before the start that allowed the span to begin. This is one of:
+/// - the end of the thread's previous span
+/// - the end of the batch's previous stage
+/// - if the output queue was full: the start of the next stage's span that took an item out of it
+/// - if the number of batches in flight is limited: the moment when a batch was received
+/// If there was no earlier event, the rest is start-up. Every nanosecond belongs to exactly one
+/// activity.
 /// @param run         a run with only one consumer that was read with run_parts::operations.
 /// @param activities  receives the activities of the path, in unspecified order; may be nullptr.
 critical_path find_critical_path(const run_data& run,

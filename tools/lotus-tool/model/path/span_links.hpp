@@ -20,11 +20,12 @@ class span_links {
 
   /// Returns the previous span of the same thread; nullopt for the thread's first span.
   optional_span before(span_number span) const noexcept { return before_[span]; }
-  /// Returns the last span of the same item or batch in the stage before this one; nullopt if no
-  /// earlier stage worked on it.
+  /// Returns the span of the same item or batch that came directly before `span`, usually in the
+  /// previous stage; of several such spans, the one that ended last. nullopt if there is none.
   optional_span earlier(span_number span) const noexcept { return earlier_[span]; }
-  /// Returns a span of the next stage that began just before `span`, and so took an item out of the
-  /// queue between the two stages, which may have been full; nullopt if there is none.
+  /// Returns a span of the next stage that began just before `span`; nullopt if there is none. When
+  /// it began, it took an item out of the queue between the two stages. If this queue was full,
+  /// this allowed `span` to begin.
   optional_span fetching_span(const preprocessing_span& span) const;
 
   /// Returns whether an earlier event may be the cause of a later one: the time between them is at

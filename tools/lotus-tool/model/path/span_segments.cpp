@@ -108,7 +108,8 @@ void put_parents_first(std::vector<operation>& ops) {
     ops[at] = op;
   }
   if (sorted == ops.size()) return;
-  // The other operations are in later lines, so of two equal operations theirs must come first.
+  // The operations that are not sorted yet are in later lines of the log. If one of them equals a
+  // sorted operation, it is the parent and must come first.
   const auto others = ops.begin() + static_cast<std::ptrdiff_t>(sorted);
   std::reverse(others, ops.end());
   std::stable_sort(others, ops.end(), comes_before);

@@ -9,9 +9,9 @@
 
 namespace lotus::tool {
 
-/// Returns, for each span of run_batches::preprocessing_spans(), the span after it: the next span
-/// of the same item or batch or, after the last span of an item, the next span of the batch that
-/// contains it. nullopt: no span follows, because the consumer received the batch next.
+/// Returns, for each span of run_batches::preprocessing_spans(), the next span of the same item or
+/// batch. For the last span of an item, this is the next span of the batch that contains the item.
+/// nullopt: no span follows, because the consumer received the batch next.
 std::vector<optional_span> next_spans(const run_batches& batches);
 
 }  // namespace lotus::tool

@@ -7,7 +7,7 @@
 
 namespace lotus::tool {
 
-/// The lock for which an operation waited in more samples than any other one.
+/// A lock and the operation that waited for it: the pair that occurs in the most samples.
 struct sampled_lock {
   std::string name;       ///< name of the lock's variable; "" if unknown
   std::string operation;  ///< the innermost operation that waits for it, without S

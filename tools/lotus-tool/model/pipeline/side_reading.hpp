@@ -19,10 +19,10 @@ struct read_side {
   std::int64_t last_ns = INT64_MIN;
 };
 
-/// Reads the side logs of the run. A thread may work for several loaders. Therefore, if the program
-/// has other loaders, also reads from their side logs when threads were off the CPU, but nothing
-/// else. Reports malformed lines in the side logs of this run, but not in those of other loaders,
-/// to `diagnostics`. Throws input_error.
+/// Reads the side logs of the run. A thread may work for several loaders. Therefore also reads the
+/// side logs of the program's other loaders, but uses only their times off the CPU and in
+/// aggregated operations. Reports malformed lines in the side logs of this run, but not in those of
+/// other loaders, to `diagnostics`. Throws input_error.
 /// @param read  the time range of the run to read.
 read_side read_side_logs(const run_files& run, const run_processes& processes,
                          const time_window& read, diagnostic_log& diagnostics);

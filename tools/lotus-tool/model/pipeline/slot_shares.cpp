@@ -114,8 +114,9 @@ struct output_bound {
   std::optional<std::size_t> exact;
 };
 
-/// States that last for less than this share of the time are ignored: they occur because a thread
-/// takes time to wake up, and fetches an item a little before its work on the item begins.
+/// States that last for less than this share of the time are ignored. They occur because a thread
+/// takes time to wake up, and because it fetches an item a little before its work on the item
+/// begins.
 constexpr double noticeable = 0.001;
 
 output_bound learn_output_bound(const std::vector<passage>& passages,

@@ -41,9 +41,11 @@ struct slot_shares {
 ///   starved.
 /// - A source (a stage without a previous stage, for most items) is never starved: its idle slots
 ///   are blocked, and do not count after its last start.
-/// - If slots are idle although an item is ready for less than 0.1 % of the time, they may just be
-///   waking up, and the bound may be higher. Then half of the time of idle slots beyond the bound
-///   counts as blocked, and half as starved. If this time exceeds 4 %, both shares are missing.
+/// - Slots that are idle while an item is ready may also just be waking up. If this occurs for less
+///   than 0.1 % of the time, the bound is therefore unknown; only a lower bound is known from the
+///   number of items that the output held. Then half of the time of idle slots above this lower
+///   bound counts as blocked, and half as starved. If this time exceeds 4 %, both shares are
+///   missing.
 /// @param passages  sorted by start.
 slot_shares measure_slots(const std::vector<passage>& passages, std::size_t slots);
 

@@ -96,8 +96,8 @@ class stage_reader {
                       s.batch ? run_.batches.at(*s.batch).epoch : s.pass.value()};
     }
     // For each batch: the spans in which the batch as a whole was processed, not one of its items.
-    // The first of these spans that begins after an item's last span shows when the batch took the
-    // item.
+    // The first of these spans that begins after an item's last span shows when the item became
+    // part of the batch.
     std::map<batch_id, std::vector<span_number>> own;
     const std::vector<item> items = items_of(run_.batches);
     for (const item& it : items) {

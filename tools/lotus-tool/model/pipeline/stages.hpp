@@ -43,11 +43,11 @@ struct stage_figures {
 /// Returns the stages in the order in which a batch passes through them (by their mean start within
 /// their batches).
 ///
-/// - Slots: a thread belongs only to this stage if it spends at least 95 % of its time in stages in
-///   this stage. The slots are the maximum number of such threads that existed at the same time,
-///   each from its first to its last span. If these threads do less than 90 % of the stage's work,
-///   the stage shares a pool of threads with other stages. Then the slots are the maximum number of
-///   the stage's spans that overlap, at most the threads of the pool.
+/// - Slots: a thread belongs only to this stage if at least 95 % of the time that it spends in any
+///   stage is in this stage. The slots are the maximum number of such threads that existed at the
+///   same time, each from its first to its last span. If these threads do less than 90 % of the
+///   stage's work, the stage shares a pool of threads with other stages. Then the slots are the
+///   maximum number of the stage's spans that overlap, at most the threads of the pool.
 /// - Capacity: slots / mean service time; for the stages of a pool, at most threads / sum of their
 ///   service times for a batch.
 /// - Busy: relative to the time from the stage's first start to its last end in each epoch. Each

@@ -58,8 +58,7 @@ class kept_durations {
       if (more_->values.size() > few) count_all();
     }
   }
-  /// Adds the durations in `others`, which come after the durations of this object in the order of
-  /// durations.
+  /// Appends the durations in `others` to those of this object.
   void add(kept_durations&& others);
 
   std::uint64_t size() const noexcept {

@@ -25,8 +25,7 @@ class value_blocks {
   }
 
   void add(std::int64_t value) { add(value_block{static_cast<double>(value), 1}); }
-  /// Adds the values in `others`, which come after the values of this object in the order of
-  /// values.
+  /// Appends the values in `others` to those of this object.
   void add(const value_blocks& others) {
     for (const value_block& b : others.all_) {
       all_.push_back(b);

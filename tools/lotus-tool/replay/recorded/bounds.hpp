@@ -41,7 +41,7 @@ class bound_finder {
   bound_seen found() const;
 
  private:
-  // Element n: how often an idle thread began to work when the queue then held n units.
+  // Element n: how often the queue held n units just after an idle thread had begun to work.
   std::vector<std::size_t> after_idling_;
   std::size_t most_ = 0;
 };

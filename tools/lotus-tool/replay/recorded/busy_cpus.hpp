@@ -7,7 +7,7 @@
 
 namespace lotus::tool {
 
-/// An interval of one thread, and the share (0..1) of it in which the thread was on the CPU.
+/// An interval of time, and the share (0..1) of the interval during which a thread was on the CPU.
 struct cpu_interval {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;

@@ -328,7 +328,7 @@ class policy_finder {
   }
 
   /// Finds out whether units are dispatched to the threads round-robin. If so, unit u and unit u +
-  /// (number of threads) always run on the same thread, so counts how often this happened.
+  /// (number of threads) always run on the same thread; this function counts how often they do.
   void look_at_dispatch(const planned_epoch& e) {
     const std::size_t threads = p_.stages.front().threads;
     for (std::uint32_t u = e.first_unit; u + threads < first_end(e); ++u) {
@@ -396,9 +396,9 @@ class policy_finder {
   std::size_t out_of_turn_ = 0;   // number of batches received after a batch that was ready later
   std::size_t dispatched_ = 0;
   std::size_t idle_begins_ = 0;  // how often an idle thread of the first stage began to work
-  // How often an idle thread of the first stage, whose output queue was empty, began just after the
-  // consumer received a batch, and how often just after the last stage finished a unit; see
-  // look_at_budget().
+  // For idle threads of the first stage that began to work while their output queue was empty: how
+  // often they began just after the consumer received a batch, and how often just after the last
+  // stage finished a unit. See look_at_budget().
   std::size_t begins_by_reception_ = 0;
   std::size_t begins_by_finish_ = 0;
   std::size_t same_thread_ = 0;

@@ -29,7 +29,7 @@ struct call {
 
 constexpr std::size_t statistics = 8;
 // A number of servers is rejected if the recording deviates from the simulations with this number
-// by so many standard deviations.
+// by more than `far_off` standard deviations.
 constexpr double far_off = 3.2;
 constexpr double min_sd = 0.02;
 using statistic_values = std::array<double, statistics>;
@@ -203,8 +203,8 @@ std::int64_t end_of(const operation_call& c) {
   return c.end_ns;
 }
 
-/// Calls `on_call(call, index, ended)` for calls in the order of their starts; `ended` is the
-/// number of calls that ended before this one began.
+/// Calls `on_call(call, index, ended)` for all calls in the order of their starts. `index` counts
+/// the calls from 0; `ended` is the number of calls that ended before `call` began.
 /// @param next_start  returns a pointer to the next call in the order of starts; nullptr at the
 /// end.
 /// @param next_end    the same in the order of ends.
@@ -243,7 +243,8 @@ std::size_t max_at_once(const std::vector<operation_call>& calls) {
 }
 
 /// Returns the pauses of the threads between their calls. If most threads make only few calls,
-/// distributes the calls to `at_once` virtual threads and returns the pauses of those.
+/// distributes the calls to `at_once` virtual threads and returns the pauses of the virtual
+/// threads.
 std::vector<double> think_times(const std::vector<operation_call>& calls, std::size_t at_once) {
   std::vector<operation_call> by_start = calls;
   std::sort(by_start.begin(), by_start.end(), [](const operation_call& a, const operation_call& b) {

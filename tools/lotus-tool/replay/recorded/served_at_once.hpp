@@ -39,16 +39,14 @@ struct served_at_once {
 
 /// Estimates how many calls are served at the same time, by trying possible numbers of servers. For
 /// each number, computes how long each call was served (from its start, or from the time when a
-/// server became free, to its end), and the pauses between calls. With these times it simulates a
+/// server became free, to its end), and the pauses between calls. With these times, simulates a
 /// closed loop of threads that call and pause (Lazowska et al., Quantitative System Performance,
 /// ch. 6), and compares eight statistics of the simulation with those of the recording. A number of
-/// servers is plausible unless one of the statistics is far off.
-///
-/// Three further criteria exclude numbers. If all calls are served for about the same time, only
-/// the right number of servers leads to computed times that are similar. Calls that were on the CPU
-/// at the same time were served at the same time. If calls take much longer while others are open,
-/// there must be a limit.
-/// Equal calls always give the same result.
+/// servers is plausible unless one of the statistics is far off. Three further criteria exclude
+/// numbers. If all calls are served for about the same time, only the right number of servers leads
+/// to computed times that are similar. Calls that were on the CPU at the same time were served at
+/// the same time. If calls take much longer while others are open, there must be a limit. The
+/// result is deterministic, although the simulations use random numbers.
 served_at_once find_served_at_once(const stored_calls& all);
 
 }  // namespace lotus::tool

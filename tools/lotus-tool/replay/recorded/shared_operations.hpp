@@ -29,8 +29,9 @@ struct shared_operation {
 };
 
 /// Returns at most three operations that take at least a quarter of a stage's time. Adds the stage
-/// itself if no operation takes half of its time, or if only one thread at a time worked in the
-/// stage, because the recording then does not show whether two threads would delay each other.
+/// itself in two cases: if no operation takes half of its time, and if only one thread at a time
+/// worked in the stage. In the second case, the recording does not show whether two threads would
+/// delay each other.
 ///
 /// If a later log format records which lock or device a thread waited for, use that here: it would
 /// determine served_at_once::plausible without statistics.

@@ -93,7 +93,8 @@ void stored_calls::end_log() {
               [](const operation_call& a, const operation_call& b) {
                 return std::tie(a.start_ns, b.end_ns) < std::tie(b.start_ns, a.end_ns);
               });
-    // A call that ends no later than the one before is inside it.
+    // A call that ends no later than the last stored call is inside that call (recursion). Leave it
+    // out.
     for (const operation_call& c : unsorted_) {
       if (logs_.back().count == 0 || c.end_ns > last_.end_ns) push(c);
     }
@@ -125,7 +126,7 @@ template <class Before, class OnCall>
 void stored_calls::merge(Before before, OnCall on_call) const {
   std::vector<log_reader> logs;
   logs.reserve(logs_.size());
-  // A heap: the first reader is at the call that comes first.
+  // A heap of the readers of all logs. Its first reader is at the call that comes next.
   std::vector<log_reader*> next;
   for (const log_calls& log : logs_) {
     log_reader& read = logs.emplace_back(log, cpu_known_);
@@ -142,7 +143,7 @@ void stored_calls::merge(Before before, OnCall on_call) const {
       next.pop_back();
       if (next.empty()) return;
     }
-    // Move the others up until there is the right place for `moved`.
+    // Restore the heap: move readers up until the right place for `moved` is free.
     std::size_t at = 0;
     for (std::size_t child = 1; child < next.size(); child = 2 * at + 1) {
       if (child + 1 < next.size() && before(next[child + 1]->now(), next[child]->now())) ++child;

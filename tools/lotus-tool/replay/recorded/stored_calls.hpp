@@ -33,8 +33,8 @@ inline double service_ns(const operation_call& c, std::int64_t free_ns) noexcept
 std::vector<double> service_times(const std::vector<operation_call>& calls, std::size_t servers);
 
 /// The calls of one operation, except those inside another call of the same operation (recursion).
-/// A run may have many millions: each takes about 20 bytes, 10 more if CPU times are known, and if
-/// all take more than a few megabytes, they are stored in a temporary file.
+/// A run may have many millions of calls. Each takes about 20 bytes, and 10 more if CPU times are
+/// known. Calls that do not fit into a few megabytes of memory are stored in a temporary file.
 class stored_calls {
  public:
   /// @param cpu_known  whether the CPU times of calls are known; otherwise they are not stored.
@@ -65,11 +65,12 @@ class stored_calls {
   }
 
   /// Calls `on_call(const operation_call&, service_ns, has_waited)` for each call, in the order of
-  /// their ends: how long the call was served if there were `servers` servers, and whether it
-  /// waited for one of them.
+  /// their ends. `service_ns` is how long the call was served if there were `servers` servers;
+  /// `has_waited` is whether it waited for one of them.
   template <class OnCall>
   void for_each_served(std::size_t servers, OnCall&& on_call) const {
-    // The ends of the last `servers` calls: the oldest of these calls freed the server.
+    // The ends of the last `servers` calls. The oldest of these ends is the time when a server
+    // became free for the next call.
     std::vector<std::int64_t> ends(servers > size_ ? 1 : servers, INT64_MIN);
     std::size_t oldest = 0;
     for_each([&](const operation_call& c) {

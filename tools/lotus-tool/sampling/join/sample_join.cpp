@@ -209,8 +209,8 @@ void join(const run_files& run, const located_samples& samples, joined_run& to,
     });
   }
   sort(without_log);
-  // For each sample in without_log: the operations for which it was already counted, because it
-  // must count only once for each operation.
+  // For each sample in without_log: the operations whose `meanwhile` already contains the sample.
+  // There it must count only once, even if several threads run the operation.
   std::vector<std::set<std::uint32_t>> counted(without_log.size());
   const bool everything = samples.from_ns > samples.to_ns;
   for (const auto& [tid, ops] : by_thread) {

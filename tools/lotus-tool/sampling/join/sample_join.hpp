@@ -63,8 +63,9 @@ inline std::optional<std::uint64_t> cpu_ns(const joined_op& op, const joined_run
 }
 
 /// Whether an operation may wait for the work of threads without scopes, so that its CPU time does
-/// not show its full cost: the operation used the CPU for less than half of its wall time, and
-/// these threads ran for at least a quarter of the rest. This is no proof that the operation waits.
+/// not show its full cost. This is assumed if the operation used the CPU for less than half of its
+/// wall time, and these threads ran for at least a quarter of the rest. It is no proof that the
+/// operation waits.
 bool may_wait_for_others(const joined_op& op, const joined_run& run);
 
 }  // namespace lotus::tool

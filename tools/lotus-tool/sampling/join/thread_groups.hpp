@@ -32,7 +32,7 @@ struct thread_group {
 
   /// Returns a text such as "av:h264", or "av:h264:df*" if the threads have different names.
   std::string name() const;
-  /// Returns a text such as "4 threads named av:h264 that have no scope".
+  /// Returns a text such as "4 threads named av:h264:df*, without operations".
   std::string description() const;
 };
 

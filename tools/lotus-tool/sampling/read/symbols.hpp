@@ -19,7 +19,8 @@ struct code_place {
   std::string inlined;   ///< innermost inlined function; "" if there is none or no debug info
 };
 
-/// A call, which may be inlined, with its place in the source.
+/// A frame of a call stack, possibly of an inlined call: a function, and the source line that it
+/// was executing.
 struct source_frame {
   std::string function;  ///< as code_place::function
   std::string file;      ///< as in the debug info; "" if there is none
@@ -27,7 +28,7 @@ struct source_frame {
   /// Address in the module at which the function begins, only for a function without a name; 0:
   /// unknown.
   std::uint64_t begin = 0;
-  // The next members describe the called function, even if it was inlined, from its debug info.
+  // The next members describe the definition of `function`, according to its debug info.
   std::string defined_in;   ///< file that defines the function; "" if unknown
   int defined_at = 0;       ///< first line of the function; 0: unknown
   bool has_object = false;  ///< whether the function is known to have a `this`
@@ -57,8 +58,8 @@ class symbol_source {
   const code_place& at(const std::string& module_path, std::uint64_t file_offset,
                        std::int64_t seen_ns);
 
-  /// Returns the calls at an address: those that were inlined, the innermost first, and last the
-  /// function that contains the address. See at().
+  /// Returns the frames at an address: first those of inlined calls, from the innermost to the
+  /// outermost, and last that of the function that contains the address. See at().
   std::vector<source_frame> frames_at(const std::string& module_path, std::uint64_t file_offset,
                                       std::int64_t seen_ns);
 

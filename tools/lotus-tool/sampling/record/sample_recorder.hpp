@@ -14,9 +14,9 @@
 namespace lotus::tool {
 
 /// Samples a process that is about to exec, with all its threads and descendants. Stores the
-/// samples with the Lotus logs of the first of these processes that records. The recorder finds
-/// these logs because the kernel reports every file mapping, and a recording process maps its ring
-/// file, which is in the folder of its logs.
+/// samples in the folder of the Lotus logs; if several of these processes record, in that of the
+/// first one. The recorder finds the folder because the kernel reports every file mapping, and a
+/// recording process maps its ring file, which is in the folder of its logs.
 class sample_recorder {
  public:
   /// Prepares sampling, which begins when the process calls exec. Throws input_error with advice if

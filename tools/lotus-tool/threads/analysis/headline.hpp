@@ -9,8 +9,8 @@
 
 namespace lotus::tool {
 
-/// Returns sentences such as "main thread waits 82 % of the time in `Loader::next` (loader.h:61)
-/// for 4 threads running `worker_loop`. These threads spend 71 % of their CPU time in
+/// Returns sentences such as "main thread waits 82 % of the time, in `Loader::next` (loader.h:61),
+/// for 4 threads in `worker_loop`. These threads spend 71 % of their CPU time in
 /// `jpeg_idct_islow`"; "" if there are too few samples.
 std::string headline_of(const std::vector<thread_activity>& groups);
 

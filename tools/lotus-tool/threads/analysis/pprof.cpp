@@ -133,7 +133,7 @@ class profile {
   }
 
   /// Returns the number of a module (a program or library) in the list of mappings. Adds the module
-  /// if it is new; readers take the first one for the program.
+  /// if it is new. Readers of the profile assume that the first module is the program.
   std::uint64_t mapping(const std::string& module) {
     return mappings_.of(module, [&](std::uint64_t id) {
       const std::uint64_t path = text(module);

@@ -67,9 +67,9 @@ class consumer_work {
   bool calls_others(const std::string& function) const { return calling_.count(function) != 0; }
 
   /// Returns the share of the consumer's CPU time that it spends in `function` and in the functions
-  /// that `function` calls, except `callee`. The share is relative to the time in `root`, because
-  /// the rest of the time is spent at the start and the end of the program. Returns 0 if there are
-  /// few samples.
+  /// that `function` calls, except `callee`. The share is relative to the time in `root`, the
+  /// outermost function in the stack of the wait, because the rest of the time is spent at the
+  /// start and the end of the program. Returns 0 if there are few samples.
   double share_of(const std::string& function, const std::string& callee,
                   const std::string& root) const {
     std::uint64_t all = 0;
@@ -87,10 +87,10 @@ class consumer_work {
   std::map<std::pair<std::string, std::string>, std::uint64_t> calls_;
 };
 
-/// Finds the call by which the program enters the class whose function waits: the innermost call
-/// outside this class. Returns its index. If the function that waits belongs to no class, returns
-/// the index of its caller, unless the function also calls functions that do work. Then it contains
-/// the loop over batches, so returns its own index.
+/// Returns the index of the call by which the program enters the class whose function waits: the
+/// innermost call outside this class. If the waiting function belongs to no class, returns the
+/// index of its caller. Exception: a waiting function of no class that also calls functions that do
+/// work contains the loop over batches itself, so the result is the index of the waiting function.
 std::optional<std::size_t> waiting_api_call(const named_stack& stack, const consumer_work& work) {
   const std::size_t waits_in = waiting_call(stack);
   if (waits_in >= stack.size() || is_of_runtime(stack[waits_in])) return std::nullopt;

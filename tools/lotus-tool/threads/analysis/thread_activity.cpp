@@ -37,8 +37,7 @@ class analysis {
       add_functions(group);
     }
     name_programs();
-    // Add the waits last, because finding out for which group another group waits requires the
-    // states of all groups.
+    // Add the waits last, because waited_for needs the states of all groups.
     const waited_for others(samples, stacks, groups_);
     for (std::size_t i = 0; i < groups_.size(); ++i) add_blocked(i, others);
   }
@@ -104,8 +103,8 @@ class analysis {
   }
 
   /// Sets the names of the functions with which the groups' threads began. The name of a lambda
-  /// contains its line. If the line is unknown, or another lambda has the same name, it also
-  /// contains the name that the compiler gave the lambda.
+  /// contains its line, if known. If several groups would have the same name, it also contains the
+  /// name that the compiler gave the lambda.
   void name_starts(const std::vector<thread_start>& starts) {
     std::map<std::tuple<std::string, std::string, std::string>, std::size_t> same;
     for (std::size_t i = 0; i < groups_.size(); ++i) {

@@ -52,8 +52,8 @@ struct thread_activity {
   std::uint64_t wait_samples = 0;
   std::uint64_t cpu_samples = 0;
   double time_s = 0;  ///< sum of the threads' times in seconds
-  // The shares of `time_s` (0..1) in `running`, `run_queue` and all elements of `blocked` add up to
-  // 1.
+  // `running`, `run_queue` and the elements of `blocked` contain shares of `time_s` (0..1), which
+  // add up to 1.
   double running = 0;
   double run_queue = 0;
   std::vector<blocked_part> blocked;      ///< the largest share first
@@ -67,11 +67,11 @@ struct thread_activity {
 std::vector<thread_activity> activity_of(const thread_samples& samples, const named_stacks& stacks);
 
 /// Returns the index of the group that interests the user: the main thread. If the main thread only
-/// waits for child processes, as that of a shell does, it is the group of main threads of other
-/// processes that ran longest.
+/// waits for child processes, as that of a shell does, the result is the group of main threads of
+/// other processes that ran longest.
 std::size_t subject_of(const std::vector<thread_activity>& groups);
 
-/// Returns a text such as "4 threads running `worker_loop`" or "main".
+/// Returns a text such as "4 threads in `worker_loop`" or "main thread".
 std::string shown_group(const thread_activity& group);
 
 /// Returns a name that no other group has, such as "worker_loop" or "worker_loop of decoder".

@@ -28,8 +28,9 @@ constexpr std::uint64_t condition_bytes = 8;
 constexpr std::uint64_t object_bytes = 256;
 // Waits at addresses that are farther apart than this are in different objects.
 constexpr std::uint64_t max_object_bytes = 4096;
-// A group for which threads wait must have had time to do what they wait for: at least this share
-// of the time of their waits, because times are estimated from samples.
+// While threads wait for a group, that group works. So it must have had time to work during at
+// least this share of their waits: not during all of them, because times are estimated from
+// samples.
 constexpr double min_time = 0.9;
 
 std::uint64_t distance(std::uint64_t a, std::uint64_t b) {
@@ -119,9 +120,9 @@ waited_for::object_wait waited_for::wait_of(const thread_sample& s) const {
           s.reason == wait_reason::condition, s.count};
 }
 
-/// Returns how likely it is that `other` is a wait in the same object as `own`, but of a thread
-/// that uses this object in another way, such as the other end of a queue. Threads that wait in the
-/// same function do not wait for each other: they wait for the same event, or in different objects.
+/// Returns how likely it is that two waits are at the two ends of one object, such as a queue: in
+/// the same object, but of threads that use it in different ways. Threads that wait in the same
+/// function do not wait for each other: they wait for the same event, or in different objects.
 waited_for::evidence waited_for::at_same_object(const object_wait& own,
                                                 const object_wait& other) const {
   const std::uint64_t apart = distance(own.address, other.address);
@@ -217,9 +218,10 @@ std::optional<waited_for::target> waited_for::user_of_object(const object_wait& 
   std::vector<evidence> by_class(groups_.size(), evidence::none);
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     if (i == own_group) continue;
-    // Skip a group whose threads wait near the address of `own` for so long that the rest of their
-    // time is shorter than the waits of `own_group`. This group cannot be the one that ends these
-    // waits: it waits in another object, such as the next queue in an array.
+    // Only a group that works while `own_group` waits can end these waits. Its threads have time to
+    // work only while they do not wait near the address of `own` themselves. If this time is
+    // shorter than the waits of `own_group`, skip the group: its threads use another object near
+    // that address, such as the next queue in an array.
     if (groups_[i].of.time_s - seconds_at(own, i) < min_time * needed_s) continue;
     for (const object_wait& other : calls_[i].waits) {
       const bool same = distance(own.address, other.address) <= condition_bytes;

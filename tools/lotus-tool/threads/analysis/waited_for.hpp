@@ -17,10 +17,11 @@
 
 namespace lotus::tool {
 
-/// Finds the group for which a thread waits: the group that holds the lock, that waits elsewhere in
-/// the same object (at the other end of a queue), or that calls functions of the same class (of
-/// Queue<int>, not of Queue<float>). Two objects of the same class are distinguished by the
-/// addresses at which threads wait. Most results are guesses.
+/// Finds the group for which a thread waits. For a lock, this is the group of the lock's holder.
+/// For a condition, it is the group that waits elsewhere in the same object, such as at the other
+/// end of a queue, or that calls functions of the object's class (Queue<int>, not Queue<float>).
+/// The addresses at which threads wait distinguish two objects of the same class. Most results are
+/// guesses.
 class waited_for {
  public:
   /// @param groups  with their times and states. All arguments must outlive this object.

@@ -40,7 +40,7 @@ class thread_recorder {
   /// Returns how many threads are not sampled while they run, because too many files would be open.
   std::size_t left_out() const noexcept { return cpu_.left_out(); }
   /// Returns the name of a process for which the kernel forbids reading the reasons of waits; "" if
-  /// there is none. Of the threads of such processes, only the CPU time and the time waiting for a
+  /// there is none. For the threads of such processes, only the CPU time and the time waiting for a
   /// CPU are known.
   const std::string& not_permitted() const noexcept { return not_permitted_; }
 

@@ -88,7 +88,7 @@ struct stack_unwinder::state {
     dwfl_thread_state_register_pc(thread, copy.pc);
     return true;
   }
-  /// Whether the unwind table says that the function at this address has no caller, as the first
+  /// Whether the unwind table shows that the function at this address has no caller, as the first
   /// function of a thread.
   bool is_outermost(std::uint64_t address) const {
     Dwarf_Addr bias = 0;
@@ -167,9 +167,9 @@ const mapped_code* stack_unwinder::find(std::uint64_t address) const {
   return &*(after - 1);
 }
 
-/// Looks at the call instruction before the return address `back`. Returns the address of the
-/// function that it calls; 0 if there is no call instruction, or if it does not contain this
-/// address.
+/// Decodes the call instruction before the return address `back`. Returns the address of the
+/// function that it calls; 0 if there is no call instruction, or if the instruction does not
+/// contain the address of the function.
 std::uint64_t stack_unwinder::called_before(std::uint64_t back) {
   const mapped_code* const code = find(back);
   if (code == nullptr) return 0;

@@ -280,7 +280,8 @@ class composer {
   }
 
   /// Returns whether a suggestion contradicts the verdict. The summary of a consumer-bound run says
-  /// that building batches faster would not help, so it must not suggest one that may gain nothing.
+  /// that building batches faster would not help, so it must not contain a suggestion that may gain
+  /// nothing.
   bool contradicts_verdict(const suggestion& m) const {
     return d_.is == verdict::consumer_bound && !m.change.cpus && min_gain(m.would_be) <= 1;
   }

@@ -30,7 +30,8 @@ constexpr std::string_view older_end = "_older";
 std::vector<process_file> files_of_processes(const run_files& run, std::string_view start,
                                              diagnostic_log& diagnostics) {
   const std::string& dir = run.info_dir.empty() ? run.dir : run.info_dir;
-  std::vector<std::pair<std::string, bool>> endings;  // without older_end; whether it is the newer
+  // For each file: the end of its name, without older_end, and whether it is the newer file.
+  std::vector<std::pair<std::string, bool>> endings;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(dir, error)) {
     const std::string name = entry.path().filename().string();

@@ -57,7 +57,7 @@ class stack_reader {
     if (kind == "seen" || kind == "held") {
       std::int64_t time_ns = 0;
       if (read_number(take(line, ','), time_ns)) to_.last_ns = std::max(to_.last_ns, time_ns);
-      return true;  // find_stacks() reports damaged ones
+      return true;  // find_stacks() reports damaged lines of these kinds
     }
     if (kind == "moment") {
       to_.states.clear();

@@ -143,7 +143,7 @@ class collector {
 std::string what_of(const wait_sample& sample) {
   if (sample.address == 0 || (sample.reason == wait_reason::condition && !sample.what.empty() &&
                               sample.what.find(' ') != std::string::npos)) {
-    return sample.what;  // the thread waits for another thread's end, which `what` describes
+    return sample.what;  // complete: a wait without an address, or for the end of a thread
   }
   if (sample.what.empty()) return address_text(sample.address);
   return sample.what + " (" + address_text(sample.address) + ')';

@@ -23,8 +23,8 @@ void for_each_entry(run_blocked_on& joined, const Each& each) {
   for (blocked_on& one : joined.preprocessing.by) each(one);
 }
 
-/// Returns the function in which the lock's holder waited in at least half of at least 5 samples;
-/// "" if there is none.
+/// Returns the function in which the lock's holder waited in at least 5 samples, and in at least
+/// half of the samples of the holder; "" if there is none.
 std::string held_in(const run_blocked_on& joined, const blocked_on& lock,
                     const unwound_stacks& stacks) {
   constexpr std::uint64_t min_samples = 5;

@@ -49,7 +49,7 @@ std::string process_of_snapshot(const run_processes& processes) {
 /// @param taker  the process that took the snapshot, and recorded its threads at `now_ns`.
 std::vector<std::string> recorded_processes(const run_processes& processes, unwound_stacks& stacks,
                                             const std::string& taker, std::int64_t now_ns) {
-  // A process answers within a second. Its states may also be from an earlier snapshot.
+  // A process answers within a second. States that are older are from an earlier snapshot.
   constexpr std::int64_t max_apart_ns = 2'000'000'000;
   std::vector<std::string> all{taker};
   for (const auto& [path, process] : processes.by_file()) {
@@ -179,7 +179,7 @@ void print_snapshot_threads(const std::vector<snapshot_thread>& threads, std::os
   for (std::size_t i = 0; i < threads.size(); ++i) {
     if (printed[i]) continue;
     const snapshot_thread& t = threads[i];
-    // Threads of a pool often do the same.
+    // Threads of a pool often do the same, so they are printed together.
     std::string numbers = number_of(t);
     std::size_t same = 1;
     for (std::size_t other = i + 1; other < threads.size(); ++other) {

@@ -14,7 +14,8 @@
 
 namespace lotus::tool {
 
-/// The sampling rates that a collector supports; with whole_ms, the interval must be whole ms.
+/// The sampling rates that a collector supports: any rate, rates with a whole number of ms between
+/// samples, or only the usual rate.
 enum class rates { any, whole_ms, only_usual };
 
 struct probe_launch;

@@ -10,9 +10,9 @@
 namespace lotus::tool {
 
 /// Returns gauges of the rates, the wait share and the verdict of each run, as text that is valid
-/// in the formats Prometheus 0.0.4 and OpenMetrics 1.0. It has no timestamps, because node
-/// exporter's textfile collector does not allow them, and "# EOF" at the end. If a value is unknown
-/// for a run, the metric is omitted for this run.
+/// in the formats Prometheus 0.0.4 and OpenMetrics 1.0. The text ends with "# EOF". It contains no
+/// timestamps, because node exporter's textfile collector does not allow them. If a value is
+/// unknown for a run, the metric is omitted for this run.
 std::string openmetrics_text(const std::vector<live_run>& runs);
 
 }  // namespace lotus::tool

@@ -61,8 +61,8 @@ class chrome_sink final : public trace_sink {
   bool first_ = true;
   std::string event_;  // text of the event that is being written
   track track_{};      // track of the current slices
-  // For each of the first names, the beginning of an operation's event up to the time `ts`. Keeping
-  // it for each of a million names would take more memory than all else.
+  // For each of the first `max_heads` names, the text of an operation's event up to the value of
+  // `ts`. Storing this text for a million names would take more memory than everything else.
   static constexpr std::size_t max_heads = 16384;
   std::vector<copied_text> heads_;
   copied_text other_head_;  // the same for a name that is not among the first
