@@ -86,7 +86,7 @@ void print_batches(const run_stats_result& run, bool with_meanings, std::ostream
   if (!with_meanings || run.of(quantity::delay).time.count == 0) return;
   // The steps are explained too, because they are fewer than the batches.
   out << "  delivery delay: from when a batch is ready until the consumer receives it\n"
-         "  consumer's step: from receiving a batch to the next wait (last: unknown)\n";
+         "  consumer's step: from receiving a batch to the next wait (last batch: unknown)\n";
 }
 
 /// Prints a row for every pair of a worker and an operation.

@@ -140,9 +140,10 @@ class path_walker {
     return std::nullopt;
   }
 
-  /// Walks back from the moment when the consumer received the batch with the index `reception_` in
-  /// `deliveries_`. Returns the span at whose end the walk continues. Returns nullopt if the walk
-  /// continues where an earlier batch was received, to whose index `reception_` is set.
+  /// Walks back from the moment when the consumer received the batch
+  /// `(*deliveries_)[reception_]`. If it waited for this batch, returns the span that ended the
+  /// wait; the walk continues at the span's end. Otherwise, the walk continues where the consumer
+  /// received an earlier batch: sets `reception_` to this batch and returns nullopt.
   optional_span at_delivery() {
     const delivered& h = (*deliveries_)[reception_];
     const batch& b = batches_.at(h.batch);
