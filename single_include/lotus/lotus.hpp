@@ -11090,7 +11090,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Holds the text or block that is appended to each log of a thread in one append.
+/// For each log of a thread, the bytes of one append: lines of text, or a block of a compact log.
 struct drain_buffer {
   static constexpr std::size_t capacity = max_append_bytes;
   char text[log_roles][capacity];

@@ -46,7 +46,7 @@ void add_self_description(CLI::App& app, action& chosen) {
     };
   });
   CLI::App* man = app.add_subcommand("man", "Print the manual page");
-  man->footer("Example:\n  lotus-tool man | man -l -");
+  man->footer("Examples:\n  lotus-tool man | man -l -\n  lotus-tool man > lotus-tool.1");
   man->callback([&app, &chosen] {
     chosen = [&app](std::ostream& out, std::ostream&) {
       out << man_page(app);

@@ -293,8 +293,9 @@ void add_recover(CLI::App& app, action& chosen) {
   CLI::App* command =
       app.add_subcommand("recover", "Add the last records of killed processes to the logs");
   command->footer(
-      "Example:\n"
+      "Examples:\n"
       "  lotus-tool recover run/\n"
+      "  lotus-tool recover run/ && grep SDecode run/lotustrace_log_worker_*\n"
       "A killed process leaves its last records in a hidden file next to its logs.\n"
       "The other commands of lotus-tool read this file too.\n"
       "Use 'recover' for other programs, which read only the logs.\n"
@@ -312,7 +313,8 @@ void add_snapshot(CLI::App& app, action& chosen) {
   auto options = std::make_shared<snapshot_options>();
   CLI::App* command = app.add_subcommand("snapshot", "Copy what a run has recorded so far");
   command->footer(
-      "Example:\n"
+      "Examples:\n"
+      "  lotus-tool snapshot run/ --reason slow\n"
       "  lotus-tool snapshot run/   # creates the folder run.snapshot-<UTC time>-asked\n"
       "The recording process writes the snapshot: all records up to this moment.\n"
       "The process then continues to record.\n"

@@ -76,8 +76,9 @@ void add_map_build(CLI::App& map, action& chosen) {
   CLI::App* command =
       map.add_subcommand("build", "Find in profiler reports which functions each operation calls");
   command->footer(
-      "Example:\n"
+      "Examples:\n"
       "  lotus-tool map build reports/ -o mapping_funcs.json\n"
+      "  lotus-tool map build reports/ --majority --min-hits 3\n"
       "Writes a mapping: a file that lists the functions of each operation.\n"
       "DIR holds a folder for each operation, or is the folder of one operation.\n"
       "The folder of an operation has a report for each run.\n"
@@ -105,9 +106,11 @@ void add_map_attribute(CLI::App& map, action& chosen) {
   CLI::App* command = map.add_subcommand(
       "attribute", "Compute hardware counters of operations from those of their functions");
   command->footer(
-      "Example:\n"
+      "Examples:\n"
       "  lotus-tool map attribute --mapping mapping_funcs.json --counters b8.tsv \\\n"
       "      --trace run/\n"
+      "  lotus-tool map attribute --mapping mapping_funcs.json \\\n"
+      "      --counters b8.tsv b16.tsv --elapsed times.csv\n"
       "A table of counters can be VTune's TAB-separated microarchitecture table.\n"
       "It can also be a profile of callgrind, or output of perf report -t '|' or of "
       "'perf stat -x,'.\n"
@@ -144,7 +147,8 @@ void add_map_run(CLI::App& map, action& chosen) {
   CLI::App* command =
       map.add_subcommand("run", "Run a test program to find which functions each operation calls");
   command->footer(
-      "Example:\n"
+      "Examples:\n"
+      "  lotus-tool map run --runs 10 --op Decode -- ./probe images/\n"
       "  lotus-tool map run --confidence 0.99 --span 0.3ms -- ./probe images/\n"
       "The test program, called a probe, runs each operation in a LOTUS_MAP_REGION block.\n"
       "It is run several times, because one run has few samples of a function.\n"
@@ -231,8 +235,9 @@ void add_map_join(CLI::App& map, action& chosen) {
   CLI::App* command = map.add_subcommand(
       "join", "Show in which functions each operation of a run spends its CPU time");
   command->footer(
-      "Example:\n"
-      "  lotus-tool map join run/ --json\n"
+      "Examples:\n"
+      "  lotus-tool map join run/\n"
+      "  lotus-tool map join run/ --json | jq .\n"
       "An operation is a part of a program that is marked with LOTUS_SCOPE.\n"
       "A sample is the function that a thread ran at one moment.\n"
       "It counts for the innermost operation in which the thread was at that moment.\n"

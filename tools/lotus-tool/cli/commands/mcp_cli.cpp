@@ -13,11 +13,12 @@ void add_mcp(CLI::App& app, action& chosen) {
   auto options = std::make_shared<mcp_options>();
   CLI::App* command = app.add_subcommand("mcp", "Answer an AI assistant's questions about a run");
   command->footer(
-      "Example:\n"
+      "Examples:\n"
       "  {\"mcpServers\": {\"lotus\": {\"command\": \"lotus-tool\", \"args\": [\"mcp\", "
       "\"run/\"]}}}\n"
+      "  lotus-tool mcp run/ < requests.jsonl\n"
       "Runs a Model Context Protocol (MCP) server on standard input and output.\n"
-      "The example is an entry for the assistant's list of MCP servers.\n"
+      "The first example is an entry for the assistant's list of MCP servers.\n"
       "The server offers the commands diagnose, stats, whatif and compare, and SQL queries "
       "on the tables that 'lotus-tool export' writes.\n"
       "The server reads only this folder, changes nothing, and opens no connection.");

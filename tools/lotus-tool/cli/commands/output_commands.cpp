@@ -289,8 +289,9 @@ void add_unpack(CLI::App& app, action& chosen) {
   auto options = std::make_shared<unpack_options>();
   CLI::App* command = app.add_subcommand("unpack", "Convert binary (compact) logs to text logs");
   command->footer(
-      "Example:\n"
+      "Examples:\n"
       "  lotus-tool unpack run/ -o text/\n"
+      "  lotus-tool unpack run/ --all-runs -o text/\n"
       "Writes the logs that the program would have written with LOTUS_FORMAT=text.\n"
       "Use it for other programs that read logs: lotus-tool itself reads both formats.");
   command->add_option("DIR", options->dir, logs_folder)->required();
