@@ -27,11 +27,12 @@ struct fake_process {
   static bool has_thread(std::uint32_t tid) { return tid == 1 || tid == 42; }
 };
 
-detail::futex_wait wait_for_lock(const fake_process& process, int operation = FUTEX_WAIT) {
+detail::futex_wait wait_for_lock(const fake_process& process, int operation = FUTEX_WAIT,
+                                 std::uint64_t word = 0, std::uint32_t value = 2) {
   detail::entered_call call{};
-  call.arguments[0] = lock_address;
+  call.arguments[0] = lock_address + word;
   call.arguments[1] = static_cast<std::uint64_t>(operation) | FUTEX_PRIVATE_FLAG;
-  call.arguments[2] = 2;
+  call.arguments[2] = value;
   return detail::wait_in_futex(call, process);
 }
 
@@ -48,6 +49,16 @@ TEST_CASE("a mutex that a thread locks with a timeout has the holder that it nam
   const detail::futex_wait of = wait_for_lock({{{0, 2}, {8, 42}, {12, 1}}}, FUTEX_WAIT_BITSET);
   CHECK(of.reason == detail::wait_reason::lock);
   CHECK(of.holder == 42);
+}
+
+TEST_CASE("readers and writers that wait for a reader-writer lock wait for the same lock") {
+  // glibc's pthread_rwlock_t has the words for waits at 8 and 12, and the writer's thread at 24.
+  for (const std::uint64_t word : {8, 12}) {
+    const detail::futex_wait of = wait_for_lock({{{24, 42}}}, FUTEX_WAIT_BITSET, word, 3);
+    CHECK(of.reason == detail::wait_reason::lock);
+    CHECK(of.address == lock_address);
+    CHECK(of.holder == 42);
+  }
 }
 
 TEST_CASE("a lock of one word has no holder, whatever follows it") {

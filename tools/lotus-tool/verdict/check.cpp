@@ -233,7 +233,7 @@ class checker {
                   ? ". All times include waits for a CPU (" + human_share(*busy.queued_share) +
                         " of the threads' time)"
                   : ". If the threads waited for a CPU, times and rates include these waits"),
-         "use fewer threads, or more CPUs");
+         "use more CPUs, or measure whether fewer threads are as fast");
   }
 
   const run_data& run_;
