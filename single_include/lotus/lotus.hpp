@@ -16779,8 +16779,9 @@ futex_wait wait_in_futex(const entered_call& call, const Process& process) noexc
   // Offsets and values in glibc's pthread_mutex_t and pthread_rwlock_t on 64-bit machines.
   constexpr std::uint64_t owner_after_lock = 8;
   constexpr std::uint64_t users_after_lock = 12;
-  constexpr std::uint64_t writer_after_phase = 16;
-  constexpr std::uint64_t writer_after_writers = 12;
+  constexpr std::uint64_t phase_of_rwlock = 8;
+  constexpr std::uint64_t writers_of_rwlock = 12;
+  constexpr std::uint64_t writer_of_rwlock = 24;
   constexpr std::uint64_t locked_with_waiters = 2;
   constexpr std::uint64_t rwlock_waiters = 3;
   futex_wait of;
@@ -16791,6 +16792,12 @@ futex_wait wait_in_futex(const entered_call& call, const Process& process) noexc
     if (!process.has_thread(tid)) return false;
     of.reason = wait_reason::lock;
     of.holder = tid;
+    return true;
+  };
+  // Threads wait for a reader-writer lock on two of its words. Both count as the lock itself.
+  const auto is_rwlock = [&of, &process, &held_by](std::uint64_t word) {
+    if (!held_by(process.word_at(of.address - word + writer_of_rwlock))) return false;
+    of.address -= word;
     return true;
   };
   if (operation == FUTEX_LOCK_PI || operation == 13 /* FUTEX_LOCK_PI2, since Linux 5.14 */) {
@@ -16804,12 +16811,11 @@ futex_wait wait_in_futex(const entered_call& call, const Process& process) noexc
     // 1 in a container. So an owner counts only if the mutex's number of users is not 0.
     (process.word_at(of.address + users_after_lock) != 0 &&
      held_by(process.word_at(of.address + owner_after_lock))) ||
-        (operation != FUTEX_WAIT && held_by(process.word_at(of.address + writer_after_phase)));
+        (operation != FUTEX_WAIT && is_rwlock(phase_of_rwlock));
   } else if (((value & FUTEX_WAITERS) != 0 &&
               held_by(static_cast<std::uint32_t>(value) & FUTEX_TID_MASK)) ||
              (value == rwlock_waiters && operation == FUTEX_WAIT_BITSET &&
-              (held_by(process.word_at(of.address + writer_after_phase)) ||
-               held_by(process.word_at(of.address + writer_after_writers))))) {
+              (is_rwlock(phase_of_rwlock) || is_rwlock(writers_of_rwlock)))) {
     // In this branch, the thread waits for a robust mutex, for a mutex of musl, or for a
     // reader-writer lock that a writer holds. A reader-writer lock that readers hold does not
     // contain their ids, so a wait for it is reported as a wait for a condition.

@@ -81,7 +81,7 @@ void print_path_gains(const diagnosis& d, std::ostream& out) {
 /// workers instead of 2. The number of CPUs is not in the logs". Returns "" if there is no note.
 std::string with_note(const suggestion& m) {
   if (m.note.empty()) return {};
-  const bool only_if = m.condition.rfind("if ", 0) == 0;
+  const bool only_if = m.has_reason();
   return only_if ? "Helps only " + m.condition + ": " + m.what + m.note
                  : "also: " + m.what + (m.condition.empty() ? "" : ", " + m.condition) + m.note;
 }

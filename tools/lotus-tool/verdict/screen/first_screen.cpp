@@ -286,11 +286,17 @@ class composer {
     return d_.is == verdict::consumer_bound && !m.change.cpus && min_gain(m.would_be) <= 1;
   }
 
+  /// Returns whether a change may cost more time than it probably saves, and no reason is known.
+  static bool says_little(const suggestion& m) {
+    return 1 / min_gain(m.would_be) - 1 > 1 - 1 / m.would_be.gain && !m.has_reason();
+  }
+
   /// Lists the suggestions: first those that certainly gain, then those that may gain nothing.
   void advice() {
     for (const std::vector<suggestion>* const suggestions : {&d_.suggestions, &d_.possible}) {
       for (const suggestion& m : *suggestions) {
-        if (m.would_be.gain > 1 && !contradicts_verdict(m)) advised_.push_back(&m);
+        const bool shown = m.would_be.gain > 1 && !contradicts_verdict(m) && !says_little(m);
+        if (shown) advised_.push_back(&m);
       }
     }
     if (d_.faster_step) advised_.push_back(&*d_.faster_step);
@@ -312,9 +318,8 @@ class composer {
   /// Returns a suggestion as text. If it may gain nothing, the text contains the reason.
   static std::string with_certainty(const suggestion& m) {
     if (min_gain(m.would_be) > 1) return m.what;
-    const bool has_reason = m.condition.rfind("if ", 0) == 0;
     return "perhaps " + m.what + ", " +
-           (has_reason ? "only " + m.condition : "the 90 % interval includes a gain of zero");
+           (m.has_reason() ? "only " + m.condition : "the 90 % interval includes a gain of zero");
   }
 
   /// Returns the operation or stage that a change makes faster. A change of settings affects the
