@@ -1,12 +1,16 @@
-// Waits for locks inside libraries. Usage: library_locks_program LOG_FILE LOCK, where LOCK is
-// "malloc" (the lock of the only arena of glibc's malloc) or "sqlite" (the mutex of a connection
-// that all threads share).
+// Waits for locks inside libraries. Usage: library_locks_program LOG_FILE LOCK [US], where LOCK is
+// "malloc" (the lock of the only arena of glibc's malloc), "sqlite" (the mutex of a connection
+// that all threads share) or "shared" (a std::shared_mutex that is locked for US microseconds).
 #include <malloc.h>
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -73,6 +77,50 @@ void share_connection() {
 }
 #endif
 
+/// Readers and writers of one lock, in a loader with four workers. Nearly all time of a worker is
+/// spent waiting for the lock, which another worker has locked during its Fetch.
+std::shared_mutex users;
+
+void build_batches(std::chrono::microseconds fetch) {
+  constexpr std::uint32_t batches = 150;
+  std::mutex mutex;
+  std::condition_variable built;
+  std::vector<bool> is_built(batches);
+  std::atomic<std::uint32_t> next{0};
+  const auto build = [&] {
+    for (std::uint32_t i = next++; i < batches; i = next++) {
+      {
+        LOTUS_BATCH_PREPROCESSED(i);
+        LOTUS_SCOPE("Join");
+        for (int item = 0; item < 8; ++item) {
+          {
+            LOTUS_SCOPE("Lookup");
+            const std::shared_lock<std::shared_mutex> lock(users);
+          }
+          LOTUS_SCOPE("Insert");
+          const std::unique_lock<std::shared_mutex> lock(users);
+          LOTUS_SCOPE("Fetch");
+          std::this_thread::sleep_for(fetch);
+        }
+      }
+      const std::lock_guard<std::mutex> lock(mutex);
+      is_built[i] = true;
+      built.notify_one();
+    }
+  };
+  std::vector<std::thread> workers;
+  for (int w = 0; w < 4; ++w) workers.emplace_back(build);
+  for (std::uint32_t i = 0; i < batches; ++i) {
+    {
+      LOTUS_BATCH_WAIT(i);
+      std::unique_lock<std::mutex> lock(mutex);
+      built.wait(lock, [&] { return is_built[i]; });
+    }
+    LOTUS_BATCH_CONSUMED(i);
+  }
+  for (std::thread& worker : workers) worker.join();
+}
+
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   lotus::options options;
@@ -87,6 +135,7 @@ int main(int argc, char** argv) {
       allocate_images(n);
     });
   }
+  if (lock == "shared" && argc > 3) build_batches(std::chrono::microseconds(std::atoi(argv[3])));
 #ifdef WITH_SQLITE
   if (lock == "sqlite") share_connection();
 #endif

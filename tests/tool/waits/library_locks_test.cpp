@@ -61,3 +61,23 @@ TEST_CASE("the lock of malloc's arena is found, and no holder is invented") {
   CHECK_FALSE(wait.has("held_by"));              // the lock does not store its holder
   CHECK(has_call(wait, "allocate_images"));
 }
+
+TEST_CASE("readers and writers of a std::shared_mutex wait for one lock, and their gain is known") {
+  const temp_dir slow;
+  const json wait = main_wait(slow, "shared 700", "SJoin");
+  INFO(wait.canonical());
+  CHECK(wait["reason"].text() == "lock");
+  CHECK(contains(wait["what"].text(), "users (0x"));
+  CHECK(wait["held_by"].text() == "Fetch");
+  CHECK(wait["share"].number() > 0.5);
+  // Lookup and Insert wait, and Fetch, inside Insert, has the lock. The simulation does not know
+  // that a faster Fetch shortens all waits, so the interval must include this.
+  const temp_dir fast;
+  main_wait(fast, "shared 175", "SJoin");
+  const double truth = stats(fast.path() + "/run")["runs"][0]["achieved_batches_per_s"].number();
+  const result asked = run({"whatif", slow.path() + "/run", "--faster", "Fetch=4", "--json", "-q"});
+  const json change = parse_json(asked.out)["changes"][0];
+  CAPTURE(truth, asked.out);
+  CHECK(change["low"].number() <= truth);
+  CHECK(truth <= change["high"].number());
+}

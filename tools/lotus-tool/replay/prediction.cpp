@@ -444,6 +444,7 @@ prediction what_if::predict(const pipeline_change& change) const {
   p.low *= std::exp(-quantile * sd);
   p.high *= std::exp(quantile * sd);
   if (is_bracket(change)) p.low = std::min(p.low, achieved() * std::exp(-quantile * sd));
+  if (!change.faster.empty()) p.high *= gain_without_lock_waits();
   constexpr double busy = 0.8;
   if (p.cpus_busy >= busy) {
     p.low *=

@@ -115,6 +115,12 @@ class what_if {
   /// simulation, as a share (0..1) of the operation's time without waits for the lock. Returns
   /// nullopt if the simulation contains no such lock.
   std::optional<double> lock_held() const;
+  /// Returns whether several operations wait for recorded_pipeline::lock. The simulation then
+  /// contains no such lock, because it can remove the waits of only one operation.
+  bool several_wait_for_lock() const;
+  /// Returns the factor by which the run would be faster at most if no operation waited for the
+  /// lock any more; 1 unless several_wait_for_lock(). Faster work under the lock may gain so much.
+  double gain_without_lock_waits() const;
   prediction predict(const pipeline_change& change) const;
 
  private:

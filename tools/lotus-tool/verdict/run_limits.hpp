@@ -27,7 +27,8 @@ bool is_limited_by_cpus(const what_if& run, const pipeline_change& change);
 std::string limit_text(const what_if& run);
 
 /// Returns a text such as "Decode holds the lock codec_mutex for 40 % of the time in which it does
-/// not wait for it (estimated from wait samples)"; "" if the simulation contains no such lock.
+/// not wait for it (estimated from wait samples)". If several operations wait for the lock, returns
+/// a text that says what the simulation leaves out. Returns "" if samples show no lock.
 std::string held_lock_text(const what_if& run);
 
 /// Returns the assumption about how much busy CPUs slow each other down. The assumption is needed

@@ -118,7 +118,7 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   }
   const std::string lock = held_lock_text(run);
   all.emplace_back("sleeps and waits for disks, networks or locks take as long as in this run");
-  if (!lock.empty()) all.push_back("except for one lock: " + lock);
+  if (!lock.empty()) all.push_back((run.lock_held() ? "except for one lock: " : "") + lock);
   all.emplace_back(
       "if workers are added, they may wait for each other; the intervals include this");
   if (run.others_share() <= 0 && p.cpu_known) {
