@@ -53,7 +53,7 @@ TEST_CASE("a mutex that a thread locks with a timeout has the holder that it nam
 
 TEST_CASE("readers and writers that wait for a reader-writer lock wait for the same lock") {
   // glibc's pthread_rwlock_t has the words for waits at 8 and 12, and the writer's thread at 24.
-  for (const std::uint64_t word : {8, 12}) {
+  for (const std::uint64_t word : {8U, 12U}) {
     const detail::futex_wait of = wait_for_lock({{{24, 42}}}, FUTEX_WAIT_BITSET, word, 3);
     CHECK(of.reason == detail::wait_reason::lock);
     CHECK(of.address == lock_address);

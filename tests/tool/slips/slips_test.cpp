@@ -239,7 +239,8 @@ TEST_CASE("map record works with a program that does not call lotus::start") {
   CHECK(std::filesystem::exists(dir.path() + "/run"));
   const result functions = shell(dir, "COLUMNS=80 lotus-tool map join run");
   CHECK(functions.status == 0);
-  std::istringstream lines(functions.out + functions.err);
+  // A note has one line of any length; there is one if a sample was taken in a stripped library.
+  std::istringstream lines(functions.out);
   for (std::string line; std::getline(lines, line);) {
     INFO(line);
     CHECK(lotus::tool::columns_of(line) <= 80);
