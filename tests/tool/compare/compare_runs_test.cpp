@@ -107,7 +107,7 @@ TEST_CASE("the first sentence says how much preprocessing changed, and why") {
   CHECK(sentence.find("preprocessing of a batch became 1.2") == 0);
   CHECK(contains(sentence, " ± 0.0"));
   CHECK(contains(sentence, " times slower, because Load takes "));
-  CHECK(contains(sentence, " ms more a batch ("));
+  CHECK(contains(sentence, " ms more per batch ("));
   CHECK_FALSE(contains(sentence, "Crop"));
   CHECK(r.out.rfind("throughput: ", 0) == 0);
   CHECK(contains(r.out, "The intervals ignore that two runs"));

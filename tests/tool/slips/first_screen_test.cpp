@@ -123,7 +123,7 @@ void check_shares(const std::string& screen) {
     REQUIRE_FALSE(numbers.empty());
     ++rows;
     rows_left_out =
-        rows_left_out || std::regex_search(line, std::regex("^  [0-9]+ others, each smaller "));
+        rows_left_out || std::regex_search(line, std::regex("^  [0-9]+ other parts, each smaller "));
     sum += numbers.front();
     if (numbers.size() == 4) CHECK(numbers[1] + numbers[2] + numbers[3] == numbers[0]);
   }
@@ -234,7 +234,7 @@ TEST_CASE("a long title leaves four rows of the time table, and replaces the sug
   INFO(r.out << r.err);
   CHECK(lines_of(r.out).size() == 24);
   CHECK_FALSE(contains(r.out, "lotus-tool whatif"));
-  CHECK(std::regex_search(r.out, std::regex("\n  [0-9]+ others, each smaller ")));
+  CHECK(std::regex_search(r.out, std::regex("\n  [0-9]+ other parts, each smaller ")));
   check_shares(r.out);
 }
 

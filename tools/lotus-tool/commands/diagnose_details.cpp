@@ -129,7 +129,7 @@ void print_path(const diagnosis& d, std::ostream& out) {
   if (any || !d.path_gains.empty())
     out << fitted_sentences(
                out,
-               "With all operations and stages, these shares add up to 100 %. Each moment "
+               "With the parts that are not shown, these shares add up to 100 %. Each moment "
                "of the run is counted for the one thing that delayed the run then.",
                "  ", "    ")
         << '\n';

@@ -87,7 +87,7 @@ std::string because(const compared_loader& l) {
       text += " takes ";
     }
     text += human_time(std::abs(c.ns_a_batch)) + (c.ns_a_batch > 0 ? " more" : " less") +
-            " a batch (" + human_share(std::min(c.share, 1.0)) + " of it)";
+            " per batch (" + human_share(std::min(c.share, 1.0)) + " of the difference)";
   }
   return text;
 }

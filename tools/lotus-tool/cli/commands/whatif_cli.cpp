@@ -77,10 +77,16 @@ void add_changes(CLI::App& command, whatif_options& options, whatif_texts& given
       ->option_text("N");
   command.add_flag("--unordered", options.change.unordered,
                    "let the consumer receive batches in any order");
-  command.add_option("--faster", given.faster, "make operation or stage NAME 2 times as fast")
+  command
+      .add_option("--faster", given.faster,
+                  "make operation or stage NAME 2 times as fast;\n"
+                  "operations inside an operation stay as they are")
       ->option_text("NAME=2")
       ->allow_extra_args(false);
-  command.add_option("--without", given.without, "make operation or stage NAME take no time")
+  command
+      .add_option("--without", given.without,
+                  "make operation or stage NAME take no time;\n"
+                  "operations inside an operation stay as they are")
       ->option_text("NAME")
       ->allow_extra_args(false);
   command

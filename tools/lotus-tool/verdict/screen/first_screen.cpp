@@ -417,7 +417,7 @@ class composer {
       }
       const std::size_t more = shares.size() - (rows_ - 1);
       shares.resize(rows_ - 1);
-      rest.name = std::to_string(more) + " others, each smaller";
+      rest.name = std::to_string(more) + " other parts, each smaller";
       shares.push_back(rest);
       parts.resize(rows_ - 1);
       parts.push_back(static_cast<double>(rest.ns));

@@ -103,7 +103,7 @@ function pathBar(run) {
       rows.delete(share.title);
     }
   }
-  for (const row of rows.values()) list.append(element("li", rowText(row)));  // the rest, such as "3 others, each smaller"
+  for (const row of rows.values()) list.append(element("li", rowText(row)));  // the rest, such as "3 other parts, each smaller"
   listenToBar(bar);
   return [partHead("Where the run's time went (critical path; press a part to see it)"), bar, list];
 }
