@@ -122,8 +122,8 @@ void check_shares(const std::string& screen) {
     INFO(line);
     REQUIRE_FALSE(numbers.empty());
     ++rows;
-    rows_left_out =
-        rows_left_out || std::regex_search(line, std::regex("^  [0-9]+ other parts, each smaller "));
+    rows_left_out = rows_left_out ||
+                    std::regex_search(line, std::regex("^  [0-9]+ other parts, each smaller "));
     sum += numbers.front();
     if (numbers.size() == 4) CHECK(numbers[1] + numbers[2] + numbers[3] == numbers[0]);
   }
