@@ -12,10 +12,7 @@
 #include "commands/viz/nesting_lanes.hpp"
 #include "commands/viz/process_tracks.hpp"
 #include "commands/viz/view.hpp"
-#include "log/batch_kinds.hpp"
 #include "log/folder/log_files.hpp"
-#include "log/log_line.hpp"
-#include "log/log_reader.hpp"
 #include "log/operation_names.hpp"
 #include "log/shown_name.hpp"
 #include "model/calls/nesting_order.hpp"
@@ -60,6 +57,25 @@ class stage_operations {
   std::vector<std::tuple<std::int64_t, std::int64_t, std::uint32_t>> all_;
 };
 
+/// Converts the numbers of names in a run to their numbers in the trace, which may show several
+/// runs. A name gets its number in the trace when it is first needed.
+class names_in_trace {
+ public:
+  names_in_trace(const name_table& of_run, name_table& of_trace)
+      : of_run_(of_run), of_trace_(of_trace), numbers_(of_run.size(), raw_name_table::none) {}
+
+  std::uint32_t operator[](std::uint32_t name) {
+    std::uint32_t& number = numbers_[name];
+    if (number == raw_name_table::none) number = of_trace_.id_of_decoded(of_run_.name(name));
+    return number;
+  }
+
+ private:
+  const name_table& of_run_;
+  name_table& of_trace_;
+  std::vector<std::uint32_t> numbers_;
+};
+
 /// Draws one log. Slices that partly overlap others are drawn on further tracks, see next_lane().
 class log_drawer {
  public:
@@ -68,7 +84,7 @@ class log_drawer {
       : batches_(batches), waits_(waits), file_(file), names_(names), sink_(sink) {}
 
   void draw_log(const run_data& run, std::size_t file, track where, bool operations, view& shown,
-                name_table& names) {
+                name_table& names, names_in_trace& numbers) {
     const auto slices = batches_.of_file(file);
     const batch_slice* next = slices.first;
     const batch_slice* const end = slices.second;
@@ -88,9 +104,8 @@ class log_drawer {
         if (lanes_.take(slice)) draw(slice, where);
       };
       nesting_order order;
-      read_log(run.files->files[file], nullptr, [&](const log_line& line) {
-        if (line.kind != record_kind::op) return;
-        const operation op{line.start_ns, line.duration_ns, names.id(line.name)};
+      run.for_each_operation(file, [&](operation op) {
+        op.name = numbers[op.name];
         if (!shown.has_operation(file, op.name, op.start_ns, op.end_ns(), names)) return;
         if (!stages.has(op)) order.push(op, emit);
       });
@@ -139,11 +154,12 @@ class log_drawer {
 void draw_run(const run_data& run, const run_tracks& tracks, bool operations,
               const log_waits& waits, view& shown, drawing_state& picture) {
   const batch_slices batches(run, shown, picture.names, picture.flow);
+  names_in_trace numbers(run.names, picture.names);
   for (std::size_t f = 0; f < run.files->files.size(); ++f) {
     const track thread = tracks.of_file[f];
     const std::string& name = tracks.file_name[f];
     log_drawer log(batches, waits, f, picture.names, picture.sink);
-    log.draw_log(run, f, thread, operations, shown, picture.names);
+    log.draw_log(run, f, thread, operations, shown, picture.names, numbers);
     for (int lane = 1; log.next_lane(); ++lane) {
       const track where{thread.pid, picture.tids.take(0)};
       std::string label = name + " (overlapping";

@@ -37,9 +37,8 @@ constexpr std::uint32_t verdict_order(std::uint32_t number) {
   return number;
 }
 
-/// Draws one run that was read without its operations. For every log, draws its batch records and
-/// stages. If `operations` is true, also draws its operations, which are read from the log again.
-/// Then draws everything that has its own tracks, such as counters. Slices that overlap partly,
+/// Draws one run. For every log, draws its batch records and stages, and, if `operations` is true,
+/// its operations, for which the run must have been read with run_parts::operations. Then draws everything that has its own tracks, such as counters. Slices that overlap partly,
 /// such as scopes that moved to another thread, are drawn on a further track below the thread's
 /// track. Throws input_error.
 /// @param waits  samples of what threads waited for. An operation with samples shows the reasons of

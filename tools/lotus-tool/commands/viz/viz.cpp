@@ -160,18 +160,11 @@ void refuse_unknown_ops(const std::vector<std::string>& ops, const name_table& n
   }
 }
 
-/// A run that was read without its operations. Drawing reads them from the logs again.
 struct scanned_run {
   run_data data;
   std::optional<run_verdict> verdict;
   log_waits waits;
 };
-
-/// Frees the memory of the operations, which only the diagnosis needs.
-void forget_operations(run_data& run) {
-  run.ops = std::vector<op_samples>();
-  for (run_data::log_operations& log : run.logs) log = run_data::log_operations();
-}
 
 /// Draws all runs of a trace. Throws usage_error if the requested window of time contains nothing.
 void draw_all(const viz_options& options, const picture& preprocessed,
@@ -228,14 +221,16 @@ int draw_default(const viz_options& options, const picture& preprocessed,
   std::vector<scanned_run> scanned;
   std::int64_t base_ns = INT64_MAX;
   bool empty = true;
+  run_parts parts;
+  parts.operations = !options.coarse;
   for (const run_files& run : preprocessed.runs) {
     auto& [data, verdict, waits] =
-        scanned.emplace_back(scanned_run{read_run(run, {}, diagnostics), {}, {}});
+        scanned.emplace_back(scanned_run{read_run(run, parts, diagnostics), {}, {}});
     if (has_verdict(options, data)) {
       diagnostic_log silent = diagnostic_log::silenced();
       data = read_run(run, diagnosis_parts, silent);
       verdict = find_verdict(data);
-      forget_operations(data);
+      data.ops = std::vector<op_samples>();  // only the verdict needs these
     }
     if (!options.coarse) waits = log_waits::read(data, diagnostics);
     empty = empty && data.empty();
