@@ -29,7 +29,7 @@ void what_if::draw_runs() const {
   std::normal_distribution<double> slowing(law_.law.slowing, law_.slowing_sd);
   std::uniform_real_distribution<double> slice_factor(0.8, 1.25);
   const std::size_t draws =
-      std::clamp<std::size_t>(400'000 / std::max<std::size_t>(1, recorded_.units.size()), 8, 100);
+      std::clamp<std::size_t>(200'000 / std::max<std::size_t>(1, recorded_.units.size()), 8, 100);
   const bool items = has_items(recorded_);
   for (std::size_t i = 0; i < draws; ++i) {
     drawn_run& run = drawn_.emplace_back();
