@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/parallel.hpp"
 #include "base/statistics/distribution.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
@@ -96,25 +97,75 @@ class longest_operations {
   std::vector<long_operation> kept_;
 };
 
-/// Calls `on_operation(operation, index of its batch, index of its log)` for each operation inside
-/// a batch for which `counted` is true. The statistics leave out the other batches.
+/// Calls `on_operation(operation, index of its batch)` for each operation of one log inside a batch
+/// for which `counted` is true. The statistics leave out the other batches.
 template <class OnOperation>
-void for_each_in_batches(const run_data& run, const std::vector<bool>& counted,
+void for_each_in_batches(const run_data& run, const std::vector<bool>& counted, std::size_t file,
                          OnOperation&& on_operation) {
-  for (std::size_t f = 0; f < run.files->files.size(); ++f) {
-    if (!run.has_operations(f)) continue;
-    batch_spans spans(run.batches, counted, f);
-    run.for_each_operation(f, [&](const operation& op) {
-      const std::optional<std::size_t> index = spans.batch_around(op.start_ns, op.end_ns());
-      if (index) on_operation(op, *index, f);
-    });
+  if (!run.has_operations(file)) return;
+  batch_spans spans(run.batches, counted, file);
+  run.for_each_operation(file, [&](const operation& op) {
+    const std::optional<std::size_t> index = spans.batch_around(op.start_ns, op.end_ns());
+    if (index) on_operation(op, *index);
+  });
+}
+
+/// Figures of the operations inside the batches that statistics count.
+struct counted_operations {
+  // The vectors are indexed by the id of an operation's name; only `appeared` lists these ids in
+  // order of first appearance.
+  std::vector<kept_durations> durations;
+  std::vector<std::int64_t> total_ns;
+  std::vector<std::uint32_t> appeared;
+  longest_operations longest;
+
+  void add(const operation& op, std::size_t batch, std::size_t file) {
+    make_room(op.name);
+    if (durations[op.name].size() == 0) appeared.push_back(op.name);
+    durations[op.name].add(op.duration_ns);
+    total_ns[op.name] += op.duration_ns;
+    longest.add({op.start_ns, op.duration_ns, op.name, batch, file});
   }
+  void add(counted_operations&& others) {
+    for (const std::uint32_t name : others.appeared) {
+      make_room(name);
+      if (durations[name].size() == 0) appeared.push_back(name);
+      durations[name].add(std::move(others.durations[name]));
+      total_ns[name] += others.total_ns[name];
+    }
+    for (const long_operation& op : others.longest.all()) longest.add(op);
+  }
+
+ private:
+  void make_room(std::uint32_t name) {
+    if (name < durations.size()) return;
+    durations.resize(name + std::size_t{1});
+    total_ns.resize(name + std::size_t{1});
+  }
+};
+
+/// Adds up the operations of all logs, on several threads.
+counted_operations count_operations(const run_data& run, const std::vector<bool>& counted) {
+  counted_operations all;
+  const std::size_t files = run.files->files.size();
+  // A group of logs is read at a time, because the figures of a log take memory for all names.
+  constexpr std::size_t group = 4;
+  for (std::size_t first = 0; first < files; first += group) {
+    std::vector<counted_operations> logs(std::min(group, files - first));
+    for_each_in_parallel(logs.size(), unlimited_threads, [&](std::size_t l) {
+      for_each_in_batches(run, counted, first + l, [&](const operation& op, std::size_t batch) {
+        logs[l].add(op, batch, first + l);
+      });
+    });
+    for (counted_operations& log : logs) all.add(std::move(log));
+  }
+  return all;
 }
 
 /// Returns the median duration of each operation for which `wanted` is true, indexed by the id of
 /// its name.
 std::vector<double> medians_of(const run_data& run, const std::vector<bool>& counted,
-                               std::vector<kept_durations>& durations,
+                               const std::vector<kept_durations>& durations,
                                const std::vector<bool>& wanted) {
   std::vector<double> medians(durations.size());
   std::vector<percentile_search> searches;
@@ -130,8 +181,10 @@ std::vector<double> medians_of(const run_data& run, const std::vector<bool>& cou
     searches.emplace_back(durations[name], std::vector<double>{0.5});
   }
   finish(searches, [&](auto&& look) {
-    for_each_in_batches(run, counted, [&](const operation& op, std::size_t, std::size_t) {
-      if (search_of[op.name]) look(*search_of[op.name], op.duration_ns);
+    for_each_in_parallel(run.files->files.size(), unlimited_threads, [&](std::size_t file) {
+      for_each_in_batches(run, counted, file, [&](const operation& op, std::size_t) {
+        if (search_of[op.name]) look(*search_of[op.name], op.duration_ns);
+      });
     });
   });
   for (std::size_t name = 0; name < durations.size(); ++name) {
@@ -140,16 +193,16 @@ std::vector<double> medians_of(const run_data& run, const std::vector<bool>& cou
   return medians;
 }
 
+/// Whether a call is so long that it is shown as a slow call. Its operation usually takes
+/// `median_ns`.
+bool is_slow(const long_operation& op, double median_ns) {
+  return static_cast<double>(op.duration_ns) > 10 * median_ns;
+}
+
 }  // namespace
 
 worker_time measure_worker_time(const run_data& run, const std::vector<bool>& counted) {
   const run_batches& batches = run.batches;
-  // These vectors are indexed by the id of an operation's name; only `appeared` lists these ids in
-  // order of first appearance.
-  std::vector<kept_durations> durations(run.names.size());
-  std::vector<std::int64_t> total_ns(run.names.size());
-  std::vector<std::uint32_t> appeared;
-  longest_operations longest;
   double workers_ns = 0;
   double batch_count = 0;
   for (std::size_t index = 0; index < batches.all().size(); ++index) {
@@ -158,34 +211,36 @@ worker_time measure_worker_time(const run_data& run, const std::vector<bool>& co
     workers_ns += static_cast<double>(*preprocess_ns);
     ++batch_count;
   }
-  for_each_in_batches(run, counted, [&](const operation& op, std::size_t index, std::size_t file) {
-    if (durations[op.name].size() == 0) appeared.push_back(op.name);
-    durations[op.name].add(op.duration_ns);
-    total_ns[op.name] += op.duration_ns;
-    longest.add({op.start_ns, op.duration_ns, op.name, index, file});
-  });
+  const counted_operations operations = count_operations(run, counted);
   worker_time time;
-  std::vector<bool> shown(durations.size());
-  for (const long_operation& op : longest.all()) shown[op.name] = true;
-  const std::vector<double> medians = medians_of(run, counted, durations, shown);
+  // Exact medians of many calls take another pass over all operations, so they are found only for
+  // operations that may have a slow call.
+  std::vector<bool> wanted(operations.durations.size());
+  for (const long_operation& op : operations.longest.all()) {
+    const kept_durations& durations = operations.durations[op.name];
+    if (durations.are_all() || is_slow(op, static_cast<double>(durations.least_median_ns()))) {
+      wanted[op.name] = true;
+    }
+  }
+  const std::vector<double> medians = medians_of(run, counted, operations.durations, wanted);
   std::size_t samples = 0;
-  for (const std::uint32_t name : appeared) {
+  for (const std::uint32_t name : operations.appeared) {
     const std::string_view text = run.names.name(name);
     if (text == "SLoader" || (text == whole_transform && samples == 0)) {
-      samples = durations[name].size();
+      samples = operations.durations[name].size();
     }
     if (text == whole_transform || workers_ns <= 0) continue;
     op_share op;
     op.name = text;
-    op.share = std::min(1.0, static_cast<double>(total_ns[name]) / workers_ns);
+    op.share = std::min(1.0, static_cast<double>(operations.total_ns[name]) / workers_ns);
     time.ops.push_back(std::move(op));
   }
   std::stable_sort(time.ops.begin(), time.ops.end(),
                    [](const op_share& a, const op_share& b) { return a.share > b.share; });
   if (batch_count > 0) time.samples_per_batch = static_cast<double>(samples) / batch_count;
-  for (const long_operation& op : longest.all()) {
+  for (const long_operation& op : operations.longest.all()) {
     const bool contains_others = run.names.name(op.name) == whole_transform;
-    if (contains_others || static_cast<double>(op.duration_ns) <= 10 * medians[op.name]) continue;
+    if (contains_others || !wanted[op.name] || !is_slow(op, medians[op.name])) continue;
     const batch& b = batches.all()[op.index];
     time.slow_samples.push_back(
         {std::string(run.names.name(op.name)), op.duration_ns, medians[op.name], b.index, b.epoch,

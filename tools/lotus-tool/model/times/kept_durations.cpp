@@ -71,4 +71,11 @@ distribution kept_durations::sums() const {
   return d;
 }
 
+std::int64_t kept_durations::least_median_ns() const {
+  std::uint64_t before = 0;
+  std::size_t bucket = 0;
+  while (2 * (before + buckets()[bucket]) < size()) before += buckets()[bucket++];
+  return narrow_bucket::lowest(bucket);
+}
+
 }  // namespace lotus::tool

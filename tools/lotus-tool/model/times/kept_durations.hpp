@@ -79,6 +79,8 @@ class kept_durations {
   /// Returns the distribution of the durations, with exact mean, standard deviation, minimum,
   /// maximum and total. Its percentiles are 0, because they cannot be computed from sums.
   distribution sums() const;
+  /// Returns a number that the median is not below, by at most 1/128.
+  std::int64_t least_median_ns() const;
 
  private:
   static constexpr std::int64_t none = std::numeric_limits<std::int64_t>::min();
