@@ -37,11 +37,12 @@ class loader {
     /// Time to build a batch. Every eighth batch takes the time `slow` instead.
     std::chrono::milliseconds build = 16ms;
     std::chrono::milliseconds slow = 40ms;
-    bool total = false;  ///< whether PREFETCH limits the batches of all workers together
+    bool total = false;    ///< whether PREFETCH limits the batches of all workers together
+    bool starves = false;  ///< whether workers get no batch if fewer than all can be in flight
   };
   loader(std::size_t workers, std::size_t prefetch, kind what)
       : what_(what), in_flight_(what.total ? prefetch : workers * prefetch) {
-    for (std::size_t w = 0; w < workers; ++w) {
+    for (std::size_t w = 0; w < workers && (w < in_flight_ || !what.starves); ++w) {
       threads_.emplace_back([this] { work(); });
     }
   }
@@ -267,7 +268,8 @@ int main(int argc, char** argv) {
     leave_a_process(argv[4], false);
   }
   loader::kind what;
-  what.total = mode == "total";
+  what.starves = mode == "starves";
+  what.total = what.starves || mode == "total";
   if (mode == "order") what = {std::string(argv[4]) == "1", 16ms, 120ms};
   std::chrono::microseconds step = 5ms;
   if (mode == "batch") {

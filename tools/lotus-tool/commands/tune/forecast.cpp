@@ -51,6 +51,7 @@ double log_ratio(std::optional<std::size_t> a, std::optional<std::size_t> b) {
 
 void forecast::learn(const configuration& at, std::unique_ptr<recorded_trial> trial, double per_s) {
   predicted_.clear();
+  compare_predictions(at, per_s);
   why_not_ = trial->why_not;
   if (why_not_.empty() && !trial->pipeline->makes_itself) {
     const std::optional<std::size_t> workers = space_.number(at, knob_meaning::workers);
@@ -65,6 +66,18 @@ void forecast::learn(const configuration& at, std::unique_ptr<recorded_trial> tr
   } else {
     trials_.push_back({at, std::move(trial), per_s});
     check_prefetch(trials_.back());
+  }
+}
+
+/// Compares the measured throughput of a new trial with the predictions by each prefetch_rule. The
+/// trial need not be one that permits predictions. For example, if prefetch limits the batches of
+/// all workers together, some workers may get no batch, so that their number is not that of the
+/// setting.
+void forecast::compare_predictions(const configuration& at, double per_s) {
+  if (!space_.number(at, knob_meaning::prefetch) || per_s <= 0) return;
+  for (std::size_t r = 0; r < contradicted_.size(); ++r) {
+    const std::optional<double> predicted = simulated(at, all_rules[r]);
+    if (predicted) contradicted_[r] += std::abs(std::log(per_s / *predicted));
   }
 }
 
@@ -121,16 +134,20 @@ const forecast::simulation& forecast::simulation_of(std::size_t base) const {
   return found;
 }
 
-std::optional<std::size_t> forecast::in_flight_of(const configuration& at) const {
+/// Returns the prefetch_rule that the trials contradict least. A contradiction does not exclude a
+/// rule, because a program may have one batch more in flight than its rule says.
+prefetch_rule forecast::likeliest_rule() const {
+  return all_rules[static_cast<std::size_t>(
+      std::min_element(contradicted_.begin(), contradicted_.end()) - contradicted_.begin())];
+}
+
+std::optional<std::size_t> forecast::in_flight_of(const configuration& at,
+                                                  prefetch_rule rule) const {
   const std::optional<std::size_t> prefetch = space_.number(at, knob_meaning::prefetch);
   if (!prefetch) return std::nullopt;
-  // Uses the prefetch_rule that the trials contradict least. A contradiction does not exclude a
-  // rule, because a program may have one batch more in flight than its rule says.
-  const auto rule = static_cast<std::size_t>(
-      std::min_element(contradicted_.begin(), contradicted_.end()) - contradicted_.begin());
   const std::size_t workers =
       space_.number(at, knob_meaning::workers).value_or(trials_.front().trial->pipeline->workers());
-  return in_flight_by(all_rules[rule], workers, *prefetch);
+  return in_flight_by(rule, workers, *prefetch);
 }
 
 /// Returns the factor by which the work for a batch grows with its size. Trials of two sizes show
@@ -178,7 +195,7 @@ bool forecast::add_knob(std::size_t knob, const configuration& at, const learned
       change.own_thread = p.makes_itself;
       return true;
     case knob_meaning::prefetch:
-      return p.stages.size() == 1 && in_flight_of(at).has_value();
+      return p.stages.size() == 1 && number;
     case knob_meaning::order:
       change.unordered = is_unordered(k, value);
       return change.unordered || !is_unordered(k, space_.value(base.at, knob));
@@ -200,25 +217,25 @@ bool forecast::add_knob(std::size_t knob, const configuration& at, const learned
   return false;
 }
 
-std::optional<pipeline_change> forecast::change_to(const configuration& at,
-                                                   const learned& base) const {
+std::optional<pipeline_change> forecast::change_to(const configuration& at, const learned& base,
+                                                   prefetch_rule rule) const {
   pipeline_change change;
   change.no_start_up = true;
   for (std::size_t k = 0; k < at.size(); ++k) {
     if (at[k] != base.at[k] && !add_knob(k, at, base, change)) return std::nullopt;
   }
   const bool single = base.trial->pipeline->stages.size() == 1;
-  if (single && at != base.at) change.in_flight = in_flight_of(at);
+  if (single && at != base.at) change.in_flight = in_flight_of(at, rule);
   return change;
 }
 
 std::optional<double> forecast::per_s(const configuration& at) const {
   const auto known = predicted_.find(at);
   if (known != predicted_.end()) return known->second;
-  return predicted_[at] = simulated(at);
+  return predicted_[at] = simulated(at, likeliest_rule());
 }
 
-std::optional<double> forecast::simulated(const configuration& at) const {
+std::optional<double> forecast::simulated(const configuration& at, prefetch_rule rule) const {
   std::optional<pipeline_change> change;
   std::size_t base = trials_.size();
   double least = std::numeric_limits<double>::infinity();
@@ -228,7 +245,7 @@ std::optional<double> forecast::simulated(const configuration& at) const {
     const bool again = apart == least && base < t && trials_[base].at == trials_[t].at &&
                        trials_[t].per_s > trials_[base].per_s;
     if (apart >= least && !again) continue;
-    std::optional<pipeline_change> to = change_to(at, trials_[t]);
+    std::optional<pipeline_change> to = change_to(at, trials_[t], rule);
     if (!to) continue;
     least = apart;
     base = t;

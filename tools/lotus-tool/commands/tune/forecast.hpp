@@ -72,11 +72,14 @@ class forecast {
   bool is_comparable(const configuration& a, const configuration& b) const;
   double distance(const configuration& a, const configuration& b) const;
   const simulation& simulation_of(std::size_t base) const;
-  std::optional<pipeline_change> change_to(const configuration& at, const learned& base) const;
-  std::optional<double> simulated(const configuration& at) const;
+  std::optional<pipeline_change> change_to(const configuration& at, const learned& base,
+                                           prefetch_rule rule) const;
+  std::optional<double> simulated(const configuration& at, prefetch_rule rule) const;
   bool add_knob(std::size_t knob, const configuration& at, const learned& base,
                 pipeline_change& change) const;
-  std::optional<std::size_t> in_flight_of(const configuration& at) const;
+  prefetch_rule likeliest_rule() const;
+  std::optional<std::size_t> in_flight_of(const configuration& at, prefetch_rule rule) const;
+  void compare_predictions(const configuration& at, double per_s);
   void check_prefetch(const learned& one);
   double size_factor(std::size_t knob, double before, double after) const;
 
