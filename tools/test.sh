@@ -66,6 +66,12 @@ install_aarch64() {
   tools/packages.sh g++-aarch64-linux-gnu || aarch64=OFF
 }
 
+# Optional, like install_torch. The package g++-multilib would remove the cross compilers.
+install_32_bits() {
+  tools/packages.sh "g++-$(g++ -dumpversion | cut -d. -f1)-multilib" ||
+    echo 'no libraries for 32 bits: the test portable_to_32_bits is skipped'
+}
+
 # A failing test of one preset must not hide failures of the next one.
 failed=()
 run_tests() {
@@ -97,6 +103,7 @@ step 'install the newest clang' install_newest_clang
 step 'install libtorch' install_torch
 step 'install OpenCV' install_opencv
 step 'install the aarch64 compiler' install_aarch64
+step 'install libraries for 32 bits' install_32_bits
 step 'install DuckDB and Spark' install_engines
 step 'build, asan-ubsan' build asan-ubsan build-asan-ubsan
 run_tests asan-ubsan
