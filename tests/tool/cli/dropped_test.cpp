@@ -39,14 +39,18 @@ TEST_CASE("every command warns of dropped records, even with --quiet") {
   const temp_dir dir;
   const std::string lossy = lossy_run(dir);
   const std::string output = dir.path() + "/output";
-  const std::vector<std::vector<std::string>> commands = {{"stats", lossy},
-                                                          {"stats", lossy, "--csv"},
-                                                          {"stats", lossy, "--json"},
-                                                          {"diagnose", lossy},
-                                                          {"viz", lossy, "-o", output},
-                                                          {"viz", lossy, "-o", output, "--compat"},
-                                                          {"report", lossy, "-o", output},
-                                                          {"compare", lossy, whole_run()}};
+  const std::vector<std::vector<std::string>> commands = {
+      {"stats", lossy},
+      {"stats", lossy, "--csv"},
+      {"stats", lossy, "--json"},
+      {"diagnose", lossy},
+      {"viz", lossy, "-o", output},
+      {"viz", lossy, "-o", output, "--compat"},
+      {"report", lossy, "-o", output},
+      {"report", lossy, "--bundle", output},
+      {"export", lossy, "--format", "pstats", "-o", output},
+      {"whatif", lossy, "--workers", "2"},
+      {"compare", lossy, whole_run()}};
   for (std::vector<std::string> command : commands) {
     CAPTURE(command[0], command.back());
     command.emplace_back("--quiet");
@@ -56,6 +60,13 @@ TEST_CASE("every command warns of dropped records, even with --quiet") {
     command[1] = whole_run();
     CHECK(run(command).err.empty());
   }
+  const std::string text_logs = dir.path() + "/text_logs";
+  CHECK(run({"unpack", lossy, "-o", text_logs, "--quiet"}).err ==
+        "warning: " + lossy + ": " + reported + '\n');
+  CHECK(run({"stats", text_logs, "--quiet"}).err ==
+        "warning: " + text_logs + ": " + reported + '\n');
+  // `top` breaks the line at the width of the screen.
+  CHECK(contains(run({"top", lossy, "--once"}).out, "1,234,160 of 1,398,000 records were dropped"));
   CHECK(run({"compare", lossy, lossy, "--quiet"}).err ==
         "warning: " + lossy + ": " + reported + '\n');
 }

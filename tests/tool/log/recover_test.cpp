@@ -5,11 +5,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "catch.hpp"
 #include "cli/cli.hpp"
@@ -159,21 +162,88 @@ TEST_CASE("viz shows names, ranks and threads of processes on several hosts") {
   CHECK(contains(plain.out, "\"node1\""));
 }
 
+/// Returns how many lines of a text contain `what`. Line breaks within a sentence are ignored.
+std::size_t count_in(std::string text, const std::string& what) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  std::size_t n = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
+  return n;
+}
+
 TEST_CASE("every command reports records that were only in a killed process's memory") {
-  const support::temp_directory run;
+  const support::temp_directory place;
+  const std::string run = (place.path() / "run").string();
+  const std::string output = (place.path() / "output").string();
+  support::fs::create_directory(run);
   support::forged_ring forged;
   forged.records = 5;
   std::string bytes = forged.bytes();
   auto& ring = *reinterpret_cast<lotus::detail::ring_block*>(
       bytes.data() + support::forged_ring::header_bytes + 65536);
   ring.commits[0].in_memory = 1234;
-  std::ofstream{run.path() / ".lotus_ring_1_1", std::ios::binary} << bytes;
-  std::ofstream{run.path() / ".lotus_info_1_1"} << "lotus 0.1.0\npid 1\n";
+  std::ofstream{run + "/.lotus_ring_1_1", std::ios::binary} << bytes;
+  std::ofstream{run + "/.lotus_info_1_1"} << "lotus 0.1.0\npid 1\n";
   const std::string lost = "1,234 records of killed processes existed only in memory and are lost";
-  CHECK(contains(run_tool({"stats", run.path().c_str()}).err, lost));
-  CHECK(contains(run_tool({"viz", run.path().c_str(), "-o", "-"}).err, lost));
-  CHECK(contains(run_tool({"recover", run.path().c_str()}).err, lost));
-  CHECK(support::count_files(run.path(), ".lotus_ring_") == 0);
-  CHECK(contains(run_tool({"stats", run.path().c_str()}).err, lost));
-  CHECK(contains(run_tool({"viz", run.path().c_str(), "-o", "-"}).err, lost));
+  const std::vector<std::vector<const char*>> commands = {
+      {"stats", run.c_str()},
+      {"stats", run.c_str(), "--style", "profile"},
+      {"viz", run.c_str(), "-o", output.c_str()},
+      {"viz", run.c_str(), "-o", output.c_str(), "--compat"},
+      {"diagnose", run.c_str()},
+      {"report", run.c_str(), "-o", output.c_str()},
+      {"report", run.c_str(), "--bundle", output.c_str()},
+      {"export", run.c_str(), "--format", "csv", "-o", output.c_str()},
+      {"export", run.c_str(), "--format", "pstats", "-o", output.c_str()},
+      {"whatif", run.c_str(), "--faster", "Forged=2"},
+      {"compare", run.c_str(), run.c_str()},
+      {"map", "join", run.c_str()},
+      {"accelerator", run.c_str()},
+      {"unpack", run.c_str(), "-o", output.c_str()}};
+  const auto all_report = [&](const char* when) {
+    CAPTURE(when);
+    for (const std::vector<const char*>& command : commands) {
+      CAPTURE(command);
+      support::fs::remove_all(output);
+      const outcome said = run_tool(command);
+      CAPTURE(said.out, said.err);
+      CHECK(count_in(said.err, lost) == 1);
+      std::vector<const char*> quiet = command;
+      quiet.push_back("--quiet");
+      support::fs::remove_all(output);
+      CHECK(count_in(run_tool(quiet).err, lost) == 1);
+    }
+    // The last command was `unpack`.
+    CHECK(count_in(run_tool({"stats", output.c_str()}).err, lost) == 1);
+    CHECK(count_in(run_tool({"top", run.c_str(), "--once"}).out, lost) == 1);
+    const std::string metrics = (place.path() / "metrics").string();
+    run_tool({"top", run.c_str(), "--once", "--openmetrics", metrics.c_str()});
+    CHECK(contains(support::read_file(metrics), "lotus_lost_records{run=\"" + run + "\"} 1234\n"));
+  };
+  all_report("before recovery");
+  CHECK(contains(run_tool({"recover", run.c_str()}).err, lost));
+  CHECK(support::count_files(run, ".lotus_ring_") == 0);
+  all_report("after recovery");
+}
+
+TEST_CASE("lost records are reported even if the run has no log, and only once per process") {
+  const support::temp_directory place;
+  const std::string run = (place.path() / "run").string();
+  support::fs::create_directory(run);
+  std::ofstream{run + "/.lotus_info_1_1"} << "lotus 0.1.0\npid 1\nlost 1234\n";
+  const std::string lost = " records of killed processes existed only in memory and are lost";
+  CHECK(contains(run_tool({"stats", run.c_str()}).err, "1,234" + lost));
+  // Recovery keeps a damaged ring file, after it has added the lost records to the information
+  // file. The ring file of another process has not been recovered yet.
+  support::forged_ring forged;
+  std::string bytes = forged.bytes();
+  auto& ring = *reinterpret_cast<lotus::detail::ring_block*>(
+      bytes.data() + support::forged_ring::header_bytes + 65536);
+  ring.commits[0].in_memory = 1234;
+  std::ofstream{run + "/.lotus_ring_1_1", std::ios::binary} << bytes;
+  ring.commits[0].in_memory = 66;
+  std::ofstream{run + "/.lotus_ring_2_2", std::ios::binary} << bytes;
+  const std::string err = run_tool({"stats", run.c_str(), "--json"}).err;
+  CAPTURE(err);
+  CHECK(count_in(err, lost) == 1);
+  CHECK(contains(err, "1,300" + lost));
 }

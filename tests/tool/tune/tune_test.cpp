@@ -107,6 +107,20 @@ TEST_CASE("tune says in one line why a program cannot be measured") {
                  "./nowhere: cannot be run"));
 }
 
+TEST_CASE("tune reports dropped and lost records of a run once each") {
+  const temp_dir dir;
+  const std::string script = "folder=$(dirname \"$LOTUS_LOG_FILE\"); mkdir -p \"$folder\"; cp " +
+                             traces() +
+                             "/c_ooo_w4/b8_gpu4/* \"$folder\"; printf 'pid 1\\nrecords 5 7\\n" +
+                             "lost 1234\\n' > \"$folder/.lotus_info_1_1\"; : {workers}";
+  const result r = tune(dir, {"--set", "workers=2,3", "--runs", "1"}, {"sh", "-c", script});
+  INFO(r.out << r.err);
+  const json notes = parse_json(r.out)["runs"][0]["notes"];
+  REQUIRE(notes.size() == 2);
+  CHECK(contains(notes[0].text(), "7 of 12 records were dropped"));
+  CHECK(contains(notes[1].text(), "1,234 records of killed processes existed only in memory"));
+}
+
 TEST_CASE("tune runs the best order, without having tried it before") {
   const temp_dir dir;
   const result r =

@@ -13,6 +13,7 @@
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
 #include "log/folder/log_files.hpp"
+#include "log/folder/record_losses.hpp"
 #include "log/folder/starts.hpp"
 #include "log/log_line.hpp"
 #include "log/log_reader.hpp"
@@ -35,7 +36,7 @@ class unpacker {
     for (const log_file& file : run.files) write<log_line>(file, to);
     for (const log_file& file : run.side_files) write<side_line>(file, to);
     for (const log_file& file : run.aggregated) copy(file, to);
-    if (informed_.insert(run.info_dir).second) copy_information(run.info_dir);
+    if (informed_.insert(run.info_dir).second) copy_information(run);
   }
 
   std::uint64_t lines() const noexcept { return lines_; }
@@ -88,8 +89,10 @@ class unpacker {
     to.commit();
   }
 
-  /// Copies the information files, which describe processes, and the files with wait samples.
-  void copy_information(const std::string& dir) const {
+  /// Copies the information files, which describe processes, and the files with wait samples. Ring
+  /// files are not copied, so the numbers of lost records in them are added to the copies.
+  void copy_information(const run_files& run) const {
+    const std::string& dir = run.info_dir;
     if (dir.empty()) return;
     const fs::path to = place_of(dir);
     std::error_code error;
@@ -103,6 +106,7 @@ class unpacker {
       if (error) break;
     }
     if (error) throw input_error(to.string() + ": cannot be written: " + error.message());
+    add_lost_to_copies(run, to.string());
   }
 
   const unpack_options& options_;

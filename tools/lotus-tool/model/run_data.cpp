@@ -14,6 +14,7 @@
 #include "base/diagnostics.hpp"
 #include "base/parallel.hpp"
 #include "log/folder/log_files.hpp"
+#include "log/folder/record_losses.hpp"
 #include "log/log_line.hpp"
 #include "log/log_reader.hpp"
 #include "log/operation_names.hpp"
@@ -221,18 +222,6 @@ op_details& op_samples::change_details() {
   return *details_;
 }
 
-record_counts report_dropped(const run_files& run, diagnostic_log& diagnostics) {
-  const run_processes processes = run_processes::read(run.info_dir, run.earlier_info);
-  if (const std::string left = processes.left(run.info_dir); !left.empty()) {
-    diagnostics.warning(left);
-  }
-  const record_counts records = processes.records();
-  if (records.dropped > 0) diagnostics.warning(run.info_dir + ": " + dropped_text(records));
-  if (records.lost > 0) diagnostics.warning(run.info_dir + ": " + lost_text(records.lost));
-  if (records.whole_from_ns != 0) diagnostics.note(run.info_dir + ": " + deleted_text(records));
-  return records;
-}
-
 run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& diagnostics) {
   run_parts wanted = asked;
   wanted.operations = wanted.operations || wanted.durations;
@@ -253,7 +242,7 @@ run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& 
     data.first_ns = std::max(run.window->run_first_ns, whole_from_ns);
     data.last_ns = run.window->run_last_ns;
   }
-  data.records = report_dropped(run, diagnostics);
+  data.records = counted_records(run, processes);
   data.aggregated = read_aggregated(run, diagnostics);
   take_side(std::move(side), data);
   const bool cut_off = run.window.has_value() || whole_from_ns != 0;

@@ -150,13 +150,8 @@ struct run_data {
   std::vector<log_operations> logs;  ///< operations of each log, in the order of `files`
 };
 
-/// Returns how many records the processes of a run stored, dropped and lost. Prints a warning if
-/// records were dropped or lost, and if the information files, which contain these numbers, could
-/// not be read completely.
-record_counts report_dropped(const run_files& run, diagnostic_log& diagnostics);
-
-/// Reads all logs of a run, several at a time. The diagnostics are in the order of the logs,
-/// followed by those about dropped records. Throws input_error if a log cannot be read.
+/// Reads all logs of a run, several at a time. The diagnostics are in the order of the logs;
+/// find_runs() has reported dropped records. Throws input_error if a log cannot be read.
 run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool

@@ -94,8 +94,12 @@ std::string versions() {
 
 class bundler {
  public:
-  bundler(const bundle_options& options, const command_runner& run_command)
-      : options_(options), run_command_(run_command), scrub_(options.hide_names) {}
+  bundler(const bundle_options& options, const command_runner& run_command,
+          diagnostic_log& diagnostics)
+      : options_(options),
+        run_command_(run_command),
+        diagnostics_(diagnostics),
+        scrub_(options.hide_names) {}
 
   /// Returns the contents of the files to pack, by file name. Writes nothing yet.
   std::map<std::string, std::string> collect() {
@@ -199,9 +203,8 @@ class bundler {
   void add_logs(std::map<std::string, std::string>& found) {
     std::ostringstream messages;
     try {
-      diagnostic_log silent = diagnostic_log::silenced();
       std::size_t n = 0;
-      for (const run_files& run : find_runs(options_.dir, options_.prefix, silent)) {
+      for (const run_files& run : find_runs(options_.dir, options_.prefix, diagnostics_)) {
         for (const log_file& file : run.files) add_log(file, false, ++n, found);
         for (const log_file& file : run.side_files) add_log(file, true, ++n, found);
       }
@@ -250,6 +253,7 @@ class bundler {
 
   const bundle_options& options_;
   const command_runner& run_command_;
+  diagnostic_log& diagnostics_;
   scrubber scrub_;
 };
 
@@ -258,7 +262,8 @@ class bundler {
 int run_bundle(const bundle_options& options, const command_runner& run_command, std::ostream& out,
                std::ostream& err) {
   diagnostic_log diagnostics(err, options.quiet);
-  const std::map<std::string, std::string> files = bundler(options, run_command).collect();
+  const std::map<std::string, std::string> files =
+      bundler(options, run_command, diagnostics).collect();
   tar_archive archive(options.output, out);
   for (const auto& [name, content] : files) archive.add("lotus-bundle/" + name, content);
   archive.commit();

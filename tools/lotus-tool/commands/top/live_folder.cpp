@@ -36,6 +36,12 @@ lotus::detail::log_role role_of(const log_file& file) noexcept {
                                         : lotus::detail::log_role::worker;
 }
 
+/// Returns the ending that the names of a process's ring file and information file share.
+std::string ending_of(const std::string& ring_path) {
+  const std::string name = fs::path(ring_path).filename().string();
+  return name.substr(std::string_view(lotus::detail::ring_file_start).size());
+}
+
 /// Returns the middle of a bucket in ticks, as an estimate of the durations in this bucket.
 double middle_of(std::uint32_t bucket) {
   return static_cast<double>(lotus::detail::bucket_begin(bucket)) +
@@ -169,7 +175,9 @@ void live_folder::read_rings() {
     ring_look look;
     const live_ring::state state = ring.ring->look(look);
     const bool gone = state == live_ring::state::gone;
-    if (!gone) ring.process = {ring.ring->pid(), state, look.left, look.waiting_since_ns};
+    if (!gone) {
+      ring.process = {ring.ring->pid(), state, look.left, look.in_memory, look.waiting_since_ns};
+    }
     if (gone) forget(at->first, ring);
     if (!gone && ring.ring->prefix() == prefix_) {
       if (look.counted && state == live_ring::state::running) {
@@ -296,7 +304,9 @@ std::vector<run_files> live_folder::runs() const {
     file.tail = log.lines.text();
     logs[fs::path(path).parent_path().string()].push_back(std::move(file));
   }
-  return runs_of(std::move(logs), with_info_);
+  std::vector<run_files> runs = runs_of(std::move(logs), with_info_);
+  for (run_files& run : runs) run.lost_in_rings = lost_in_rings(run.info_dir);
+  return runs;
 }
 
 std::set<std::string> live_folder::with_processes() const {
@@ -315,6 +325,17 @@ std::vector<seen_process> live_folder::processes(const std::string& info_dir) co
   return found;
 }
 
+std::map<std::string, std::uint64_t> live_folder::lost_in_rings(const std::string& info_dir) const {
+  std::map<std::string, std::uint64_t> lost;
+  for (const auto& [path, ring] : rings_) {
+    const bool killed = ring.process.state == live_ring::state::dead;
+    if (ring.dir == info_dir && killed && ring.process.in_memory > 0) {
+      lost[ending_of(path)] = ring.process.in_memory;
+    }
+  }
+  return lost;
+}
+
 std::vector<seen_calls> live_folder::calls(const std::string& info_dir) const {
   std::vector<seen_calls> found;
   for (const auto* rings : {&rings_, &ended_}) {
@@ -322,14 +343,13 @@ std::vector<seen_calls> live_folder::calls(const std::string& info_dir) const {
       if (ring.dir != info_dir) continue;
       const auto interval = ring.counted.since(begin_ns_);
       if (!interval) continue;
-      const std::string name = fs::path(path).filename().string();
       for (const auto& [of, calls] : interval->calls) {
         const auto ns = [ns_per_tick = ring.ns_per_tick](double ticks) {
           return std::llround(ticks * ns_per_tick);
         };
         seen_calls& seen = found.emplace_back();
         seen.dir = of.first.empty() ? ring.dir : (fs::path(ring.dir) / of.first).string();
-        seen.ring = name.substr(std::string_view(lotus::detail::ring_file_start).size());
+        seen.ring = ending_of(path);
         seen.name = of.second;
         seen.count = calls.count;
         seen.total_ns = ns(static_cast<double>(calls.total_ticks));

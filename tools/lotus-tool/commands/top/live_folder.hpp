@@ -28,6 +28,7 @@ struct seen_process {
   std::uint32_t pid = 0;
   live_ring::state state = live_ring::state::running;
   std::uint64_t in_ring = 0;          ///< number of records that are not in any log yet
+  std::uint64_t in_memory = 0;        ///< number of records that are only in the process's memory
   std::int64_t waiting_since_ns = 0;  ///< start of the longest current wait for a batch; 0: none
 };
 
@@ -77,6 +78,9 @@ class live_folder {
   bool needs_second_reading() const;
   /// Returns the processes of the run whose information files are in `info_dir`.
   std::vector<seen_process> processes(const std::string& info_dir) const;
+  /// Returns how many records were only in the memory of killed processes; see
+  /// run_files::lost_in_rings.
+  std::map<std::string, std::uint64_t> lost_in_rings(const std::string& info_dir) const;
 
  private:
   struct kept_blocks {

@@ -260,6 +260,7 @@ bool live_ring::try_ring(seen_ring& ring, ring_look& to) {
   std::copy(now.tail, now.tail + lotus::detail::lanes, ring.seen);
   ring.loader = now.loader;
   to.left += all;
+  to.in_memory += committed.in_memory;
   const auto log_of = [&](std::uint32_t loader, std::size_t role) {
     return ring_log{folder_of(loader), static_cast<lotus::detail::log_role>(role),
                     lotus::detail::log_number(block, committed.logs[role])};

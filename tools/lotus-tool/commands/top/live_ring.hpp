@@ -46,7 +46,9 @@ struct ring_look {
   std::vector<committed> logs;
   /// Numbers of the logs that the process changed while its ring was read. Do not read these logs.
   std::vector<std::uint32_t> held;
-  std::uint64_t left = 0;             ///< number of records in the rings that are not in a log
+  std::uint64_t left = 0;  ///< number of records in the rings that are not in a log
+  /// Number of records that are only in the process's memory; they are lost if it was killed.
+  std::uint64_t in_memory = 0;
   std::int64_t waiting_since_ns = 0;  ///< start of the longest current wait for a batch; 0: none
   /// The process's aggregated calls since the recording began; nullopt if there are none.
   std::optional<counted_by_name> counted;

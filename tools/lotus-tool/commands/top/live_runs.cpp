@@ -17,6 +17,7 @@
 #include "base/terminal/table.hpp"
 #include "commands/top/clock_time.hpp"
 #include "commands/top/consumer_times.hpp"
+#include "log/folder/record_losses.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
 #include "log/shown_name.hpp"
@@ -53,6 +54,7 @@ std::map<std::uint64_t, run_files> by_consumer(run_files run) {
       at->second.loader = run.loader;
       at->second.info_dir = run.info_dir;
       at->second.elsewhere = run.elsewhere;
+      at->second.lost_in_rings = run.lost_in_rings;
     }
     return at->second;
   };
@@ -242,7 +244,10 @@ void live_runs::look(std::size_t chosen) {
     for (const std::string& dir : silent) {  // nothing was recorded in `dir`
       run_files empty_run;
       empty_run.dir = empty_run.info_dir = dir;
-      runs_[index_of(empty_run, 0, 0)].processes = folder->processes(dir);
+      empty_run.lost_in_rings = folder->lost_in_rings(dir);
+      live_run& run = runs_[index_of(empty_run, 0, 0)];
+      run.processes = folder->processes(dir);
+      run.records = counted_records(empty_run, run_processes::read(dir));
     }
   }
   add_counted_calls(chosen);
@@ -342,8 +347,9 @@ void live_runs::update_run(const live_folder& folder, run_files files, std::uint
   wanted.totals = index == chosen;
   const consumer_times consumer = consumer_times_of(files, folder.begin_ns());
   drop_batches_not_preprocessed(files);
-  run.now = figures_of_interval(read_run(files, wanted, silent), consumer, folder.begin_ns(),
-                                folder.end_ns());
+  const run_data read = read_run(files, wanted, silent);
+  run.records = read.records;
+  run.now = figures_of_interval(read, consumer, folder.begin_ns(), folder.end_ns());
   if (run.now.last_batch_ns) run.last_batch_ns = run.now.last_batch_ns;
   run.usual_gap_ns = run.now.usual_gap_ns.value_or(run.usual_gap_ns);
   run.longest_gap_ns = std::max(run.longest_gap_ns, run.now.longest_gap_ns.value_or(0));

@@ -33,6 +33,7 @@ struct live_run {
   live_figures now;
   std::vector<seen_process> processes;  ///< all processes of the run
   bool has_info_files = false;          ///< whether the run's processes wrote information files
+  record_counts records;                ///< numbers of dropped and lost records of all processes
   std::int64_t looked_ns = 0;           ///< time of the last update, in ns since 1970
   // The following values keep their last value if no new records arrive.
   std::optional<std::int64_t> last_batch_ns;

@@ -15,6 +15,7 @@
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
+#include "log/process_info.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "verdict/diagnosis_text.hpp"
 
@@ -320,6 +321,14 @@ std::string verdict_of(const live_run& run) {
   return (age_ns < old_ns ? "" : human(age_ns) + " ago: ") + run.verdict;
 }
 
+/// Returns one text about dropped records and one about lost records, if there are any.
+std::vector<std::string> losses_of(const record_counts& records) {
+  std::vector<std::string> texts;
+  if (records.dropped > 0) texts.push_back(dropped_text(records));
+  if (records.lost > 0) texts.push_back(lost_text(records.lost));
+  return texts;
+}
+
 }  // namespace
 
 std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const screen_state& state) {
@@ -348,6 +357,9 @@ std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const sc
                                 rates(run.now);
     for (const std::string& line : wrap(figures, state.columns, 2)) say(line);
     if (const std::string consumer = consumer_line(run.now); !consumer.empty()) say(consumer);
+    for (const std::string& text : losses_of(run.records)) {
+      for (const std::string& line : wrap(text, state.columns, 2)) say(line, style::yellow);
+    }
     if (const std::string hang = run.hang(); !hang.empty()) say(hang, style::red);
     std::vector<part> parts{
         operations_part(run.now, state),       stages_part(run.now, state.columns),

@@ -24,6 +24,7 @@
 #include "commands/tune/tune_print.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/folder/new_run.hpp"
+#include "log/process_info.hpp"
 #include "model/run_data.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 #include "verdict/check.hpp"
@@ -166,9 +167,7 @@ class tuner {
   static void note_end(const trial_result& trial, tune_run& made) {
     const std::string said =
         trial.last_line.empty() ? "" : "; it printed last: " + printable_line(trial.last_line);
-    if (trial.killed) {
-      made.notes.emplace_back("ignored SIGTERM and was killed; what it recorded is complete");
-    }
+    if (trial.killed) made.notes.emplace_back("ignored SIGTERM and was killed");
     if (trial.outlived > 0) {
       made.notes.push_back(std::to_string(trial.outlived) +
                            (trial.outlived == 1 ? " process" : " processes") +
@@ -225,6 +224,9 @@ class tuner {
              "throughput from its output instead";
     }
     made.dir = trial.dir;
+    const record_counts& records = to.run.records;
+    if (records.dropped > 0) made.notes.push_back(dropped_text(records));
+    if (records.lost > 0) made.notes.push_back(lost_text(records.lost));
     if (to.run.batches.all().empty()) {
       return "recorded no batch in " + seconds_text(trial.seconds) + ": " + why_no_pipeline(to.run);
     }

@@ -18,7 +18,6 @@
 #include "log/log_line.hpp"
 #include "log/log_reader.hpp"
 #include "log/operation_names.hpp"
-#include "model/run_data.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -130,7 +129,6 @@ int draw_compat(const viz_options& options, const compat_job& job, diagnostic_lo
   bool empty = true;
   writer.begin();
   for (const run_files& run : job.runs) {
-    report_dropped(run, diagnostics);
     for (const log_file& log : run.files) {
       writer.file(log);
       read_log(log, &diagnostics, [&](const log_line& line) {

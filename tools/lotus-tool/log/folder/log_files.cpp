@@ -23,6 +23,7 @@
 #include "log/folder/loaders.hpp"
 #include "log/folder/lost_records.hpp"
 #include "log/folder/older_part.hpp"
+#include "log/folder/record_losses.hpp"
 #include "log/folder/starts.hpp"
 #include "log/side_line.hpp"
 #include "lotus/folder/hidden_files.hpp"
@@ -123,10 +124,26 @@ class search {
   std::vector<run_files> result() && {
     for (auto& [log, parts] : older_) add_older(log, std::move(parts));
     for (const std::string& dir : with_rings_) {
-      count_in_lost_records(dir, prefix_, runs_, diagnostics_);
+      lost_in_rings_[dir] = count_in_lost_records(dir, prefix_, runs_, diagnostics_);
     }
     for (auto& [dir, files] : runs_) take_compact_apart(files, diagnostics_);
-    return runs_of(std::move(runs_), with_info_);
+    std::vector<run_files> runs = runs_of(std::move(runs_), with_info_);
+    std::set<std::string> without_logs = with_info_;
+    without_logs.insert(with_rings_.begin(), with_rings_.end());
+    for (run_files& run : runs) {
+      run.lost_in_rings = lost_in_rings_[run.info_dir];
+      without_logs.erase(run.info_dir);
+    }
+    keep_newest_start(runs, diagnostics_);
+    for (const run_files& run : runs) report_losses(run, diagnostics_);
+    // If all records of a folder are lost, it has no logs.
+    for (const std::string& dir : without_logs) {
+      run_files none;
+      none.dir = none.info_dir = dir;
+      none.lost_in_rings = lost_in_rings_[dir];
+      report_losses(none, diagnostics_);
+    }
+    return runs;
   }
 
   const std::string& other_prefix() const noexcept { return other_prefix_; }
@@ -160,6 +177,8 @@ class search {
   logs_by_folder runs_;
   std::map<std::string, std::vector<older_part>> older_;  // older parts, by the path of their log
   std::set<std::string> with_rings_;
+  // Result of count_in_lost_records() by folder.
+  std::map<std::string, std::map<std::string, std::uint64_t>> lost_in_rings_;
   std::set<std::string> with_info_;
   std::string other_prefix_;
 };
@@ -301,7 +320,6 @@ std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix
   }
   const std::string other = logs.other_prefix();
   std::vector<run_files> runs = std::move(logs).result();
-  keep_newest_start(runs, diagnostics);
   if (runs.empty()) {
     throw input_error(dir + ": no log found (a log is named " + std::string(prefix) +
                       "..., with a number at the end)" +

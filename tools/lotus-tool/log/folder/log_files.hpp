@@ -53,6 +53,9 @@ struct run_files {
   std::vector<log_file> elsewhere = {};   ///< side logs of the other loaders of the same run
   /// Files with the statistics of aggregated operations, one file per process.
   std::vector<log_file> aggregated = {};
+  /// How many records were only in the memory of killed processes, as their ring files in info_dir
+  /// say: by the ending that the names of a process's ring file and information file share.
+  std::map<std::string, std::uint64_t> lost_in_rings = {};
   /// The time range of the run that is read; nullopt if the whole run is read. See
   /// log/window/log_window.hpp.
   std::optional<read_window> window = {};
@@ -67,7 +70,8 @@ using logs_by_folder = std::map<std::string, std::vector<log_file>>;
 /// process are added to their logs as `tail`. A file is a log if its name begins with `prefix` and
 /// ends in `_<number>`; "<log>.<n>" and "<log>.<n>.gz" are older parts of it. A folder with logs
 /// but without information files is a loader of a run if its parent folder has information files.
-/// Throws input_error if `dir` cannot be read or contains no log.
+/// Reports dropped and lost records of each run. Throws input_error if `dir` cannot be read or
+/// contains no log.
 /// @param readings  how many times the command will read the runs. Only the progress bar needs this
 /// number.
 std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix,

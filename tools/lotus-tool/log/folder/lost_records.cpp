@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -239,14 +240,17 @@ bool is_ring_file_name(std::string_view name) {
   return name.substr(0, start.size()) == start;
 }
 
-void count_in_lost_records(const std::string& dir, std::string_view prefix, logs_by_folder& files,
-                           diagnostic_log& diagnostics, std::uint64_t max_bytes) {
+std::map<std::string, std::uint64_t> count_in_lost_records(const std::string& dir,
+                                                           std::string_view prefix,
+                                                           logs_by_folder& files,
+                                                           diagnostic_log& diagnostics,
+                                                           std::uint64_t max_bytes) {
+  std::map<std::string, std::uint64_t> lost;
   const directory opened(dir);
-  if (opened.fd() < 0) return;
+  if (opened.fd() < 0) return lost;
   const auto buffer = std::make_unique<detail::drain_buffer>();
   tailed_logs logs(dir, files, max_bytes);
   std::uint64_t records = 0;
-  std::uint64_t lost = 0;
   left_files left;
   detail::for_each_entry(opened.fd(), [&](const char* name) {
     if (!is_ring_file_name(name)) return;
@@ -270,7 +274,8 @@ void count_in_lost_records(const std::string& dir, std::string_view prefix, logs
     if (prefix != ring_file.header().prefix) return;
     if (ring_file.read_blocks() != 0) return left.add(path, "needs more memory");
     const std::uint64_t doubted = ring_file.for_each_ring([&](ring_copy& copy) {
-      lost += copy.ring().committed().in_memory;
+      const std::uint64_t in_memory = copy.ring().committed().in_memory;
+      if (in_memory > 0) lost[name + std::strlen(detail::ring_file_start)] += in_memory;
       records += add_ring(ring_file, copy, logs, *buffer);
     });
     if (add_aggregates(ring_file, logs) != 0) left.add(path, "needs more memory");
@@ -284,13 +289,13 @@ void count_in_lost_records(const std::string& dir, std::string_view prefix, logs
     }
   });
   left.tell([&](const std::string& text) { diagnostics.warning(text); });
-  if (lost > 0) diagnostics.warning(dir + ": " + lost_text(lost));
   if (records > 0) {
     diagnostics.note(
         dir + ": " + std::to_string(records) +
         " records of killed processes are counted in; `lotus-tool recover` puts them into "
         "the logs");
   }
+  return lost;
 }
 
 int run_recover(const recover_options& options, std::ostream& out, std::ostream& err) {

@@ -4,6 +4,7 @@
 #define LOTUS_TOOL_LOG_FOLDER_LOST_RECORDS_HPP
 
 #include <cstdint>
+#include <map>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -20,12 +21,14 @@ bool is_ring_file_name(std::string_view name);
 /// Adds the records in rings of dead processes to the logs of `dir` and of its loaders, as
 /// log_file::tail. If a process died while it appended to a log, the unfinished lines at the end of
 /// the log are not read. Changes nothing on disk.
+/// Returns how many records were only in the memory of dead processes and are lost, by the endings
+/// of the names of the ring files.
 /// @param files  all logs that were found; logs that a dead process had not created yet are added.
 /// @param max_bytes  maximum size of all tails in memory. Records that would exceed it are not
 /// read, and a message reports this.
-void count_in_lost_records(const std::string& dir, std::string_view prefix, logs_by_folder& files,
-                           diagnostic_log& diagnostics,
-                           std::uint64_t max_bytes = std::uint64_t{2} << 30U);
+std::map<std::string, std::uint64_t> count_in_lost_records(
+    const std::string& dir, std::string_view prefix, logs_by_folder& files,
+    diagnostic_log& diagnostics, std::uint64_t max_bytes = std::uint64_t{2} << 30U);
 
 struct recover_options {
   std::string dir;

@@ -75,6 +75,10 @@ const std::vector<gauge>& gauges() {
        }},
       {"lotus_hanging", "Whether a wait or pause is much longer than is usual, 1 or 0.",
        [](run r) -> maybe { return r.hang().empty() ? 0 : 1; }},
+      {"lotus_dropped_records", "Records that the run's processes dropped, counted when they end.",
+       [](run r) -> maybe { return static_cast<double>(r.records.dropped); }},
+      {"lotus_lost_records", "Records that were only in the memory of killed processes.",
+       [](run r) -> maybe { return static_cast<double>(r.records.lost); }},
   };
   return all;
 }
