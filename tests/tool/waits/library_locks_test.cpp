@@ -70,14 +70,24 @@ TEST_CASE("readers and writers of a std::shared_mutex wait for one lock, and the
   CHECK(contains(wait["what"].text(), "users (0x"));
   CHECK(wait["held_by"].text() == "Fetch");
   CHECK(wait["share"].number() > 0.5);
-  // Lookup and Insert wait, and Fetch, inside Insert, has the lock. The simulation does not know
-  // that a faster Fetch shortens all waits, so the interval must include this.
+  // Lookup and Insert wait, and Fetch, inside Insert, has the lock. A faster Fetch shortens all
+  // waits.
   const temp_dir fast;
   main_wait(fast, "shared 175", "SJoin");
-  const double truth = stats(fast.path() + "/run")["runs"][0]["achieved_batches_per_s"].number();
-  const result asked = run({"whatif", slow.path() + "/run", "--faster", "Fetch=4", "--json", "-q"});
+  const json before = stats(slow.path() + "/run")["runs"][0];
+  const json after = stats(fast.path() + "/run")["runs"][0];
+  const double truth = after["achieved_batches_per_s"].number();
+  const double faster =
+      before["ops"]["SFetch"]["mean_ns"].number() / after["ops"]["SFetch"]["mean_ns"].number();
+  const result asked = run({"whatif", slow.path() + "/run", "--faster",
+                            "Fetch=" + std::to_string(faster), "--json", "-q"});
+  const result more = run({"whatif", slow.path() + "/run", "--workers", "8", "--json", "-q"});
   const json change = parse_json(asked.out)["changes"][0];
-  CAPTURE(truth, asked.out);
+  CAPTURE(faster, truth, asked.out);
   CHECK(change["low"].number() <= truth);
   CHECK(truth <= change["high"].number());
+  CHECK(change["high"].number() < 2 * change["low"].number());
+  // The lock is held nearly all the time, so more workers gain nothing.
+  const json with_more = parse_json(more.out)["changes"][0];
+  CHECK(with_more["batches_per_s"].number() < 1.05 * before["achieved_batches_per_s"].number());
 }

@@ -116,10 +116,13 @@ class planner {
   /// of each work. The time during which they waited for a server is removed, because the
   /// simulation computes it again.
   void plan_served() {
-    const shared_operation* const op = assumed_.operation;
     plan_.servers = assumed_.servers;
-    double faster = faster_by(change_, op == nullptr ? r_.lock->operation : op->name) *
-                    change_.preprocessing_faster;
+    for (const served_operation& one : assumed_.served) plan_served(one);
+  }
+
+  void plan_served(const served_operation& one) {
+    const shared_operation* const op = assumed_.operation;
+    double faster = faster_by(change_, one.name) * change_.preprocessing_faster;
     if (op != nullptr && !op->is_stage) faster *= faster_by(change_, op->stage);
     if (assumed_.apart_ns > 0) plan_.let_through_ns = assumed_.apart_ns / faster;
     for (std::uint32_t u = 0; u < r_.units.size(); ++u) {
@@ -128,15 +131,15 @@ class planner {
       for (std::uint32_t s = to.first_stage; s < to.end_stage; ++s) {
         const std::uint32_t work_index = from.first_work + (s - from.first_stage);
         const double of_stage = op == nullptr ? faster_by(change_, r_.stages[s].name) : 1;
-        move_served((*assumed_.works)[work_index], r_.works[work_index], faster * of_stage,
+        move_served((*one.works)[work_index], r_.works[work_index], faster * of_stage,
                     plan_.works[to.first_work + (s - to.first_stage)]);
       }
     }
   }
 
-  /// Moves the time of the limited operation within one thread's work on a batch or item to the
+  /// Moves the time of one limited operation within one thread's work on a batch or item to the
   /// served phase.
-  /// @param served  the recorded time of the limited operation within this work.
+  /// @param served  the recorded time of this operation within this work.
   /// @param faster  the factor by which the operation becomes faster.
   /// @param to      the planned work, which is changed.
   void move_served(const served_work& served, const measured_work& recorded, double faster,
@@ -148,15 +151,15 @@ class planner {
       const double before_ns = recorded.blocked_ns + recorded.cpu_ns / longer;
       faster = before_ns > 0 ? before_ns / std::max(1.0, to.blocked_ns + to.cpu_ns) : 1;
     }
-    work w;
-    w.let_through = served.let_through;
-    w.served_cpu_ns = std::min(to.cpu_ns, served.cpu_ns / longer / faster);
-    w.cpu_ns = to.cpu_ns - w.served_cpu_ns;
+    const double cpu_ns = std::min(to.cpu_ns, served.cpu_ns / longer / faster);
+    to.cpu_ns -= cpu_ns;
+    to.served_cpu_ns += cpu_ns;
     const double kept_ns = served.queued_ns - served.queued_ns / faster;
     const double left_ns = std::max(0.0, to.blocked_ns - served.waited_ns / faster + kept_ns);
-    w.served_blocked_ns = std::min(left_ns, served.blocked_ns / faster + kept_ns);
-    w.blocked_ns = left_ns - w.served_blocked_ns;
-    to = w;
+    const double blocked_ns = std::min(left_ns, served.blocked_ns / faster + kept_ns);
+    to.blocked_ns = left_ns - blocked_ns;
+    to.served_blocked_ns += blocked_ns;
+    to.let_through += served.let_through;
   }
 
   static double all_of(const work& w) {

@@ -66,6 +66,14 @@ struct served_work {
   std::uint32_t let_through = 0;  ///< number of calls that passed a rate limit
 };
 
+/// The served time of one operation.
+struct served_operation {
+  std::string name;  ///< name of the operation, without the S that logs put before it
+  /// For each work in recorded_pipeline::works: its served part. It is stored, because its
+  /// computation needs a pass over all calls of the operation.
+  std::shared_ptr<const std::vector<served_work>> works;
+};
+
 /// An assumption about a bottleneck that delays calls of an operation. The bottleneck is one of:
 /// - a lock or device that serves a limited number of calls at the same time
 /// - a rate limit
@@ -79,12 +87,13 @@ struct assumed_servers {
   /// call takes after its start. 0 if there is no rate limit.
   double apart_ns = 0;
   double each_ns = 0;
-  /// For each work in recorded_pipeline::works: its served part; nullptr if there is no limit. It
-  /// is stored, because its computation needs a pass over all calls of the operation.
-  std::shared_ptr<const std::vector<served_work>> works = {};
+  /// The operations that are served, or that wait to be served; empty if there is no limit. If
+  /// calls are served from start to end, only `operation`. In the case of a lock, those that wait
+  /// for it or hold it, the one that holds it longest first.
+  std::vector<served_operation> served = {};
 
   /// Whether no calls delay each other.
-  bool is_free() const noexcept { return works == nullptr; }
+  bool is_free() const noexcept { return served.empty(); }
 };
 
 /// Plans the simulation of a run after a change.

@@ -68,22 +68,99 @@ double exponential_hold_ns(std::size_t threads, double cycle_ns, double wait_ns)
   return 0.5 * (shorter + longer);
 }
 
-/// Returns the assumption that an operation holds recorded_pipeline::lock.
-/// @param waited  share (0..1) of the operation's blocked time in which it waited for the lock.
-/// @param held    share of the operation's remaining time in which it held the lock.
-assumed_servers assume_lock(const recorded_pipeline& p, const name_table& names, double waited,
-                            double held) {
-  std::vector<served_work> works(p.works.size());
-  for_each_part(p, names, p.lock->operation, [&](const recorded_part& part) {
-    const double waits_ns = waited * part.blocked_ns;
-    works[part.work].waited_ns += waits_ns;
-    works[part.work].blocked_ns += held * (part.blocked_ns - waits_ns);
-    works[part.work].cpu_ns += held * part.cpu_ns;
-  });
-  assumed_servers lock;
-  lock.servers = 1;
-  lock.works = std::make_shared<const std::vector<served_work>>(std::move(works));
-  return lock;
+/// The operations that wait for recorded_pipeline::lock or hold it, and for how long they may do
+/// so.
+class lock_use {
+ public:
+  /// @param users  see sampled_lock::users; names that are no operations are left out.
+  lock_use(const recorded_pipeline& p, const name_table& names, const std::vector<lock_user>& users)
+      : p_(p), names_(names) {
+    for (const lock_user& user : users) {
+      const measured_work time = operation_time(p, names, user.operation);
+      if (time.cpu_ns + time.blocked_ns > 0) users_.push_back({user, time});
+    }
+  }
+
+  /// Whether the operation that holds the lock longest is known.
+  bool is_known() const { return !users_.empty() && users_.front().is.holds > 0; }
+
+  /// Returns the longest possible waits for the lock, in ns.
+  double max_waits_ns() const {
+    double sum_ns = 0;
+    for (const timed_user& user : users_) {
+      if (user.is.waits > 0) sum_ns += user.time.blocked_ns;
+    }
+    return sum_ns;
+  }
+
+  /// Returns the time during which the operations may hold the lock, in ns: `held` is the share
+  /// (0..1) of the time without waits during which the first one holds it.
+  double held_ns(double waits_ns, double held) const {
+    double sum_ns = 0;
+    for (const timed_user& user : users_)
+      sum_ns += share_of(user, waits_ns, held) * user.left_ns(waits_ns);
+    return sum_ns;
+  }
+
+  /// Returns the assumption that operations wait for the lock for `waits_ns` and hold it as
+  /// described at held_ns().
+  assumed_servers assume(double waits_ns, double held) const {
+    assumed_servers lock;
+    lock.servers = 1;
+    for (const timed_user& user : users_) {
+      const double waited =
+          user.time.blocked_ns > 0 ? user.waited_ns(waits_ns) / user.time.blocked_ns : 0;
+      const double share = share_of(user, waits_ns, held);
+      std::vector<served_work> works(p_.works.size());
+      for_each_part(p_, names_, user.is.operation, [&](const recorded_part& part) {
+        const double part_waits_ns = waited * part.blocked_ns;
+        works[part.work].waited_ns += part_waits_ns;
+        works[part.work].blocked_ns += share * (part.blocked_ns - part_waits_ns);
+        works[part.work].cpu_ns += share * part.cpu_ns;
+      });
+      lock.served.push_back(
+          {user.is.operation, std::make_shared<const std::vector<served_work>>(std::move(works))});
+    }
+    return lock;
+  }
+
+ private:
+  struct timed_user {
+    lock_user is;
+    measured_work time;  // of all calls, without the operations inside them
+
+    double waited_ns(double waits_ns) const {
+      return std::min(time.blocked_ns, is.waits * waits_ns);
+    }
+    double left_ns(double waits_ns) const {
+      return std::max(1.0, time.blocked_ns + time.cpu_ns - waited_ns(waits_ns));
+    }
+  };
+
+  /// Returns the share of a user's time without waits during which it holds the lock. The samples
+  /// show only how the users' shares relate to each other.
+  double share_of(const timed_user& user, double waits_ns, double held) const {
+    const timed_user& first = users_.front();
+    return std::min(1.0, held * (user.is.holds / user.left_ns(waits_ns)) /
+                             (first.is.holds / first.left_ns(waits_ns)));
+  }
+
+  const recorded_pipeline& p_;
+  const name_table& names_;
+  std::vector<timed_user> users_;
+};
+
+/// Returns the share (0..1) with which `time_of(share)` returns `wanted_ns`. A larger share must
+/// give a longer time.
+template <class TimeOf>
+double share_with(double wanted_ns, const TimeOf& time_of) {
+  double shorter = 0;
+  double longer = 1;
+  for (int tries = 0; tries < 9; ++tries) {
+    const double share = 0.5 * (shorter + longer);
+    (time_of(share) > wanted_ns ? longer : shorter) = share;
+  }
+  return 0.5 * (shorter + longer);
 }
 
 /// Returns whether waits for the lock, `waits_ns` in total, explain most of the blocked time of an
@@ -116,13 +193,17 @@ double what_if::lock_wait_ns() const {
   return lock.share * blocked_ns;
 }
 
+std::vector<lock_user> what_if::lock_users() const {
+  if (several_wait_for_lock()) return recorded_.lock->users;
+  return {{recorded_.lock->operation, 1, 1}};
+}
+
 std::vector<assumed_servers> what_if::lock_holds() const {
   if (!recorded_.lock || !recorded_.cpu_known || achieved() <= 0) return {};
-  const std::string& operation = recorded_.lock->operation;
-  const measured_work time = operation_time(recorded_, run_.names, operation);
-  if (time.blocked_ns <= 0 || several_wait_for_lock()) return {};
+  const lock_use lock(recorded_, run_.names, lock_users());
+  if (!lock.is_known() || lock.max_waits_ns() <= 0) return {};
   const auto works = static_cast<double>(recorded_.works.size());
-  const std::size_t threads = threads_at(recorded_, operation);
+  const std::size_t threads = threads_at(recorded_, recorded_.lock->operation);
   const double cycle_ns = static_cast<double>(threads) * length_ns() / works;
   constexpr double quantile = 1.645;  // the 95 % quantile of the standard normal distribution
   const double error = quantile * recorded_.lock->relative_sd;
@@ -131,22 +212,24 @@ std::vector<assumed_servers> what_if::lock_holds() const {
   // simulation, in which each work locks it once; `random` assumes random times. The two agree if
   // the lock is held nearly all the time.
   struct estimate {
-    double waited = 0;
+    double waits_ns = 0;
     double regular = 0;
     double random = 0;
   };
   std::vector<estimate> by_wait;
   for (const double factor : {1 - error, 1.0, 1 + error}) {
-    const double waits_ns = std::min(time.blocked_ns, std::max(0.0, factor) * lock_wait_ns());
-    const double left_ns = std::max(1.0, time.blocked_ns + time.cpu_ns - waits_ns);
+    const double waits_ns = std::min(lock.max_waits_ns(), std::max(0.0, factor) * lock_wait_ns());
     const double hold_ns = exponential_hold_ns(threads, cycle_ns, waits_ns / works);
-    const double waited = waits_ns / time.blocked_ns;
+    const auto simulated_waits_ns = [&](double held) {
+      const replay_result simulated = replayed_with({}, law_.law, lock.assume(waits_ns, held));
+      const double batches = length_ns() * achieved() / 1e9;
+      return simulated.batches > 0 ? simulated.server_wait_ns * batches / simulated.batches : 0;
+    };
     by_wait.push_back(
-        {waited, held_share(waited, waits_ns), std::min(1.0, works * hold_ns / left_ns)});
+        {waits_ns, share_with(waits_ns, simulated_waits_ns),
+         share_with(works * hold_ns, [&](double held) { return lock.held_ns(waits_ns, held); })});
   }
-  const auto with = [&](const estimate& of, double held) {
-    return assume_lock(recorded_, run_.names, of.waited, held);
-  };
+  const auto with = [&](const estimate& of, double held) { return lock.assume(of.waits_ns, held); };
   const estimate& fewest = by_wait[0];
   const estimate& mean = by_wait[1];
   const estimate& most = by_wait[2];
@@ -165,40 +248,37 @@ bool what_if::several_wait_for_lock() const {
 }
 
 double what_if::gain_without_lock_waits() const {
-  if (!several_wait_for_lock()) return 1;
+  if (!has_unknown_lock()) return 1;
   double all_ns = 0;
   for (const measured_work& w : recorded_.works) all_ns += w.cpu_ns + w.blocked_ns + w.queued_ns;
   return all_ns / std::max(0.1 * all_ns, all_ns - lock_wait_ns());
 }
 
-std::optional<double> what_if::lock_held() const {
+const assumed_servers* what_if::simulated_lock() const {
   const auto found =
       std::find_if(explanations_.begin(), explanations_.end(), [](const explanation& why) {
         return !why.assumed.is_free() && why.assumed.operation == nullptr;
       });
-  if (found == explanations_.end()) return std::nullopt;
-  const measured_work time = operation_time(recorded_, run_.names, recorded_.lock->operation);
+  return found == explanations_.end() ? nullptr : &found->assumed;
+}
+
+bool what_if::has_unknown_lock() const {
+  return several_wait_for_lock() && simulated_lock() == nullptr;
+}
+
+std::optional<what_if::lock_holder> what_if::lock_held() const {
+  const assumed_servers* const lock = simulated_lock();
+  if (lock == nullptr) return std::nullopt;
+  const served_operation& holder = lock->served.front();
+  const measured_work time = operation_time(recorded_, run_.names, holder.name);
   double held_ns = 0;
   double left_ns = time.blocked_ns + time.cpu_ns;
-  for (const served_work& w : *found->assumed.works) {
+  for (const served_work& w : *holder.works) {
     held_ns += w.blocked_ns + w.cpu_ns;
     left_ns -= w.waited_ns;
   }
-  return held_ns > 0 && left_ns > 0 ? std::optional(held_ns / left_ns) : std::nullopt;
-}
-
-double what_if::held_share(double waited, double waits_ns) const {
-  const double batches = length_ns() * achieved() / 1e9;
-  double shorter = 0;
-  double longer = 1;
-  for (int tries = 0; tries < 9; ++tries) {
-    const double held = 0.5 * (shorter + longer);
-    const replay_result simulated =
-        replayed_with({}, law_.law, assume_lock(recorded_, run_.names, waited, held));
-    const bool too_long = simulated.server_wait_ns * batches > waits_ns * simulated.batches;
-    (too_long ? longer : shorter) = held;
-  }
-  return 0.5 * (shorter + longer);
+  if (held_ns <= 0 || left_ns <= 0) return std::nullopt;
+  return lock_holder{holder.name, held_ns / left_ns};
 }
 
 void what_if::assume_sampled_lock(std::vector<assumed_servers>& all) const {
@@ -214,7 +294,9 @@ void what_if::assume_sampled_lock(std::vector<assumed_servers>& all) const {
                              if (a.is_free()) return true;
                              if (!holds_always(a)) return is_explained_by(waits_ns, *a.operation);
                              double assumed_ns = 0;
-                             for (const served_work& w : *a.works) assumed_ns += w.waited_ns;
+                             for (const served_work& w : *a.served.front().works) {
+                               assumed_ns += w.waited_ns;
+                             }
                              return std::abs(assumed_ns - waits_ns) > noise * waits_ns;
                            }),
             all.end());

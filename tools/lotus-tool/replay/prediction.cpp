@@ -335,6 +335,12 @@ prediction what_if::guess_under(const explanation& why, const pipeline_change& c
   const double count = why.base.batches > 0 ? changed.batches / why.base.batches : 1;
   p.per_s = achieved() * p.gain * count;
   p.low = p.high = p.per_s;
+  const bool has_lock = !why.assumed.is_free() && why.assumed.operation == nullptr;
+  if (has_lock && why.base.per_s() > achieved() && changed.per_s() > 0) {
+    // A lock passes from one thread to the next only after that thread has woken up. The simulation
+    // leaves this time out, and it may stay the same with the change.
+    p.low = std::min(p.low, 1 / (1 / changed.per_s() + 1 / achieved() - 1 / why.base.per_s()));
+  }
   p.run_ns = run_ns() / p.gain;
   if (why.base.steady_per_s() > 0) {
     p.steady_per_s =
@@ -437,7 +443,7 @@ prediction what_if::predict(const pipeline_change& change) const {
   const double sd = std::sqrt(model * model + 2 * run_sd_ * run_sd_ + drawn * drawn +
                               limit * limit + crowded * crowded);
   for (const prediction& other : all_guesses(change)) {
-    p.low = std::min(p.low, other.per_s);
+    p.low = std::min(p.low, other.low);
     p.high = std::max(p.high, other.per_s);
   }
   constexpr double quantile = 1.645;  // the 95 % quantile of the standard normal distribution

@@ -90,8 +90,8 @@ class what_if {
   /// number of CPUs.
   bool beyond_seen(const pipeline_change& change) const;
 
-  /// Predicts the effect of a change without a confidence interval (`low` and `high` equal
-  /// `per_s`), which is ten times as fast as predict().
+  /// Predicts the effect of a change without a confidence interval (`high` is `per_s`, and `low` is
+  /// at most `per_s`), which is ten times as fast as predict().
   prediction guess(const pipeline_change& change) const;
   /// Returns the gain that follows from the prediction `of` if the run's length does not include
   /// the pauses between epochs. No change shortens these pauses.
@@ -111,15 +111,20 @@ class what_if {
     std::size_t most = 0;
   };
   limited_operation limited() const;
-  /// Returns for how long the operation of recorded_pipeline::lock holds this lock in the
-  /// simulation, as a share (0..1) of the operation's time without waits for the lock. Returns
-  /// nullopt if the simulation contains no such lock.
-  std::optional<double> lock_held() const;
-  /// Returns whether several operations wait for recorded_pipeline::lock. The simulation then
-  /// contains no such lock, because it can remove the waits of only one operation.
-  bool several_wait_for_lock() const;
+  /// The operation that holds recorded_pipeline::lock longest in the simulation, and for how long,
+  /// as a share (0..1) of the operation's time without waits for the lock.
+  struct lock_holder {
+    std::string name;
+    double share = 0;
+  };
+  /// Returns nullopt if the simulation contains no such lock.
+  std::optional<lock_holder> lock_held() const;
+  /// Returns whether several operations wait for recorded_pipeline::lock, and the simulation cannot
+  /// contain this lock, because it is unknown which operations hold it, or because the simulation
+  /// would then differ from the run.
+  bool has_unknown_lock() const;
   /// Returns the factor by which the run would be faster at most if no operation waited for the
-  /// lock any more; 1 unless several_wait_for_lock(). Faster work under the lock may gain so much.
+  /// lock any more; 1 unless has_unknown_lock(). Faster work under the lock may gain so much.
   double gain_without_lock_waits() const;
   prediction predict(const pipeline_change& change) const;
 
@@ -197,18 +202,19 @@ class what_if {
   /// if it is given.
   void find_explanations(const recorded_pipeline* also);
   void keep_what_explains(const recorded_pipeline& also);
-  /// Returns for how long the operation of recorded_pipeline::lock waited for it, in ns.
+  /// Returns whether operations inside recorded_pipeline::lock's operation wait for the lock too.
+  bool several_wait_for_lock() const;
+  /// Returns the operations that wait for the lock or hold it: only the lock's operation, or, if
+  /// several wait, sampled_lock::users.
+  std::vector<lock_user> lock_users() const;
+  /// Returns the explanation of the run by this lock; nullptr if there is none.
+  const assumed_servers* simulated_lock() const;
+  /// Returns for how long operations waited for the lock, in ns.
   double lock_wait_ns() const;
   /// Returns assumptions about the lock that wait samples show: one with the estimated length of
   /// the waits for it, and one with each end of their 90 % confidence interval. Empty if there is
   /// no such lock.
   std::vector<assumed_servers> lock_holds() const;
-  /// Finds for how long the operation of recorded_pipeline::lock must hold this lock, so that works
-  /// wait for it in the simulation as long as in the run. Returns a share (0..1) of the operation's
-  /// time without waits for the lock.
-  /// @param waited    share of the operation's blocked time in which it waited for the lock.
-  /// @param waits_ns  how long all works waited for the lock in the run, in ns.
-  double held_share(double waited, double waits_ns) const;
   /// If wait samples show a lock, adds the assumptions of lock_holds() to `all`. Removes the
   /// assumptions in `all` that the samples contradict:
   /// - Calls do not delay each other.

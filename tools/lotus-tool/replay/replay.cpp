@@ -45,6 +45,7 @@ class epoch_simulation {
       items_missing_.push_back(plan.units[b].items);
     }
     ready_.resize(items_missing_.size());
+    is_queued_.resize(items_missing_.size());
     next_unit_ = epoch.first_unit;
     // The units before first_end_ enter the first stage: the items or, if there are none, the
     // batches. With items, batches enter a later stage.
@@ -216,6 +217,8 @@ class epoch_simulation {
       ready_in_order_.push_back(batch);
     }
     in_queue_.push_back(batch);
+    is_queued_[batch - epoch_.first_batch] = true;
+    ++queued_;
     if (using_ == use::waits && consumer_began_) receive_next();
   }
 
@@ -371,22 +374,26 @@ class epoch_simulation {
     using_ = use::blocked;
     clocks_.at(now_ns + plan_.uses[*received_].step.blocked_ns, consumer_);
     if (stages_.empty()) return;
-    const auto queued = std::find(in_queue_.begin(), in_queue_.end(), *received_);
-    if (queued != in_queue_.end()) {
-      in_queue_.erase(queued);
-      remove_from_output(*received_, b.end_stage);
-    }
+    leave_queue(*received_);
     start_all();
   }
 
   /// While the consumer waits for a batch, it removes later batches that are ready from the queue
   /// and buffers them, so that they no longer occupy the queue.
   void buffer_early_batches() {
-    if (stages_.empty() || in_queue_.empty()) return;
-    for (const std::uint32_t batch : in_queue_)
-      remove_from_output(batch, plan_.units[batch].end_stage);
+    if (stages_.empty() || queued_ == 0) return;
+    for (const std::uint32_t batch : in_queue_) leave_queue(batch);
     in_queue_.clear();
     start_all();
+  }
+
+  /// Removes a batch from the queue before the consumer if it is in this queue. It stays in the
+  /// list in_queue_, from which removing it would take time in proportion to the queue's length.
+  void leave_queue(std::uint32_t batch) {
+    if (!is_queued_[batch - epoch_.first_batch]) return;
+    is_queued_[batch - epoch_.first_batch] = false;
+    --queued_;
+    remove_from_output(batch, plan_.units[batch].end_stage);
   }
 
   const replay_plan& plan_;
@@ -411,7 +418,12 @@ class epoch_simulation {
   std::size_t finished_units_ = 0;  // number of units of the first stage that left the last stage
   std::size_t delivered_ = 0;
   double last_delivery_ns_ = 0;
-  std::vector<std::uint32_t> in_queue_;  // batches that are ready and still occupy the queue
+  // The batches that became ready since the last call of buffer_early_batches().
+  std::vector<std::uint32_t> in_queue_;
+  // For each batch of the epoch: whether it is ready and still occupies the queue before the
+  // consumer; queued_ is their number.
+  std::vector<bool> is_queued_;
+  std::size_t queued_ = 0;
   optional_unit received_;
   use using_ = use::waits;
   bool consumer_began_ = false;

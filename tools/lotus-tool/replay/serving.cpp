@@ -44,7 +44,7 @@ void add_limits(const shared_operation& op, std::vector<assumed_servers>& to) {
   }
 }
 
-/// Computes assumed_servers::works.
+/// Computes served_operation::works.
 std::vector<served_work> works_under(const assumed_servers& assumed, std::size_t works) {
   const bool limit = assumed.apart_ns > 0;
   std::vector<served_work> served(works);
@@ -69,13 +69,13 @@ std::vector<served_work> works_under(const assumed_servers& assumed, std::size_t
   return served;
 }
 
-/// Sets assumed_servers::works of all explanations.
+/// Sets assumed_servers::served of all explanations.
 std::vector<assumed_servers> with_works(std::vector<assumed_servers> all,
                                         const recorded_pipeline& pipeline) {
   for_each_in_parallel(all.size(), unlimited_threads, [&](std::size_t i) {
     if (all[i].operation == nullptr) return;
-    all[i].works = std::make_shared<const std::vector<served_work>>(
-        works_under(all[i], pipeline.works.size()));
+    all[i].served = {{all[i].operation->name, std::make_shared<const std::vector<served_work>>(
+                                                  works_under(all[i], pipeline.works.size()))}};
   });
   return all;
 }

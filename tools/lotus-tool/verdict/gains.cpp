@@ -227,7 +227,7 @@ std::vector<std::string> assumptions_of(const what_if& run, const pipeline_chang
         "at least two batches per worker may be in flight; this run never reached its limit");
   }
   const std::string lock = held_lock_text(run);
-  if ((more || run.several_wait_for_lock()) && !lock.empty()) all.push_back(lock);
+  if ((more || run.has_unknown_lock()) && !lock.empty()) all.push_back(lock);
   if (change.unordered) all.emplace_back("training may receive batches in another order");
   return all;
 }

@@ -101,12 +101,12 @@ std::string held_lock_text(const what_if& run) {
   const std::optional<sampled_lock>& lock = run.recorded().lock;
   const std::string which =
       lock && !lock->name.empty() ? "the lock " + lock->name : std::string("a lock");
-  if (run.several_wait_for_lock())
+  if (run.has_unknown_lock())
     return "several operations wait for " + which +
            ": if work under it becomes faster, they may wait less; the intervals include this";
-  const std::optional<double> held = run.lock_held();
+  const std::optional<what_if::lock_holder> held = run.lock_held();
   if (!held) return {};
-  return lock->operation + " holds " + which + " for " + std::to_string(std::lround(100 * *held)) +
+  return held->name + " holds " + which + " for " + std::to_string(std::lround(100 * held->share)) +
          " % of the time in which it does not wait for it (estimated from wait samples)";
 }
 

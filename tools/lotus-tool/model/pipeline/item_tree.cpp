@@ -19,13 +19,29 @@ namespace {
 /// The operations that ran in some spans of one thread; the key is the span.
 using operations_of_span = std::map<span_number, std::vector<operation>>;
 
-void find_operations(const run_data& run, file_id file, const std::vector<span_number>& wanted,
+void find_operations(const run_data& run, file_id file, std::vector<span_number> wanted,
                      operations_of_span& found) {
   const std::vector<preprocessing_span>& spans = run.batches.preprocessing_spans();
+  std::sort(wanted.begin(), wanted.end(), [&spans](span_number a, span_number b) {
+    return spans[a].start_ns < spans[b].start_ns;
+  });
+  // For each wanted span: the latest end of this span and all spans before it. It shows which spans
+  // need not be compared with an operation, because they and all spans before them ended earlier.
+  std::vector<std::int64_t> last_end_ns;
+  last_end_ns.reserve(wanted.size());
+  for (const span_number n : wanted) {
+    const std::int64_t end_ns = spans[n].end_ns();
+    last_end_ns.push_back(last_end_ns.empty() ? end_ns : std::max(last_end_ns.back(), end_ns));
+  }
   run.for_each_operation(file.value(), [&](const operation& op) {
-    for (const span_number n : wanted) {
+    const auto later = std::upper_bound(
+        wanted.begin(), wanted.end(), op.start_ns,
+        [&spans](std::int64_t start_ns, span_number n) { return start_ns < spans[n].start_ns; });
+    for (auto i = static_cast<std::size_t>(later - wanted.begin());
+         i-- > 0 && last_end_ns[i] >= op.end_ns();) {
+      const span_number n = wanted[i];
       const preprocessing_span& s = spans[n];
-      if (op.start_ns < s.start_ns || op.end_ns() > s.end_ns()) continue;
+      if (op.end_ns() > s.end_ns()) continue;
       const bool itself = stage_id(op.name) == s.stage && op.start_ns == s.start_ns &&
                           op.duration_ns == s.duration_ns;
       if (!itself) found[n].push_back(op);

@@ -442,7 +442,8 @@ served_at_once find_served_at_once(const stored_calls& all) {
   std::vector<std::size_t> candidates = candidates_up_to(found.max_inside);
   found.plausible = candidates;
   constexpr std::size_t fewest = 24;
-  if (at_once < 2 || window.size() < fewest) return found;
+  // If all calls were open at the same time, no call shows when a server was free again.
+  if (at_once < 2 || window.size() < fewest || window.size() <= at_once) return found;
   candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
                                   [&](std::size_t c) { return c > at_once; }),
                    candidates.end());

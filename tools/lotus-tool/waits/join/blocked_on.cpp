@@ -173,10 +173,14 @@ run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics) {
   std::map<std::uint32_t, collector> collectors;
   for (const sampled_wait& wait : waits.all()) {
     const std::string what = what_of(*wait.sample);
-    const std::string held_by = waits.held_by(wait);
+    const std::string held_by = waits.name_of(wait.holder);
     for (const std::uint32_t name : wait.open) {
       collectors[name].add(*wait.sample, wait.process, what, held_by);
     }
+    if (wait.sample->reason != wait_reason::lock) continue;
+    lock_samples& lock = joined.locks[what];
+    ++lock.waits[waits.name_of(wait.in)];
+    if (!held_by.empty()) ++lock.holds[held_by];
   }
   for (auto& [name, of] : collectors) {
     (name == sampled_wait::of_wait            ? joined.waits

@@ -57,11 +57,19 @@ struct blocked_list {
   std::vector<blocked_on> of(std::optional<std::int64_t> blocked_ns) const;
 };
 
+/// In how many samples of a lock the innermost operation that waited for it, and the one that held
+/// it, had which name, without S. Other names are those of sampled_waits::name_of().
+struct lock_samples {
+  std::map<std::string, std::uint64_t> waits;
+  std::map<std::string, std::uint64_t> holds;
+};
+
 /// What all operations of a run were blocked on. The keys are names with the leading S of the logs.
 struct run_blocked_on {
   std::map<std::string, blocked_list, std::less<>> ops;
   blocked_list waits;          ///< what consumers were blocked on while they waited for a batch
   blocked_list preprocessing;  ///< what threads were blocked on while they preprocessed a batch
+  std::map<std::string, lock_samples> locks;  ///< by blocked_on::what
   std::vector<std::string> processes;  ///< process_waits::ending of each process with samples
 
   bool empty() const noexcept { return ops.empty() && waits.empty() && preprocessing.empty(); }

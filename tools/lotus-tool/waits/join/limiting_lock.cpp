@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "log/shown_name.hpp"
 #include "model/pipeline/off_cpu.hpp"
@@ -62,6 +64,30 @@ std::string operation_that_waits(const run_blocked_on& joined, const blocked_on&
     }
   }
   return found;
+}
+
+/// Returns the operations that waited for a lock or held it; see sampled_lock::users.
+std::vector<lock_user> users_of(const lock_samples& samples) {
+  std::map<std::string, lock_user> by_name;
+  const auto count = [&](const std::map<std::string, std::uint64_t>& names,
+                         double lock_user::*share) {
+    double all = 0;
+    for (const auto& [name, number] : names) all += static_cast<double>(number);
+    for (const auto& [name, number] : names) {
+      by_name[name].*share = static_cast<double>(number) / all;
+    }
+  };
+  count(samples.waits, &lock_user::waits);
+  count(samples.holds, &lock_user::holds);
+  std::vector<lock_user> users;
+  for (auto& [name, user] : by_name) {
+    user.operation = name;
+    users.push_back(user);
+  }
+  std::stable_sort(users.begin(), users.end(),
+                   [](const lock_user& a, const lock_user& b) { return a.holds > b.holds; });
+  if (samples.holds.empty()) users.clear();
+  return users;
 }
 
 }  // namespace
@@ -121,6 +147,7 @@ std::optional<sampled_lock> find_sampled_lock(const run_blocked_on& joined) {
   found.share = samples / static_cast<double>(all.samples);
   // The number of samples of this lock among all samples has a binomial distribution.
   found.relative_sd = std::sqrt(std::max(0.0, 1 - found.share) / samples);
+  found.users = users_of(joined.locks.at(lock->what));
   return found;
 }
 

@@ -36,7 +36,7 @@ log_waits log_waits::read(const run_data& run, diagnostic_log& diagnostics) {
   for (const sampled_wait& wait : waits.all()) {
     std::string what = what_of(*wait.sample);
     std::string held_by =
-        wait.sample->reason == wait_reason::lock ? waits.held_by(wait) : std::string();
+        wait.sample->reason == wait_reason::lock ? waits.name_of(wait.holder) : std::string();
     const auto [entry, fresh] = known.try_emplace({wait.sample->reason, what, held_by},
                                                   static_cast<std::uint32_t>(known.size()));
     if (fresh) {

@@ -76,19 +76,18 @@ void sampled_waits::visit(const std::vector<moment>& moments, std::int64_t start
     sampled_wait& wait = waits_[at->wait];
     if (!at->of_holder) {
       wait.open.insert(name);
-    } else if (start_ns >= wait.holder_since_ns) {
-      wait.holder_since_ns = start_ns;
-      wait.holder = name;
-      wait.holder_known = true;
+      wait.in.add(start_ns, name);
+    } else {
+      wait.holder.add(start_ns, name);
     }
   }
 }
 
-std::string sampled_waits::held_by(const sampled_wait& wait) const {
-  if (!wait.holder_known) return {};
-  if (wait.holder == sampled_wait::of_wait) return "waiting for a batch";
-  if (wait.holder == sampled_wait::of_preprocessing) return "preprocessing";
-  return shown_name(names_.name(wait.holder));
+std::string sampled_waits::name_of(const innermost_span& span) const {
+  if (!span.known) return {};
+  if (span.name == sampled_wait::of_wait) return "waiting for a batch";
+  if (span.name == sampled_wait::of_preprocessing) return "preprocessing";
+  return shown_name(names_.name(span.name));
 }
 
 }  // namespace lotus::tool

@@ -16,6 +16,18 @@
 
 namespace lotus::tool {
 
+/// The innermost span that a thread had open.
+struct innermost_span {
+  std::int64_t since_ns = INT64_MIN;
+  std::uint32_t name = 0;
+  bool known = false;
+
+  /// Takes another span that was open at the same time, if it began later.
+  void add(std::int64_t start_ns, std::uint32_t of) noexcept {
+    if (start_ns >= since_ns) *this = {start_ns, of, true};
+  }
+};
+
 /// A wait sample, with the operations that the waiting thread had open, and with the innermost span
 /// of the thread that held the lock, if any.
 struct sampled_wait {
@@ -25,12 +37,11 @@ struct sampled_wait {
   static constexpr std::uint32_t of_preprocessing = UINT32_MAX - 1;
 
   const wait_sample* sample = nullptr;
-  std::size_t process = 0;                   ///< index in sampled_waits::processes()
-  std::set<std::uint32_t> open{};            ///< names of what the waiting thread had open
-  std::vector<std::size_t> logs{};           ///< indexes of the logs of the waiting thread
-  std::int64_t holder_since_ns = INT64_MIN;  ///< start of the innermost span of the lock's holder
-  std::uint32_t holder = 0;                  ///< name of this span
-  bool holder_known = false;
+  std::size_t process = 0;          ///< index in sampled_waits::processes()
+  std::set<std::uint32_t> open{};   ///< names of what the waiting thread had open
+  innermost_span in{};              ///< the innermost of them
+  std::vector<std::size_t> logs{};  ///< indexes of the logs of the waiting thread
+  innermost_span holder{};          ///< the innermost span of the lock's holder
 };
 
 using on_operation = std::function<void(const operation&)>;
@@ -53,9 +64,9 @@ class sampled_waits {
   const std::vector<process_waits>& processes() const noexcept { return processes_; }
   const std::vector<sampled_wait>& all() const noexcept { return waits_; }
 
-  /// Returns what held the lock: the name of an operation, without the S that logs put before it;
+  /// Returns the name of a span: the name of an operation, without the S that logs put before it;
   /// "preprocessing"; or "waiting for a batch". Returns "" if unknown.
-  std::string held_by(const sampled_wait& wait) const;
+  std::string name_of(const innermost_span& span) const;
 
  private:
   /// The time of a sample, at which the open operations of a thread must be found.
