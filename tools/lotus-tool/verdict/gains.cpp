@@ -91,14 +91,26 @@ struct found_setting {
   double best = 1;  ///< largest gain of all settings that were compared
 };
 
-/// Returns false if a change raises a number of threads above the number of CPUs although the run
-/// would be limited by its CPUs. Additional threads would not help then.
+/// Returns how many workers keep all CPUs busy: one per CPU, and more if they are blocked for a
+/// part of their time (Goetz et al., Java Concurrency in Practice, section 8.2).
+double workers_for_cpus(const what_if& run) {
+  double cpu_ns = 1;
+  double blocked_ns = 0;
+  for (const measured_work& w : run.recorded().works) {
+    cpu_ns += w.cpu_ns;
+    blocked_ns += w.blocked_ns;
+  }
+  return std::ceil(run.law().law.cpus * (1 + blocked_ns / cpu_ns));
+}
+
+/// Returns false if a change raises a number of threads above the number that keeps all CPUs busy,
+/// although the run would be limited by its CPUs. Additional threads would not help then.
 bool is_sensible(const what_if& run, const pipeline_change& change) {
   const recorded_pipeline& p = run.recorded();
-  const double cpus = run.law().law.cpus;
-  if (!p.cpu_known || cpus <= 0) return true;
-  const auto is_more = [cpus](std::size_t now, std::size_t wanted) {
-    return wanted > now && static_cast<double>(wanted) > cpus;
+  if (!p.cpu_known || run.law().law.cpus <= 0) return true;
+  const double enough = workers_for_cpus(run);
+  const auto is_more = [enough](std::size_t now, std::size_t wanted) {
+    return wanted > now && static_cast<double>(wanted) > enough;
   };
   bool more = change.workers && is_more(workers_now(p), *change.workers);
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
