@@ -7127,6 +7127,8 @@ struct log_position {
 /// so that it does not overwrite the unfinished record.
 inline constexpr std::size_t lanes = 2;
 inline constexpr std::size_t interrupt_lane_records = 64;
+/// Minimum size of the main lane in records.
+inline constexpr std::uint32_t min_ring_records = 64;
 
 struct commit_point {
   std::uint64_t tail[lanes];  ///< position in each lane before which all records are in the logs
@@ -7211,6 +7213,16 @@ inline int take_file_lock(int fd, off_t byte) noexcept {
   lock.l_start = byte;
   lock.l_len = 1;
   return fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : errno == EACCES ? EAGAIN : errno;
+}
+
+/// Releases a lock that this process holds, even if mappings keep the open file description alive.
+inline void release_file_lock(int fd, off_t byte) noexcept {
+  struct flock lock {};
+  lock.l_type = F_UNLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = byte;
+  lock.l_len = 1;
+  static_cast<void>(fcntl(fd, F_OFD_SETLK, &lock));
 }
 
 inline bool file_lock_is_taken(int fd, off_t byte) noexcept {
@@ -11603,9 +11615,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// This process's ring file. A file lock on owner_lock_byte shows other processes that this process
-/// is running; the kernel releases the lock when the process ends or execs. If the file cannot be
-/// created, blocks are private memory. Not thread-safe; callers hold the lock of run_files.
-/// Trivially destructible.
+/// is running; the kernel releases the lock when the process ends or execs. Without the file,
+/// blocks are private memory. Callers hold the lock of run_files. Trivially destructible.
 class ring_file {
  public:
   /// Creates the file in the directory `in`, which is borrowed and must outlive this object.
@@ -11628,15 +11639,14 @@ class ring_file {
     if (fd < 0) return -fd;
     file_ = {fd, status};
     int error = take_file_lock(fd, owner_lock_byte);
-    bytes_ = 0;
+    bytes_ = reserved_ = 0;
     void* header = error == 0 ? map_more(to_file_blocks(sizeof(ring_file_header)), error) : nullptr;
     if (header != nullptr) {
       header_ = static_cast<ring_file_header*>(header);
       fill_header(prefix, flags);
       header_->began_ns = began_ns;
       store_clock(clock);
-      // Recovery finds the file by its new name, so the file gets that name only when it is
-      // complete.
+      // Recovery looks for the new name, so only a complete file gets that name.
       if (renameat(directory, unfinished, directory, name_) != 0) error = errno;
     }
     if (error != 0) {
@@ -11648,21 +11658,25 @@ class ring_file {
 
   bool exists() const noexcept { return header_ != nullptr; }
 
-  /// Returns a new ring block for the thread `tid`; null if there is no memory. The block is
-  /// private memory if the file cannot grow.
+  /// Returns a new ring block for the thread `tid`; null if there is no memory. If the file cannot
+  /// grow, the block is a small ring in the spare space or, if that is used up, private memory.
   /// @param error  set to 0 if the block is in the file; otherwise to the errno of the reason.
-  ring_block* add_ring(std::uint32_t tid, std::uint32_t capacity, int& error) noexcept {
+  ring_block* add_ring(std::uint32_t tid, std::uint32_t capacity, bool may_be_small,
+                       int& error) noexcept {
+    if (ring_block* const whole = add_whole_ring(tid, capacity, error)) return whole;
+    std::size_t bytes = to_file_blocks(ring_block::bytes_for(min_ring_records));
+    void* const spare = may_be_small ? map_spare(bytes, error) : nullptr;
+    if (spare != nullptr) return make_ring(spare, bytes, tid, min_ring_records);
+    bytes = to_file_blocks(ring_block::bytes_for(capacity));
+    return make_ring(map_memory(bytes), bytes, tid, capacity);
+  }
+
+  /// Returns a new ring block in the file; null if the file cannot grow.
+  ring_block* add_whole_ring(std::uint32_t tid, std::uint32_t capacity, int& error) noexcept {
     const std::size_t bytes = to_file_blocks(ring_block::bytes_for(capacity));
     error = ENOENT;
-    void* memory = exists() ? map_more(bytes, error) : nullptr;
-    if (memory == nullptr) memory = map_memory(bytes);
-    if (memory == nullptr) return nullptr;
-    auto* ring = static_cast<ring_block*>(memory);
-    ring->tid.store(tid, std::memory_order_relaxed);
-    ring->capacity = capacity;
-    ring->header.bytes = bytes;
-    ring->header.kind.store(block_kind::ring, std::memory_order_release);
-    return ring;
+    void* const memory = exists() ? map_more(bytes, error) : nullptr;
+    return make_ring(memory, bytes, tid, capacity);
   }
 
   /// Returns a new block for aggregates; see add_ring().
@@ -11683,13 +11697,13 @@ class ring_file {
     return block;
   }
 
-  /// Copies a ring from private memory to the file. Returns false if the file cannot grow.
-  /// @param heads  positions in the ring; records before them are copied.
+  /// Copies a ring's records before `heads` to the file. Returns false if the file cannot grow.
   bool add_copy(ring_block& from, const lane_heads& heads) noexcept {
     if (!exists()) return false;
     int error = 0;
     const std::size_t bytes = to_file_blocks(ring_block::bytes_for(from.capacity));
-    auto* ring = static_cast<ring_block*>(map_more(bytes, error));
+    void* const grown = map_more(bytes, error);
+    auto* ring = static_cast<ring_block*>(grown != nullptr ? grown : map_spare(bytes, error));
     if (ring == nullptr) return false;
     ring->tid.store(from.tid.load(std::memory_order_relaxed), std::memory_order_relaxed);
     ring->capacity = from.capacity;
@@ -11703,7 +11717,7 @@ class ring_file {
   /// Unmaps a ring. Its block stays in the file.
   static void unmap(ring_block* ring) noexcept { munmap(ring, ring->header.bytes); }
 
-  /// Replaces a ring's mapping by private memory at the same address, filled with zeros.
+  /// Replaces a ring's mapping by zeroed private memory at the same address.
   static void replace(ring_block* ring) noexcept {
     static_cast<void>(mmap(ring, ring->header.bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
@@ -11738,15 +11752,16 @@ class ring_file {
   /// Closes the file. The rings stay mapped, because their threads may be writing to them.
   /// @param keep  whether the file stays on the disk, because it contains records that are not in
   /// the logs.
-  void finish(bool keep) noexcept {
+  /// @param complete  whether no more records are stored, so that others may recover these records.
+  void finish(bool keep, bool complete) noexcept {
     if (!exists()) return;
     const int directory = directory_->descriptor();
+    if (complete && file_.holds()) release_file_lock(file_.number(), owner_lock_byte);
     if (!keep && directory >= 0) unlinkat(directory, name_, 0);
     forget();
   }
 
-  /// Closes the file without deleting it. A forked child does so with its copy of the parent's
-  /// file.
+  /// Closes the file, but does not delete it: a forked child does so with its parent's file.
   void forget() noexcept {
     file_.close();
     if (header_ != nullptr) munmap(header_, header_->header_bytes);
@@ -11756,16 +11771,49 @@ class ring_file {
 
  private:
   static constexpr std::size_t names_block_bytes = std::size_t{64} << 10;
-  /// Size of a block of aggregates: enough for ten names with durations within a factor of ten
-  /// each.
+  /// Enough for the aggregates of ten names with durations within a factor of ten each.
   static constexpr std::size_t aggregates_block_bytes = std::size_t{16} << 10;
+  /// Disk space at the end of the file that is reserved in advance for small rings, which threads
+  /// get if they start while the disk is full. With pages of 4 KiB, it suffices for 32 threads.
+  static constexpr std::size_t spare_bytes = std::size_t{128} << 10;
 
-  /// Extends the file and maps the new pages into memory. Reserves space on the disk for the pages,
-  /// because storing a record in them would otherwise crash with SIGBUS if the disk is full.
+  static ring_block* make_ring(void* memory, std::size_t bytes, std::uint32_t tid,
+                               std::uint32_t capacity) noexcept {
+    auto* const ring = static_cast<ring_block*>(memory);
+    if (ring == nullptr) return nullptr;
+    ring->tid.store(tid, std::memory_order_relaxed);
+    ring->capacity = capacity;
+    ring->header.bytes = bytes;
+    ring->header.kind.store(block_kind::ring, std::memory_order_release);
+    return ring;
+  }
+
+  /// Extends the file and maps the new pages, whose disk space is reserved: otherwise, storing a
+  /// record in them would crash with SIGBUS if the disk is full. The spare space after the new
+  /// pages is extended to spare_bytes, or stays as large as it was.
   LOTUS_DETAIL_COLD void* map_more(std::size_t bytes, int& error) noexcept {
     error = file_.holds() ? 0 : reopen();
-    if (error == 0) error = reserve(file_.number(), bytes_, bytes);
-    if (error != 0) return nullptr;
+    if (error == 0 && reserve_up_to(bytes_ + bytes + spare_bytes) != 0) {
+      error = reserve_up_to(reserved_ + bytes);
+    }
+    return error == 0 ? map_reserved(bytes, error) : nullptr;
+  }
+
+  /// Maps pages of the spare space. Returns null, without a change of `error`, if it is too small.
+  LOTUS_DETAIL_COLD void* map_spare(std::size_t bytes, int& error) noexcept {
+    if (!exists() || bytes_ + bytes > reserved_) return nullptr;
+    error = file_.holds() ? 0 : reopen();
+    return error == 0 ? map_reserved(bytes, error) : nullptr;
+  }
+
+  /// Reserves disk space for the first `end` bytes of the file. Returns 0 or errno.
+  int reserve_up_to(std::size_t end) noexcept {
+    const int error = end <= reserved_ ? 0 : reserve(file_.number(), reserved_, end - reserved_);
+    if (error == 0 && end > reserved_) reserved_ = end;
+    return error;
+  }
+
+  void* map_reserved(std::size_t bytes, int& error) noexcept {
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
                         file_.number(), static_cast<off_t>(bytes_));
     if (memory == MAP_FAILED) {
@@ -11820,7 +11868,8 @@ class ring_file {
   owned_descriptor file_;
   char name_[64] = {};
   ring_file_header* header_ = nullptr;
-  std::size_t bytes_ = 0;
+  std::size_t bytes_ = 0;     ///< size of the header and all blocks
+  std::size_t reserved_ = 0;  ///< size of the file; the bytes after bytes_ are the spare space
   names_block* names_ = nullptr;
   std::size_t names_left_ = 0;
   std::uint32_t names_stored_ = 0;
@@ -14662,12 +14711,13 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   /// @param keep  whether the ring file stays on the disk, because it contains records that are not
   /// in the logs.
   /// @param dropped  number of records lost since open().
-  LOTUS_DETAIL_COLD void close_files(bool keep, std::uint64_t dropped) noexcept {
+  /// @param complete  whether no thread stores records any more; false while the process exits.
+  LOTUS_DETAIL_COLD void close_files(bool keep, std::uint64_t dropped, bool complete) noexcept {
     const locked hold{lock_};
     clock_.with_map([&](const clock_map& map) { info_.add_clock(map.current()); });
     info_.add_cpu_time();
     info_.add_records(written_.load(std::memory_order_relaxed), dropped);
-    file_.finish(keep);
+    file_.finish(keep, complete);
     kept_names_.no_file();
   }
 
@@ -14706,15 +14756,25 @@ class LOTUS_DETAIL_PER_MODULE run_files {
 
   /// Returns a ring for a thread; null if there is no memory.
   /// @param survives  set to whether the ring is in the ring file and so survives the process.
-  ring_block* add_ring(std::uint32_t tid, std::uint32_t records, bool& survives) noexcept {
+  /// @param may_be_small  see ring_file::add_ring().
+  ring_block* add_ring(std::uint32_t tid, std::uint32_t records, bool may_be_small,
+                       bool& survives) noexcept {
     const locked hold{lock_};
     int error = 0;
-    ring_block* const ring = file_.add_ring(tid, records, error);
+    ring_block* const ring = file_.add_ring(tid, records, may_be_small, error);
     if (ring == nullptr) return nullptr;
     survives = error == 0;
     if (!survives && file_.exists()) reports_.no_ring_file(location_, error);
     info_.add_thread(tid);
     return ring;
+  }
+
+  /// Returns a ring in the ring file for a thread that has one already, and whose id the
+  /// information file contains; null if the ring file cannot grow.
+  ring_block* add_whole_ring(std::uint32_t tid, std::uint32_t records) noexcept {
+    const locked hold{lock_};
+    int error = 0;
+    return file_.add_whole_ring(tid, records, error);
   }
 
   /// Returns a block for the aggregates of a thread; null if there is no memory.
@@ -15475,7 +15535,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
     retention_.begin_after_parts(folder.directory, folder.prefix, folder.owners);
     own_logs_.store(0, std::memory_order_relaxed);
     disk_full_ns_.store(0, std::memory_order_relaxed);
-    ring_records_ = 64;
+    ring_records_ = min_ring_records;
+    small_rings_ = chosen.when_full == full_ring::drain;
     while (ring_records_ < chosen.ring_records && ring_records_ < (1U << 24)) ring_records_ *= 2;
     files_.make_ring_file(retention_.any());
     return 0;
@@ -15490,19 +15551,34 @@ class LOTUS_DETAIL_PER_MODULE storage {
     files_.recover_thread(tid);
     if (p.ring != nullptr) ring_file::unmap(p.ring);
     p.ring = nullptr;
-    ring_block* const ring = files_.add_ring(tid, ring_records_, p.ring_in_file);
+    ring_block* const ring = files_.add_ring(tid, ring_records_, small_rings_, p.ring_in_file);
     if (ring == nullptr) return false;
     commit_point begin{};
     begin.loader = p.loader;
     ring->commit(begin);
-    p.ring = ring;
+    use_ring(p, *ring);
     p.attached = true;
     own_logs_.fetch_add(1, std::memory_order_relaxed);
-    p.slots = ring->slots();
-    p.mask = ring->capacity - 1;
-    p.published = &ring->published[0];
-    gate_of(p).waiting_since = &ring->waiting_since;
     p.longest_wait_ticks.store(0, std::memory_order_relaxed);
+    return true;
+  }
+
+  /// Replaces the empty ring of a thread that started while the disk was full, if the ring file can
+  /// grow again. Only that thread may call this function. Returns whether the ring was replaced.
+  bool replace_small_ring(producer& p) noexcept {
+    if (LOTUS_DETAIL_LIKELY(p.ring_in_file && p.ring->capacity == ring_records_)) return false;
+    if (is_disk_full()) return false;
+    const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
+    ring_block* const ring = files_.add_whole_ring(tid, ring_records_);
+    if (ring == nullptr) return false;
+    commit_point c = p.ring->committed();
+    for (std::uint64_t& tail : c.tail) tail = 0;
+    ring->commit(c);
+    ring->waiting_since = p.ring->waiting_since.load();
+    forget_records_in_memory(*p.ring);  // from now on, the new ring counts them
+    ring_file::unmap(p.ring);
+    use_ring(p, *ring);
+    p.ring_in_file = true;
     return true;
   }
 
@@ -15604,6 +15680,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
       leave(p.backlog_first->ring, sum);
       backlog_.drop_oldest(p);
     }
+    forget_records_in_memory(*p.ring);  // otherwise, recovery would count them too
     if (p.ring_in_file) {
       sum.recoverable += lane_heads{*p.ring}.beyond(p.ring->committed());
     } else {
@@ -15640,6 +15717,20 @@ class LOTUS_DETAIL_PER_MODULE storage {
   mutex& buffers_fork_lock() noexcept { return buffers_.fork_lock(); }
 
  private:
+  static void forget_records_in_memory(ring_block& ring) noexcept {
+    commit_point c = ring.committed();
+    c.in_memory = 0;
+    ring.commit(c);
+  }
+
+  static void use_ring(producer& p, ring_block& ring) noexcept {
+    p.ring = &ring;
+    p.slots = ring.slots();
+    p.mask = ring.capacity - 1;
+    p.published = &ring.published[0];
+    gate_of(p).waiting_since = &ring.waiting_since;
+  }
+
   /// Whether a thread that reuses a dead thread's ring shares its logs with other threads that
   /// reuse this ring. If the size and age of logs are not limited, the first threads get logs of
   /// their own. Later threads share logs, because many short-lived threads would otherwise create
@@ -15668,6 +15759,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
   const name_table& names_;
   bool compact_ = false;
   std::uint32_t ring_records_ = 0;
+  /// Whether threads may get small rings. If full rings drop records, these would drop too many.
+  bool small_rings_ = true;
   /// Time of CLOCK_MONOTONIC, in ns, at which the last drain found the disk full; 0 if the last
   /// drain did not.
   std::atomic<std::int64_t> disk_full_ns_{0};
@@ -15842,11 +15935,17 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return true;
   }
 
-  /// Makes room in a full ring. Writes the ring's records to the logs, or moves them to the backlog
-  /// if they cannot be written. With the option full_ring::drop, the thread must not wait for the
-  /// disk: always moves the records to the backlog. If the memory limit is reached then, drops the
-  /// oldest records in the backlog.
   bool make_room(producer& p) noexcept {
+    if (!empty_ring(p)) return false;
+    if (rings_.replace_small_ring(p)) open_lanes(p);
+    return true;
+  }
+
+  /// Writes the records of a full ring to the logs, or moves them to the backlog if they cannot be
+  /// written. With the option full_ring::drop, the thread must not wait for the disk: always moves
+  /// the records to the backlog. If the memory limit is reached then, drops the oldest records in
+  /// the backlog.
+  bool empty_ring(producer& p) noexcept {
     if (!state_.drops_when_full()) {
       if (rings_.is_disk_full()) return set_aside(p);
       p.drained_itself.store(true, std::memory_order_relaxed);
@@ -18581,7 +18680,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
       losses_.count(rings_.detach(p));
     });
     snapshots_.triggers().end();
-    files_.close_files(keep, losses_.of_recording(dropped()));
+    files_.close_files(keep, losses_.of_recording(dropped()), true);
     files_.close();
     cpu_.begin(false);
     losses_.report(dropped(), recoverable);
@@ -18607,7 +18706,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
       if (!drain_or_leave(p, recoverable)) keep = true;
       slow_.open_lanes(p);
     });
-    files_.close_files(keep, losses_.of_recording(dropped()));
+    files_.close_files(keep, losses_.of_recording(dropped()), false);
     files_.leave_leftovers();
     losses_.report(dropped(), recoverable);
   }

@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,9 +31,10 @@ namespace {
 
 /// Runs a child process that records to `directory` and then exits. The library's messages on
 /// stderr are written to the file `said`. Returns the child's wait status.
-template <class Body>
+/// @param choose  void(lotus::options&): changes the options of the recording.
+template <class Body, class Choose>
 int status_of_recording(const support::fs::path& directory, const support::fs::path& said,
-                        Body&& body) {
+                        Body&& body, Choose&& choose) {
   const pid_t child = fork();
   if (child == 0) {
     alarm(60);
@@ -43,6 +46,7 @@ int status_of_recording(const support::fs::path& directory, const support::fs::p
     // Do not sample waits: at exit, the library closes the files of wait samples, and the logs
     // could then use the disk space and descriptors of these files.
     o.wait_samples_per_s = 0;
+    choose(o);
     if (!lotus::start(o)) _exit(2);
     { LOTUS_SCOPE("first"); }
     lotus::flush();
@@ -52,6 +56,17 @@ int status_of_recording(const support::fs::path& directory, const support::fs::p
   int status = -1;
   waitpid(child, &status, 0);
   return status;
+}
+
+template <class Body>
+int status_of_recording(const support::fs::path& directory, const support::fs::path& said,
+                        Body&& body) {
+  return status_of_recording(directory, said, body, [](lotus::options&) {});
+}
+
+std::string read_text(const support::fs::path& path) {
+  std::ifstream in{path};
+  return {std::istreambuf_iterator<char>{in}, {}};
 }
 
 void record(const char* name, int times) {
@@ -111,7 +126,7 @@ TEST_CASE("with a full disk at exit, each record is logged, recoverable, or coun
   CHECK(o.info_dropped == o.said_dropped);
   CHECK(o.info_written + o.said_recoverable + o.info_dropped == 100'001);
   support::fs::remove(at / "filler");
-  recover(at);
+  CHECK(recover(at).lost == 0);
   CHECK(read_logs(at).size() == o.info_written + o.said_recoverable);
 }
 
@@ -151,6 +166,98 @@ TEST_CASE("recovery counts the records that were only in memory at a kill on a f
   CHECK(read_logs(at).size() + r.lost == 20'000U * static_cast<unsigned>(threads) + 1);
   CHECK(outcome_of(at, run.path() / "said").info_lost == r.lost);
   CHECK(recover(at).lost == 0);
+}
+
+TEST_CASE("recovery counts the records of threads that started while the disk was full") {
+  const support::temp_directory run;
+  const auto at = run.path() / "disk";
+  const support::small_disk disk{at, 1 << 20};
+  if (!disk.mounted()) return;
+  // The ring file has spare space for 32 threads that start while the disk is full. The records of
+  // further threads are only in memory, which the library must report at that moment.
+  const int threads = GENERATE(1, 20, 40);
+  // If full rings drop records, threads get no small ring in the spare space.
+  const bool drops = GENERATE(false, true);
+  const bool all_counted = !drops && threads <= 32;
+  const int status = status_of_recording(
+      at, run.path() / "said",
+      [&] {
+        support::fill_disk(at / "filler");
+        std::vector<std::thread> all;
+        pthread_barrier_t done;
+        pthread_barrier_init(&done, nullptr, static_cast<unsigned>(threads) + 1);
+        for (int i = 0; i < threads; ++i) {
+          all.emplace_back([&] {
+            record("full", 1000);
+            pthread_barrier_wait(&done);
+            pthread_barrier_wait(&done);
+          });
+        }
+        pthread_barrier_wait(&done);
+        if (!drops && lotus::dropped() != 0) _exit(3);
+        raise(SIGKILL);
+      },
+      [&](lotus::options& o) {
+        if (drops) o.when_full = lotus::full_ring::drop;
+      });
+  CHECK(WIFSIGNALED(status));
+  support::fs::remove(at / "filler");
+  const lotus::detail::recovery r = recover(at);
+  CHECK(r.error == 0);
+  const std::size_t recovered = count_named(read_logs(at), "Sfull");
+  const auto all = static_cast<std::size_t>(threads) * 1000;
+  const std::string said = read_text(run.path() / "said");
+  CAPTURE(threads, recovered, r.lost, said);
+  CHECK((recovered > 0) == !drops);
+  CHECK((r.lost > 0) == !drops);
+  CHECK(outcome_of(at, run.path() / "said").info_lost == r.lost);
+  const bool reported = said.find("cannot create a ring file") != std::string::npos &&
+                        said.find(
+                            "if the process is killed, records that are not yet in the logs "
+                            "are lost") != std::string::npos;
+  CHECK(reported == !all_counted);
+  if (all_counted) CHECK(recovered + r.lost == all);
+  if (!all_counted && !drops) CHECK(recovered + r.lost >= 30'000);
+}
+
+TEST_CASE("a thread that started on a full disk gets a larger ring when there is room again") {
+  const support::temp_directory run;
+  const auto at = run.path() / "disk";
+  const support::small_disk disk{at, 8 << 20};
+  if (!disk.mounted()) return;
+  const auto when_full = GENERATE(lotus::full_ring::drain, lotus::full_ring::drop);
+  const bool killed = GENERATE(true, false);
+  const int status = status_of_recording(
+      at, run.path() / "said",
+      [&] {
+        support::fill_disk(at / "filler");
+        std::thread{[&] {
+          record("full", 1000);
+          support::fs::remove(at / "filler");
+          std::this_thread::sleep_for(std::chrono::milliseconds(20));
+          lotus::flush();
+          record("room", when_full == lotus::full_ring::drain ? 200 : 4200);
+          lotus::flush();
+          // These records fit into the ring only if it has its full size now.
+          record("last", 1500);
+          if (killed) raise(SIGKILL);
+        }}.join();
+      },
+      [&](lotus::options& o) {
+        o.ring_records = 4096;
+        o.when_full = when_full;
+        o.drain_interval_ms = 1'000'000;
+      });
+  CHECK(WIFSIGNALED(status) == killed);
+  if (killed) {
+    const lotus::detail::recovery r = recover(at);
+    CHECK(r.lost == 0);
+    CHECK(r.records == 1500);
+  }
+  const auto lines = read_logs(at);
+  CHECK(count_named(lines, "Sfull") == 1000);
+  CHECK(count_named(lines, "Sroom") >= 200);
+  CHECK(count_named(lines, "Slast") == 1500);
 }
 
 TEST_CASE("recovery loses nothing if the disk had room again before the kill") {

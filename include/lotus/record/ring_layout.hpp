@@ -72,6 +72,8 @@ struct log_position {
 /// so that it does not overwrite the unfinished record.
 inline constexpr std::size_t lanes = 2;
 inline constexpr std::size_t interrupt_lane_records = 64;
+/// Minimum size of the main lane in records.
+inline constexpr std::uint32_t min_ring_records = 64;
 
 struct commit_point {
   std::uint64_t tail[lanes];  ///< position in each lane before which all records are in the logs
@@ -156,6 +158,16 @@ inline int take_file_lock(int fd, off_t byte) noexcept {
   lock.l_start = byte;
   lock.l_len = 1;
   return fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : errno == EACCES ? EAGAIN : errno;
+}
+
+/// Releases a lock that this process holds, even if mappings keep the open file description alive.
+inline void release_file_lock(int fd, off_t byte) noexcept {
+  struct flock lock {};
+  lock.l_type = F_UNLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = byte;
+  lock.l_len = 1;
+  static_cast<void>(fcntl(fd, F_OFD_SETLK, &lock));
 }
 
 inline bool file_lock_is_taken(int fd, off_t byte) noexcept {

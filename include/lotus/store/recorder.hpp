@@ -85,7 +85,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
       losses_.count(rings_.detach(p));
     });
     snapshots_.triggers().end();
-    files_.close_files(keep, losses_.of_recording(dropped()));
+    files_.close_files(keep, losses_.of_recording(dropped()), true);
     files_.close();
     cpu_.begin(false);
     losses_.report(dropped(), recoverable);
@@ -111,7 +111,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
       if (!drain_or_leave(p, recoverable)) keep = true;
       slow_.open_lanes(p);
     });
-    files_.close_files(keep, losses_.of_recording(dropped()));
+    files_.close_files(keep, losses_.of_recording(dropped()), false);
     files_.leave_leftovers();
     losses_.report(dropped(), recoverable);
   }

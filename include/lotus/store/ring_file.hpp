@@ -33,9 +33,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
 /// This process's ring file. A file lock on owner_lock_byte shows other processes that this process
-/// is running; the kernel releases the lock when the process ends or execs. If the file cannot be
-/// created, blocks are private memory. Not thread-safe; callers hold the lock of run_files.
-/// Trivially destructible.
+/// is running; the kernel releases the lock when the process ends or execs. Without the file,
+/// blocks are private memory. Callers hold the lock of run_files. Trivially destructible.
 class ring_file {
  public:
   /// Creates the file in the directory `in`, which is borrowed and must outlive this object.
@@ -58,15 +57,14 @@ class ring_file {
     if (fd < 0) return -fd;
     file_ = {fd, status};
     int error = take_file_lock(fd, owner_lock_byte);
-    bytes_ = 0;
+    bytes_ = reserved_ = 0;
     void* header = error == 0 ? map_more(to_file_blocks(sizeof(ring_file_header)), error) : nullptr;
     if (header != nullptr) {
       header_ = static_cast<ring_file_header*>(header);
       fill_header(prefix, flags);
       header_->began_ns = began_ns;
       store_clock(clock);
-      // Recovery finds the file by its new name, so the file gets that name only when it is
-      // complete.
+      // Recovery looks for the new name, so only a complete file gets that name.
       if (renameat(directory, unfinished, directory, name_) != 0) error = errno;
     }
     if (error != 0) {
@@ -78,21 +76,25 @@ class ring_file {
 
   bool exists() const noexcept { return header_ != nullptr; }
 
-  /// Returns a new ring block for the thread `tid`; null if there is no memory. The block is
-  /// private memory if the file cannot grow.
+  /// Returns a new ring block for the thread `tid`; null if there is no memory. If the file cannot
+  /// grow, the block is a small ring in the spare space or, if that is used up, private memory.
   /// @param error  set to 0 if the block is in the file; otherwise to the errno of the reason.
-  ring_block* add_ring(std::uint32_t tid, std::uint32_t capacity, int& error) noexcept {
+  ring_block* add_ring(std::uint32_t tid, std::uint32_t capacity, bool may_be_small,
+                       int& error) noexcept {
+    if (ring_block* const whole = add_whole_ring(tid, capacity, error)) return whole;
+    std::size_t bytes = to_file_blocks(ring_block::bytes_for(min_ring_records));
+    void* const spare = may_be_small ? map_spare(bytes, error) : nullptr;
+    if (spare != nullptr) return make_ring(spare, bytes, tid, min_ring_records);
+    bytes = to_file_blocks(ring_block::bytes_for(capacity));
+    return make_ring(map_memory(bytes), bytes, tid, capacity);
+  }
+
+  /// Returns a new ring block in the file; null if the file cannot grow.
+  ring_block* add_whole_ring(std::uint32_t tid, std::uint32_t capacity, int& error) noexcept {
     const std::size_t bytes = to_file_blocks(ring_block::bytes_for(capacity));
     error = ENOENT;
-    void* memory = exists() ? map_more(bytes, error) : nullptr;
-    if (memory == nullptr) memory = map_memory(bytes);
-    if (memory == nullptr) return nullptr;
-    auto* ring = static_cast<ring_block*>(memory);
-    ring->tid.store(tid, std::memory_order_relaxed);
-    ring->capacity = capacity;
-    ring->header.bytes = bytes;
-    ring->header.kind.store(block_kind::ring, std::memory_order_release);
-    return ring;
+    void* const memory = exists() ? map_more(bytes, error) : nullptr;
+    return make_ring(memory, bytes, tid, capacity);
   }
 
   /// Returns a new block for aggregates; see add_ring().
@@ -113,13 +115,13 @@ class ring_file {
     return block;
   }
 
-  /// Copies a ring from private memory to the file. Returns false if the file cannot grow.
-  /// @param heads  positions in the ring; records before them are copied.
+  /// Copies a ring's records before `heads` to the file. Returns false if the file cannot grow.
   bool add_copy(ring_block& from, const lane_heads& heads) noexcept {
     if (!exists()) return false;
     int error = 0;
     const std::size_t bytes = to_file_blocks(ring_block::bytes_for(from.capacity));
-    auto* ring = static_cast<ring_block*>(map_more(bytes, error));
+    void* const grown = map_more(bytes, error);
+    auto* ring = static_cast<ring_block*>(grown != nullptr ? grown : map_spare(bytes, error));
     if (ring == nullptr) return false;
     ring->tid.store(from.tid.load(std::memory_order_relaxed), std::memory_order_relaxed);
     ring->capacity = from.capacity;
@@ -133,7 +135,7 @@ class ring_file {
   /// Unmaps a ring. Its block stays in the file.
   static void unmap(ring_block* ring) noexcept { munmap(ring, ring->header.bytes); }
 
-  /// Replaces a ring's mapping by private memory at the same address, filled with zeros.
+  /// Replaces a ring's mapping by zeroed private memory at the same address.
   static void replace(ring_block* ring) noexcept {
     static_cast<void>(mmap(ring, ring->header.bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
@@ -168,15 +170,16 @@ class ring_file {
   /// Closes the file. The rings stay mapped, because their threads may be writing to them.
   /// @param keep  whether the file stays on the disk, because it contains records that are not in
   /// the logs.
-  void finish(bool keep) noexcept {
+  /// @param complete  whether no more records are stored, so that others may recover these records.
+  void finish(bool keep, bool complete) noexcept {
     if (!exists()) return;
     const int directory = directory_->descriptor();
+    if (complete && file_.holds()) release_file_lock(file_.number(), owner_lock_byte);
     if (!keep && directory >= 0) unlinkat(directory, name_, 0);
     forget();
   }
 
-  /// Closes the file without deleting it. A forked child does so with its copy of the parent's
-  /// file.
+  /// Closes the file, but does not delete it: a forked child does so with its parent's file.
   void forget() noexcept {
     file_.close();
     if (header_ != nullptr) munmap(header_, header_->header_bytes);
@@ -186,16 +189,49 @@ class ring_file {
 
  private:
   static constexpr std::size_t names_block_bytes = std::size_t{64} << 10;
-  /// Size of a block of aggregates: enough for ten names with durations within a factor of ten
-  /// each.
+  /// Enough for the aggregates of ten names with durations within a factor of ten each.
   static constexpr std::size_t aggregates_block_bytes = std::size_t{16} << 10;
+  /// Disk space at the end of the file that is reserved in advance for small rings, which threads
+  /// get if they start while the disk is full. With pages of 4 KiB, it suffices for 32 threads.
+  static constexpr std::size_t spare_bytes = std::size_t{128} << 10;
 
-  /// Extends the file and maps the new pages into memory. Reserves space on the disk for the pages,
-  /// because storing a record in them would otherwise crash with SIGBUS if the disk is full.
+  static ring_block* make_ring(void* memory, std::size_t bytes, std::uint32_t tid,
+                               std::uint32_t capacity) noexcept {
+    auto* const ring = static_cast<ring_block*>(memory);
+    if (ring == nullptr) return nullptr;
+    ring->tid.store(tid, std::memory_order_relaxed);
+    ring->capacity = capacity;
+    ring->header.bytes = bytes;
+    ring->header.kind.store(block_kind::ring, std::memory_order_release);
+    return ring;
+  }
+
+  /// Extends the file and maps the new pages, whose disk space is reserved: otherwise, storing a
+  /// record in them would crash with SIGBUS if the disk is full. The spare space after the new
+  /// pages is extended to spare_bytes, or stays as large as it was.
   LOTUS_DETAIL_COLD void* map_more(std::size_t bytes, int& error) noexcept {
     error = file_.holds() ? 0 : reopen();
-    if (error == 0) error = reserve(file_.number(), bytes_, bytes);
-    if (error != 0) return nullptr;
+    if (error == 0 && reserve_up_to(bytes_ + bytes + spare_bytes) != 0) {
+      error = reserve_up_to(reserved_ + bytes);
+    }
+    return error == 0 ? map_reserved(bytes, error) : nullptr;
+  }
+
+  /// Maps pages of the spare space. Returns null, without a change of `error`, if it is too small.
+  LOTUS_DETAIL_COLD void* map_spare(std::size_t bytes, int& error) noexcept {
+    if (!exists() || bytes_ + bytes > reserved_) return nullptr;
+    error = file_.holds() ? 0 : reopen();
+    return error == 0 ? map_reserved(bytes, error) : nullptr;
+  }
+
+  /// Reserves disk space for the first `end` bytes of the file. Returns 0 or errno.
+  int reserve_up_to(std::size_t end) noexcept {
+    const int error = end <= reserved_ ? 0 : reserve(file_.number(), reserved_, end - reserved_);
+    if (error == 0 && end > reserved_) reserved_ = end;
+    return error;
+  }
+
+  void* map_reserved(std::size_t bytes, int& error) noexcept {
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
                         file_.number(), static_cast<off_t>(bytes_));
     if (memory == MAP_FAILED) {
@@ -250,7 +286,8 @@ class ring_file {
   owned_descriptor file_;
   char name_[64] = {};
   ring_file_header* header_ = nullptr;
-  std::size_t bytes_ = 0;
+  std::size_t bytes_ = 0;     ///< size of the header and all blocks
+  std::size_t reserved_ = 0;  ///< size of the file; the bytes after bytes_ are the spare space
   names_block* names_ = nullptr;
   std::size_t names_left_ = 0;
   std::uint32_t names_stored_ = 0;

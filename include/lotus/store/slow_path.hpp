@@ -179,11 +179,17 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     return true;
   }
 
-  /// Makes room in a full ring. Writes the ring's records to the logs, or moves them to the backlog
-  /// if they cannot be written. With the option full_ring::drop, the thread must not wait for the
-  /// disk: always moves the records to the backlog. If the memory limit is reached then, drops the
-  /// oldest records in the backlog.
   bool make_room(producer& p) noexcept {
+    if (!empty_ring(p)) return false;
+    if (rings_.replace_small_ring(p)) open_lanes(p);
+    return true;
+  }
+
+  /// Writes the records of a full ring to the logs, or moves them to the backlog if they cannot be
+  /// written. With the option full_ring::drop, the thread must not wait for the disk: always moves
+  /// the records to the backlog. If the memory limit is reached then, drops the oldest records in
+  /// the backlog.
+  bool empty_ring(producer& p) noexcept {
     if (!state_.drops_when_full()) {
       if (rings_.is_disk_full()) return set_aside(p);
       p.drained_itself.store(true, std::memory_order_relaxed);

@@ -55,7 +55,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
     retention_.begin_after_parts(folder.directory, folder.prefix, folder.owners);
     own_logs_.store(0, std::memory_order_relaxed);
     disk_full_ns_.store(0, std::memory_order_relaxed);
-    ring_records_ = 64;
+    ring_records_ = min_ring_records;
+    small_rings_ = chosen.when_full == full_ring::drain;
     while (ring_records_ < chosen.ring_records && ring_records_ < (1U << 24)) ring_records_ *= 2;
     files_.make_ring_file(retention_.any());
     return 0;
@@ -70,19 +71,34 @@ class LOTUS_DETAIL_PER_MODULE storage {
     files_.recover_thread(tid);
     if (p.ring != nullptr) ring_file::unmap(p.ring);
     p.ring = nullptr;
-    ring_block* const ring = files_.add_ring(tid, ring_records_, p.ring_in_file);
+    ring_block* const ring = files_.add_ring(tid, ring_records_, small_rings_, p.ring_in_file);
     if (ring == nullptr) return false;
     commit_point begin{};
     begin.loader = p.loader;
     ring->commit(begin);
-    p.ring = ring;
+    use_ring(p, *ring);
     p.attached = true;
     own_logs_.fetch_add(1, std::memory_order_relaxed);
-    p.slots = ring->slots();
-    p.mask = ring->capacity - 1;
-    p.published = &ring->published[0];
-    gate_of(p).waiting_since = &ring->waiting_since;
     p.longest_wait_ticks.store(0, std::memory_order_relaxed);
+    return true;
+  }
+
+  /// Replaces the empty ring of a thread that started while the disk was full, if the ring file can
+  /// grow again. Only that thread may call this function. Returns whether the ring was replaced.
+  bool replace_small_ring(producer& p) noexcept {
+    if (LOTUS_DETAIL_LIKELY(p.ring_in_file && p.ring->capacity == ring_records_)) return false;
+    if (is_disk_full()) return false;
+    const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
+    ring_block* const ring = files_.add_whole_ring(tid, ring_records_);
+    if (ring == nullptr) return false;
+    commit_point c = p.ring->committed();
+    for (std::uint64_t& tail : c.tail) tail = 0;
+    ring->commit(c);
+    ring->waiting_since = p.ring->waiting_since.load();
+    forget_records_in_memory(*p.ring);  // from now on, the new ring counts them
+    ring_file::unmap(p.ring);
+    use_ring(p, *ring);
+    p.ring_in_file = true;
     return true;
   }
 
@@ -184,6 +200,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
       leave(p.backlog_first->ring, sum);
       backlog_.drop_oldest(p);
     }
+    forget_records_in_memory(*p.ring);  // otherwise, recovery would count them too
     if (p.ring_in_file) {
       sum.recoverable += lane_heads{*p.ring}.beyond(p.ring->committed());
     } else {
@@ -220,6 +237,20 @@ class LOTUS_DETAIL_PER_MODULE storage {
   mutex& buffers_fork_lock() noexcept { return buffers_.fork_lock(); }
 
  private:
+  static void forget_records_in_memory(ring_block& ring) noexcept {
+    commit_point c = ring.committed();
+    c.in_memory = 0;
+    ring.commit(c);
+  }
+
+  static void use_ring(producer& p, ring_block& ring) noexcept {
+    p.ring = &ring;
+    p.slots = ring.slots();
+    p.mask = ring.capacity - 1;
+    p.published = &ring.published[0];
+    gate_of(p).waiting_since = &ring.waiting_since;
+  }
+
   /// Whether a thread that reuses a dead thread's ring shares its logs with other threads that
   /// reuse this ring. If the size and age of logs are not limited, the first threads get logs of
   /// their own. Later threads share logs, because many short-lived threads would otherwise create
@@ -248,6 +279,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
   const name_table& names_;
   bool compact_ = false;
   std::uint32_t ring_records_ = 0;
+  /// Whether threads may get small rings. If full rings drop records, these would drop too many.
+  bool small_rings_ = true;
   /// Time of CLOCK_MONOTONIC, in ns, at which the last drain found the disk full; 0 if the last
   /// drain did not.
   std::atomic<std::int64_t> disk_full_ns_{0};

@@ -86,12 +86,13 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   /// @param keep  whether the ring file stays on the disk, because it contains records that are not
   /// in the logs.
   /// @param dropped  number of records lost since open().
-  LOTUS_DETAIL_COLD void close_files(bool keep, std::uint64_t dropped) noexcept {
+  /// @param complete  whether no thread stores records any more; false while the process exits.
+  LOTUS_DETAIL_COLD void close_files(bool keep, std::uint64_t dropped, bool complete) noexcept {
     const locked hold{lock_};
     clock_.with_map([&](const clock_map& map) { info_.add_clock(map.current()); });
     info_.add_cpu_time();
     info_.add_records(written_.load(std::memory_order_relaxed), dropped);
-    file_.finish(keep);
+    file_.finish(keep, complete);
     kept_names_.no_file();
   }
 
@@ -130,15 +131,25 @@ class LOTUS_DETAIL_PER_MODULE run_files {
 
   /// Returns a ring for a thread; null if there is no memory.
   /// @param survives  set to whether the ring is in the ring file and so survives the process.
-  ring_block* add_ring(std::uint32_t tid, std::uint32_t records, bool& survives) noexcept {
+  /// @param may_be_small  see ring_file::add_ring().
+  ring_block* add_ring(std::uint32_t tid, std::uint32_t records, bool may_be_small,
+                       bool& survives) noexcept {
     const locked hold{lock_};
     int error = 0;
-    ring_block* const ring = file_.add_ring(tid, records, error);
+    ring_block* const ring = file_.add_ring(tid, records, may_be_small, error);
     if (ring == nullptr) return nullptr;
     survives = error == 0;
     if (!survives && file_.exists()) reports_.no_ring_file(location_, error);
     info_.add_thread(tid);
     return ring;
+  }
+
+  /// Returns a ring in the ring file for a thread that has one already, and whose id the
+  /// information file contains; null if the ring file cannot grow.
+  ring_block* add_whole_ring(std::uint32_t tid, std::uint32_t records) noexcept {
+    const locked hold{lock_};
+    int error = 0;
+    return file_.add_whole_ring(tid, records, error);
   }
 
   /// Returns a block for the aggregates of a thread; null if there is no memory.
