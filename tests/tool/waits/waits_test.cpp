@@ -263,6 +263,10 @@ TEST_CASE("preprocessing that waits for one lock is lock-bound") {
   write_lock_bound(dir, "");
   const result text = run({"diagnose", dir.path()});
   INFO(text.out);
+  CHECK_FALSE(contains(text.out, "lotus-tool threads"));
+  // `run` also samples threads. Then `threads` shows where in the code they wait.
+  dir.file(".lotus_threads_1_1", "");
+  CHECK(contains(run({"diagnose", dir.path()}).out, "lotus-tool threads"));
   const json found = parse_json(run({"diagnose", dir.path(), "--json"}).out);
   CHECK(found["verdict"].text() == "lock-bound");
   CHECK(found["bound_by"]["kind"].text() == "lock");

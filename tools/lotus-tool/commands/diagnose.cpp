@@ -23,6 +23,7 @@
 #include "commands/diagnose_details.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/run_data.hpp"
+#include "threads/data/thread_samples.hpp"
 #include "verdict/diagnosis.hpp"
 #include "verdict/screen/first_screen.hpp"
 #include "verdict/verdict.hpp"
@@ -226,8 +227,11 @@ class screen_printer {
 #else
     next.emplace_back("lotus-tool viz " + dir + " -o trace.json", "a trace for a viewer");
 #endif
-    if (d_.is && with_whatif)
+    if (d_.is == verdict::lock_bound && has_thread_samples(d_.dir)) {
+      next.emplace_back("lotus-tool threads " + dir, "the calls that wait");
+    } else if (d_.is && with_whatif) {
       next.emplace_back("lotus-tool whatif " + dir, "predict other changes");
+    }
     if (!d_.operations.empty()) {
       next.emplace_back("lotus-tool stats " + dir, "all measured values");
     } else if (with_details) {
