@@ -129,9 +129,16 @@ LOTUS_DETAIL_PER_MODULE inline void iterate_objects(int (*each)(dl_phdr_info*, s
 /// thread, the fork handlers and other shared objects continue to call its code.
 inline void pin_module_of(const void* code) noexcept {
   Dl_info info{};
+#if defined(RTLD_DL_LINKMAP)
   void* extra = nullptr;
   if (dladdr1(code, &info, &extra, RTLD_DL_LINKMAP) == 0 || extra == nullptr) return;
   const char* path = static_cast<const link_map*>(extra)->l_name;
+#else
+  // musl has only dladdr. Its path is also that of the program itself, which is already loaded, so
+  // dlopen changes nothing then.
+  if (dladdr(code, &info) == 0) return;
+  const char* path = info.dli_fname;
+#endif
   // Without a path, `code` is part of the program itself, which is never unloaded.
   if (path == nullptr || *path == '\0') return;
   dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);

@@ -30,6 +30,13 @@ inline void say_sampling_forbidden(int error) noexcept {
       std::strerror(error));
 }
 
+/// Calls ioctl(2) on a perf event. C libraries declare the request as unsigned long or as int.
+template <class Request, class Argument>
+int perf_ioctl(int (*call)(int, Request, ...), int fd, unsigned long request,
+               Argument argument) noexcept {
+  return call(fd, static_cast<Request>(request), argument);
+}
+
 /// The sampling events. Every thread has one event per processor, which threads and processes that
 /// the thread starts later inherit. All events of a processor share one ring. An event that is
 /// disabled and enabled again continues with the time that remained until its next sample, so
@@ -104,7 +111,7 @@ class sampling_events {
 
   void request_all(unsigned long request) const noexcept {
     for (std::size_t i = 0; i < events_; ++i) {
-      if (is_ours(i)) ioctl(fds_[i], request, 0);
+      if (is_ours(i)) perf_ioctl(ioctl, fds_[i], request, 0);
     }
   }
 
@@ -112,7 +119,7 @@ class sampling_events {
   /// event, because all anonymous files have the same inode.
   static std::uint64_t event_id(int fd) noexcept {
     std::uint64_t id = 0;
-    return ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0 ? id : 0;
+    return perf_ioctl(ioctl, fd, PERF_EVENT_IOC_ID, &id) == 0 ? id : 0;
   }
   /// Whether the descriptor still refers to this event: the program may have closed the descriptor.
   bool is_ours(std::size_t event) const noexcept { return event_id(fds_[event]) == ids_[event]; }

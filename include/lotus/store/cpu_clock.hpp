@@ -233,8 +233,8 @@ class cpu_clock {
   /// A second sequence that no thread ever executes: its address in the rseq area marks the watch;
   /// see cpu_watch::mark().
   sequence marked_sequence_{};
-  std::uint32_t signature_[2] = {};
-  char never_run_ = 0;
+  [[maybe_unused]] std::uint32_t signature_[2] = {};
+  [[maybe_unused]] char never_run_ = 0;
   std::uint64_t runs_ = 0;
   std::atomic<cpu_watching> mode_{cpu_watching::off};
   std::atomic<std::uint32_t> open_files_{0};
