@@ -46,8 +46,9 @@ struct options {
   /// Maximum total size in bytes of the logs in the directory, including logs of other processes of
   /// the run; 0: unlimited. A log that has grown long is renamed, which makes it a part, and the
   /// log continues in a new file. The oldest parts are deleted; lotus-tool reports how many. Sizes
-  /// are counted in disk blocks; the limit is accurate to about an eighth. With a limit, a new
-  /// thread may continue the logs of a thread that has ended.
+  /// are counted in disk blocks; the limit is accurate to an eighth, if it has room for the logs to
+  /// which threads append: up to 8 KiB each, one log per running thread in the compact format, up
+  /// to three as text. With a limit, a new thread may continue the logs of a thread that has ended.
   std::uint64_t max_bytes = 0;
   /// Maximum age of parts of logs in seconds: older parts are deleted. Accurate to about an eighth
   /// of the value; 0: unlimited.

@@ -64,7 +64,61 @@ void run_threads(int threads, int spans) {
   }
 }
 
+/// Runs `threads` short threads, of which `at_once` run at the same time, and returns the largest
+/// number and size of the logs while they ran.
+on_disk most_on_disk(const fs::path& run, int threads, int at_once) {
+  std::atomic<int> begun{0};
+  std::atomic<int> working{at_once};
+  std::vector<std::thread> starters;
+  for (int s = 0; s < at_once; ++s) {
+    starters.emplace_back([&] {
+      for (int i = begun++; i < threads; i = begun++) {
+        std::thread{[i] {
+          {
+            LOTUS_BATCH_PREPROCESSED(i);
+            for (int k = 0; k < 5; ++k) LOTUS_SCOPE("Inner");
+            std::this_thread::sleep_for(std::chrono::milliseconds(2));
+          }
+          LOTUS_BATCH_CONSUMED(i);
+        }}.join();
+      }
+      --working;
+    });
+  }
+  on_disk most;
+  while (working > 0) {
+    const on_disk now = logs_in(run);
+    most.bytes = std::max(most.bytes, now.bytes);
+    most.files = std::max(most.files, now.files);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  for (auto& s : starters) s.join();
+  return most;
+}
+
 }  // namespace
+
+TEST_CASE("while short threads run, logs stay within a size limit, and files within their number") {
+  const bool text = GENERATE(false, true);
+  const int at_once = GENERATE(4, 24);
+  const support::temp_directory run;
+  lotus::options o = options_for(run);
+  const std::uint64_t limit = text ? 2'000'000 : 1'000'000;
+  (text ? o.max_bytes : o.keep_bytes) = limit;
+  o.cpu_time = text;
+  REQUIRE(lotus::start(o));
+  const int threads = text ? 10'000 : 8'000;
+  const on_disk most = most_on_disk(run.path(), threads, at_once);
+  lotus::stop();
+  CAPTURE(text, at_once, most.bytes, most.files);
+  CHECK(most.bytes <= limit + limit / 8);
+  CHECK(most.bytes > limit / 2);  // otherwise this test would not reach the limit
+  // As text, a thread has up to three logs. Up to as many threads again may have ended so short a
+  // time ago that no other thread continues their logs yet.
+  const std::size_t logs = text ? 3 : 1;
+  const std::size_t parts = limit / 8192;
+  CHECK(most.files <= parts + logs * (2 * static_cast<std::size_t>(at_once) + 40));
+}
 
 TEST_CASE("many short threads leave few files and stay within a size limit") {
   const support::temp_directory run;

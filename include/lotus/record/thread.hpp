@@ -61,6 +61,10 @@ struct producer : aggregating_ring {
   /// How often log_retention::roll_all() had been called when the logs last became parts because of
   /// such a call. If there were more calls since then, the logs become parts at the next drain.
   std::uint32_t rolls = 0;
+  /// Bytes on the disk of the logs that the thread's next records continue, if logs are limited.
+  std::uint64_t log_blocks = 0;
+  /// How many records the ring had got when log_retention::roll_dead() was last called.
+  std::uint64_t records_before = 0;
   /// State of the encoder that writes the thread's compact log; null if there is none; never freed.
   compact_chain* chain = nullptr;
   backlog_chunk* backlog_first = nullptr;

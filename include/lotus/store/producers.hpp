@@ -29,6 +29,12 @@ inline bool thread_is_dead(std::uint32_t tid) noexcept {
   return syscall(SYS_tgkill, getpid(), static_cast<pid_t>(tid), 0) != 0 && errno == ESRCH;
 }
 
+/// Whether a producer belongs to no running thread.
+inline bool is_free_or_dead(const producer& p) noexcept {
+  const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
+  return tid == 0 || thread_is_dead(tid);
+}
+
 /// The list of producers. It only grows, so it can be read without a lock; producers of dead
 /// threads are reused.
 class LOTUS_DETAIL_PER_MODULE producer_list {
@@ -92,8 +98,8 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
 
   /// Frees the producers of dead threads. Threads do not report their end to the session, so that
   /// even the last thread_local destructor of a thread can record. This function is next called
-  /// when there are twice as many producers as running threads now: often enough to bound the
-  /// number of rings, and rarely enough to keep the cost of a new thread low.
+  /// when there are a quarter more producers than running threads now: often enough to bound the
+  /// number of rings and logs, and rarely enough to keep the cost of a new thread low.
   template <class Retire>
   void reap(Retire&& retire) noexcept {
     std::size_t running = 0;
@@ -106,7 +112,7 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
         ++running;
       }
     });
-    reap_at_ = 2 * running + 8;
+    reap_at_ = running + running / 4 + 8;
   }
 
   producer* add() noexcept {

@@ -226,6 +226,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     const std::int64_t long_ns = triggers.wait_ns();
     const std::optional<std::uint64_t> long_ticks =
         long_ns == 0 ? std::nullopt : clock_.ticks_in(long_ns);
+    const bool roll_dead = rings_.retention().should_roll_dead();
     producers_.for_each([&](producer& p) {
       // A thread that has filled its ring since the last round drained the ring itself, while the
       // records were in its CPU cache. Draining the ring here too would only make that thread wait.
@@ -233,7 +234,9 @@ class LOTUS_DETAIL_PER_MODULE recorder {
       if (drained && !long_ticks) return;
       const locked guard{p.guard};
       if (!p.attached) return;
-      if (!drained) slow_.drain(p);
+      if (!drained && slow_.drain(p) == 0 && roll_dead && is_free_or_dead(p)) {
+        rings_.retention().roll_dead(files_.logs_folder(), p);
+      }
       if (long_ticks) triggers.look_at_wait(p, *long_ticks);
     });
     rings_.keep_limits();

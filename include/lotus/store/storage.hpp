@@ -122,15 +122,16 @@ class LOTUS_DETAIL_PER_MODULE storage {
     if (!p.attached) return;
     const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
     files_.recover_thread(tid);
+    // If the size or age of logs is limited, the dead thread's logs become parts, so that they can
+    // be deleted. This must happen while the ring still has that thread's id, which is in the
+    // names.
+    if (share && !p.shares_logs && retention_.any()) retention_.roll(files_.logs_folder(), p);
     p.ring->tid.store(tid, std::memory_order_relaxed);
     commit_point c = p.ring->committed();
     c.loader = p.loader;
     if (share && p.shares_logs) return p.ring->commit(c);
     p.shares_logs = share;
     if (share) {
-      // If the size or age of logs is limited, the dead thread's logs become parts, so that they
-      // can be deleted.
-      if (retention_.any()) retention_.roll(files_.logs_folder(), p);
       kept_logs_.close(p);
     } else {
       own_logs_.fetch_add(1, std::memory_order_relaxed);

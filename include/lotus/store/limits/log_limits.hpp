@@ -32,6 +32,9 @@ struct deleted_logs {
   std::int64_t until_ns = 0;  ///< last write to a deleted log, in ns since the Unix epoch
 };
 
+/// Size in bytes of the blocks in which most file systems allocate space.
+inline constexpr std::uint64_t disk_block_bytes = 4096;
+
 /// Limits the total size and the age of all logs in a directory, including those of other
 /// processes, running or dead.
 ///
@@ -48,6 +51,7 @@ class log_limits {
     checked_ns_.store(0, std::memory_order_relaxed);
     grown_.store(0, std::memory_order_relaxed);
     part_bytes_.store(share_of(16), std::memory_order_relaxed);
+    crowded_.store(false, std::memory_order_relaxed);
     now_checking_.store(false, std::memory_order_relaxed);
   }
 
@@ -59,13 +63,20 @@ class log_limits {
 
   void after_fork_in_child() noexcept { now_checking_.store(false, std::memory_order_relaxed); }
 
-  /// Adds the size of new parts to the number of bytes that became parts since keep() last checked
-  /// the directory.
+  /// Adds to the number of bytes, in blocks of the disk, by which logs have grown since keep() last
+  /// checked the directory.
   void count(std::uint64_t bytes) noexcept { grown_.fetch_add(bytes, std::memory_order_relaxed); }
 
-  /// Whether so many bytes have become parts that keep() should be called immediately.
+  /// Whether the logs still exceeded the size limit after the last check had deleted all parts.
+  /// Then logs of dead threads should become parts, and logs_rolled() be called.
+  bool crowded() const noexcept { return crowded_.load(std::memory_order_relaxed); }
+  /// Makes the next keep() check the directory, because there are new parts.
+  void logs_rolled() noexcept { checked_ns_.store(0, std::memory_order_relaxed); }
+
+  /// Whether logs have grown so much that keep() should be called immediately. If the logs are
+  /// crowded, that would not help, because all parts are deleted already.
   bool overdue() const noexcept {
-    return max_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(4);
+    return max_bytes_ != 0 && !crowded() && grown_.load(std::memory_order_relaxed) >= share_of(8);
   }
 
   /// Deletes the logs that exceed the limits. Checks the directory at most once a second, or more
@@ -99,14 +110,12 @@ class log_limits {
     return true;
   }
 
+  /// The size of a log and when it was last written to.
   struct candidate {
     std::int64_t written_ns;
-    std::uint64_t bytes;
     std::uint64_t on_disk;
-    char loader[max_folder_name_bytes + 1];
-    char name[log_name_bytes];
   };
-  static constexpr std::size_t at_once = 32;
+  static constexpr std::size_t at_once = 512;
 
   std::uint64_t share_of(std::uint64_t parts) const noexcept {
     constexpr std::uint64_t least = std::uint64_t{16} << 10;
@@ -146,7 +155,7 @@ class log_limits {
     return bytes > in_blocks ? bytes : in_blocks;
   }
 
-  /// Deletes the oldest logs until the limits are met, but at most `at_once` of them. Returns
+  /// Deletes the oldest logs until the limits are met, but at most about `at_once` of them. Returns
   /// whether there may be more to delete.
   LOTUS_DETAIL_COLD bool check(int directory, const char* prefix, const file_owners& owners,
                                deleted_logs& forgotten) noexcept {
@@ -156,58 +165,59 @@ class log_limits {
     std::uint64_t bytes = 0;
     std::uint64_t growing = 0;
     for_each_log(directory, prefix, owners, [&](const run_log& log) {
-      const bool over = is_over(log, now_ns);
-      // Logs of dead threads are deleted only a minute after their last append. Until then their
-      // size does not count, so that other logs are not deleted instead of them.
-      if (over || !is_of_dead_process(log)) bytes += bytes_on_disk(log.status);
-      if (over) {
-        put_in_order(log, oldest, count);
+      bytes += bytes_on_disk(log.status);
+      if (is_over(log, now_ns)) {
+        put_in_order({written_ns(log), bytes_on_disk(log.status)}, oldest, count);
       } else {
         ++growing;
       }
     });
-    part_bytes_.store(share_of(8 * (growing + 1)), std::memory_order_relaxed);
-    // An eighth of the limit remains for logs that still grow.
+    // An eighth of the limit remains for logs that grow until the next check.
     const std::uint64_t wanted = max_bytes_ == 0 ? UINT64_MAX : max_bytes_ - max_bytes_ / 8;
-    bool deleted = false;
-    for (std::size_t i = 0; i < count; ++i) {
-      const candidate& log = oldest[i];
-      const bool too_old = max_age_ns_ != 0 && log.written_ns < now_ns - max_age_ns_;
-      if (!too_old && bytes <= wanted) return false;
-      if (!remove(directory, log)) continue;
-      deleted = true;
-      bytes -= log.on_disk < bytes ? log.on_disk : bytes;
-      ++forgotten.files;
-      forgotten.bytes += log.bytes;
-      if (forgotten.until_ns < log.written_ns) forgotten.until_ns = log.written_ns;
+    std::uint64_t left = bytes;
+    std::size_t last = 0;
+    for (; last < count; ++last) {
+      const bool too_old = max_age_ns_ != 0 && oldest[last].written_ns < now_ns - max_age_ns_;
+      if (!too_old && left <= wanted) break;
+      left -= oldest[last].on_disk < left ? oldest[last].on_disk : left;
     }
-    return deleted && count == at_once;
+    const bool deleted =
+        last > 0 && remove(directory, prefix, owners, oldest[last - 1].written_ns, forgotten);
+    if (deleted && last == at_once) return true;
+    // In small parts, less of the limit is taken by logs that cannot be deleted.
+    const bool crowded = left > wanted;
+    part_bytes_.store(crowded ? disk_block_bytes : share_of(8 * (growing + 1)),
+                      std::memory_order_relaxed);
+    crowded_.store(crowded, std::memory_order_relaxed);
+    return false;
   }
 
-  static void put_in_order(const run_log& log, candidate (&oldest)[at_once],
+  static void put_in_order(const candidate& log, candidate (&oldest)[at_once],
                            std::size_t& count) noexcept {
-    const std::int64_t ns = written_ns(log);
     std::size_t at = count;
-    while (at > 0 && oldest[at - 1].written_ns > ns) --at;
+    while (at > 0 && oldest[at - 1].written_ns > log.written_ns) --at;
     if (at == at_once) return;
     if (count < at_once) ++count;
     for (std::size_t i = count - 1; i > at; --i) oldest[i] = oldest[i - 1];
-    candidate& c = oldest[at];
-    c.written_ns = ns;
-    c.bytes = static_cast<std::uint64_t>(log.status.st_size);
-    c.on_disk = bytes_on_disk(log.status);
-    std::snprintf(c.loader, sizeof(c.loader), "%s", log.loader);
-    std::snprintf(c.name, sizeof(c.name), "%s", log.name);
+    oldest[at] = log;
   }
 
-  static bool remove(int directory, const candidate& log) noexcept {
-    if (log.loader[0] == '\0') return unlinkat(directory, log.name, 0) == 0;
-    const int folder =
-        open_at_high_fd(directory, log.loader, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
-    if (folder < 0) return false;
-    const bool removed = unlinkat(folder, log.name, 0) == 0;
-    close(folder);
-    return removed;
+  /// Deletes the logs that were last written to at `until_ns` or earlier. Returns whether there
+  /// were any.
+  static bool remove(int directory, const char* prefix, const file_owners& owners,
+                     std::int64_t until_ns, deleted_logs& forgotten) noexcept {
+    const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
+    bool any = false;
+    for_each_log(directory, prefix, owners, [&](const run_log& log) {
+      const std::int64_t ns = written_ns(log);
+      if (ns > until_ns || !is_over(log, now_ns)) return;
+      if (unlinkat(log.folder, log.name, 0) != 0) return;
+      any = true;
+      ++forgotten.files;
+      forgotten.bytes += static_cast<std::uint64_t>(log.status.st_size);
+      if (forgotten.until_ns < ns) forgotten.until_ns = ns;
+    });
+    return any;
   }
 
   std::uint64_t max_bytes_ = 0;
@@ -217,6 +227,7 @@ class log_limits {
   // Size in bytes at which a log becomes a part. UINT64_MAX means unlimited, so that each append
   // needs only one comparison.
   std::atomic<std::uint64_t> part_bytes_{UINT64_MAX};
+  std::atomic<bool> crowded_{false};
   std::atomic<bool> now_checking_{false};
 };
 

@@ -57,20 +57,46 @@ class log_retention {
   }
 
   void after_drain(const log_folder& folder, producer& p) noexcept {
+    const std::uint64_t blocks = limits_.any() ? bytes_in_blocks(*p.ring) : 0;
+    if (blocks > p.log_blocks) limits_.count(blocks - p.log_blocks);
+    p.log_blocks = blocks;
     const std::uint32_t rolls = rolls_.load(std::memory_order_relaxed);
     const bool due = p.rolls != rolls;
     p.rolls = rolls;
-    if (due || (limits_.any() && !held_.load(std::memory_order_relaxed))) {
-      limits_.count(roll_logs(folder, *p.ring, p.logs, due ? 1 : limits_.part_bytes(), numbers_));
+    if (due) {
+      roll(folder, p);
+    } else if (limits_.any() && !held_.load(std::memory_order_relaxed)) {
+      roll(folder, p, limits_.part_bytes());
     }
   }
 
-  /// Renames a thread's logs, whatever their size, which makes them parts.
-  void roll(const log_folder& folder, producer& p) noexcept {
-    limits_.count(roll_logs(folder, *p.ring, p.logs, 1, numbers_));
+  /// Renames those of a thread's logs that have at least this many bytes, which makes them parts.
+  void roll(const log_folder& folder, producer& p, std::uint64_t least = 1) noexcept {
+    roll_logs(folder, *p.ring, p.logs, least, numbers_);
+    p.log_blocks = bytes_in_blocks(*p.ring);
   }
 
-  /// Whether so many bytes have become parts that old parts should be deleted immediately.
+  /// Whether the logs of threads that are dead take so much of the size limit that those which no
+  /// thread continues should become parts: see roll_dead(). True at most once per second, because a
+  /// thread that continues such a log must then create a new file.
+  bool should_roll_dead() noexcept {
+    if (!limits_.crowded() || held_.load(std::memory_order_relaxed)) return false;
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+    if (now_ns - dead_rolled_ns_ < 1'000'000'000) return false;
+    dead_rolled_ns_ = now_ns;
+    return true;
+  }
+  /// Makes the logs of a dead thread parts, and lets the next keep() delete them, unless the ring
+  /// has got new records since the previous call.
+  void roll_dead(const log_folder& folder, producer& p) noexcept {
+    const std::uint64_t before = p.records_before;
+    p.records_before = p.ring->published[0].load(std::memory_order_relaxed);
+    if (p.log_blocks == 0 || p.records_before != before) return;
+    roll(folder, p);
+    limits_.logs_rolled();
+  }
+
+  /// Whether logs have grown so much that old parts should be deleted immediately.
   bool overdue() const noexcept { return limits_.overdue(); }
 
   /// hold(true) keeps logs from becoming parts because of their size, until hold(false) is called.
@@ -98,10 +124,21 @@ class log_retention {
   }
 
  private:
+  /// Returns how many bytes the logs of a ring to which the next lines are appended occupy on the
+  /// disk.
+  static std::uint64_t bytes_in_blocks(const ring_block& ring) noexcept {
+    std::uint64_t blocks = 0;
+    for (const log_position& log : ring.committed().logs) {
+      blocks += (log.length + disk_block_bytes - 1) / disk_block_bytes;
+    }
+    return blocks * disk_block_bytes;
+  }
+
   log_limits limits_;
   part_numbers numbers_;
   std::atomic<std::uint32_t> rolls_{0};
   std::atomic<std::int64_t> rolled_ns_{0};
+  std::int64_t dead_rolled_ns_ = 0;  ///< used by the drain thread only
   std::atomic<bool> held_{false};
 };
 

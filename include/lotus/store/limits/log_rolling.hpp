@@ -57,11 +57,9 @@ class part_numbers {
 /// producer::guard of that thread; no append is in progress.
 /// @param logs  the thread's open logs; those that become parts are closed.
 /// @param least  minimum size in bytes of a log to become a part; smaller logs continue.
-/// @return number of bytes that became parts.
-LOTUS_DETAIL_COLD inline std::uint64_t roll_logs(const log_folder& folder, ring_block& ring,
-                                                 open_log (&logs)[log_roles], std::uint64_t least,
-                                                 part_numbers& numbers) noexcept {
-  std::uint64_t rolled = 0;
+LOTUS_DETAIL_COLD inline void roll_logs(const log_folder& folder, ring_block& ring,
+                                        open_log (&logs)[log_roles], std::uint64_t least,
+                                        part_numbers& numbers) noexcept {
   loader_folders loaders{folder};
   for (std::size_t i = 0; i < log_roles; ++i) {
     commit_point c = ring.committed();
@@ -81,12 +79,10 @@ LOTUS_DETAIL_COLD inline std::uint64_t roll_logs(const log_folder& folder, ring_
     struct stat other {};
     const bool is_free = fstatat(in, part, &other, AT_SYMLINK_NOFOLLOW) != 0;
     if (!is_it || !is_free || renameat(in, log, in, part) != 0) continue;
-    rolled += at.length;
     logs[i].file.close();
     at = {0, 0, false, at.number, at.loader};
     ring.commit(c);
   }
-  return rolled;
 }
 
 }  // namespace detail
