@@ -532,8 +532,9 @@ struct options {
   /// Maximum total size in bytes of the logs in the directory, including logs of other processes of
   /// the run; 0: unlimited. A log that has grown long is renamed, which makes it a part, and the
   /// log continues in a new file. The oldest parts are deleted; lotus-tool reports how many. Sizes
-  /// are counted in disk blocks; the limit is accurate to about an eighth. With a limit, a new
-  /// thread may continue the logs of a thread that has ended.
+  /// are counted in disk blocks; the limit is accurate to an eighth, if it has room for the logs to
+  /// which threads append: up to 8 KiB each, one log per running thread in the compact format, up
+  /// to three as text. With a limit, a new thread may continue the logs of a thread that has ended.
   std::uint64_t max_bytes = 0;
   /// Maximum age of parts of logs in seconds: older parts are deleted. Accurate to about an eighth
   /// of the value; 0: unlimited.
@@ -636,7 +637,8 @@ struct given_ticks {
 struct services {
   /// Returns this thread's producer, the session's state of a thread.
   /// @param begins  whether all spans that the thread will record begin after this call. Otherwise
-  /// the thread may not reuse every dead thread's ring; see storage::may_reuse_ring().
+  /// the thread may not reuse every dead thread's ring; see storage::may_reuse_ring(). In this case
+  /// the caller has something to record; if the thread gets no producer, counts it as dropped.
   producer* (*this_thread)(bool begins) noexcept;
   void (*push_slow)(producer&, const record&) noexcept;
   void (*push_nested)(producer&, const record&) noexcept;
@@ -4236,9 +4238,16 @@ LOTUS_DETAIL_PER_MODULE inline void iterate_objects(int (*each)(dl_phdr_info*, s
 /// thread, the fork handlers and other shared objects continue to call its code.
 inline void pin_module_of(const void* code) noexcept {
   Dl_info info{};
+#if defined(RTLD_DL_LINKMAP)
   void* extra = nullptr;
   if (dladdr1(code, &info, &extra, RTLD_DL_LINKMAP) == 0 || extra == nullptr) return;
   const char* path = static_cast<const link_map*>(extra)->l_name;
+#else
+  // musl has only dladdr. Its path is also that of the program itself, which is already loaded, so
+  // dlopen changes nothing then.
+  if (dladdr(code, &info) == 0) return;
+  const char* path = info.dli_fname;
+#endif
   // Without a path, `code` is part of the program itself, which is never unloaded.
   if (path == nullptr || *path == '\0') return;
   dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
@@ -4898,7 +4907,6 @@ class message_handler {
   void use(void (*handler)(const char*)) noexcept {
     handler_.store(handler, std::memory_order_release);
   }
-  bool any() const noexcept { return handler_.load(std::memory_order_acquire) != nullptr; }
   /// Passes a message to the handler. Returns false if there is no handler.
   bool deliver(const char* line) const noexcept {
     void (*const handler)(const char*) = handler_.load(std::memory_order_acquire);
@@ -4911,8 +4919,9 @@ class message_handler {
 };
 
 /// Prints one line, formatted as by printf. The line goes to options::on_message of the process's
-/// latest start(); if that option is not set, to stderr with the prefix "lotus: ". Thread safety:
-/// any thread of any shared object. Allocates nothing.
+/// latest start(); if that option is not set, and in a child process without fork handlers, to
+/// stderr with the prefix "lotus: ". Thread safety: any thread of any shared object. Allocates
+/// nothing.
 LOTUS_DETAIL_PER_MODULE __attribute__((format(printf, 1, 2))) inline void say(const char* format,
                                                                               ...) noexcept {
   constexpr std::size_t head = 7;
@@ -6421,6 +6430,13 @@ inline void say_sampling_forbidden(int error) noexcept {
       std::strerror(error));
 }
 
+/// Calls ioctl(2) on a perf event. C libraries declare the request as unsigned long or as int.
+template <class Request, class Argument>
+int perf_ioctl(int (*call)(int, Request, ...), int fd, unsigned long request,
+               Argument argument) noexcept {
+  return call(fd, static_cast<Request>(request), argument);
+}
+
 /// The sampling events. Every thread has one event per processor, which threads and processes that
 /// the thread starts later inherit. All events of a processor share one ring. An event that is
 /// disabled and enabled again continues with the time that remained until its next sample, so
@@ -6495,7 +6511,7 @@ class sampling_events {
 
   void request_all(unsigned long request) const noexcept {
     for (std::size_t i = 0; i < events_; ++i) {
-      if (is_ours(i)) ioctl(fds_[i], request, 0);
+      if (is_ours(i)) perf_ioctl(ioctl, fds_[i], request, 0);
     }
   }
 
@@ -6503,7 +6519,7 @@ class sampling_events {
   /// event, because all anonymous files have the same inode.
   static std::uint64_t event_id(int fd) noexcept {
     std::uint64_t id = 0;
-    return ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0 ? id : 0;
+    return perf_ioctl(ioctl, fd, PERF_EVENT_IOC_ID, &id) == 0 ? id : 0;
   }
   /// Whether the descriptor still refers to this event: the program may have closed the descriptor.
   bool is_ours(std::size_t event) const noexcept { return event_id(fds_[event]) == ids_[event]; }
@@ -7293,6 +7309,10 @@ struct producer : aggregating_ring {
   /// How often log_retention::roll_all() had been called when the logs last became parts because of
   /// such a call. If there were more calls since then, the logs become parts at the next drain.
   std::uint32_t rolls = 0;
+  /// Bytes on the disk of the logs that the thread's next records continue, if logs are limited.
+  std::uint64_t log_blocks = 0;
+  /// How many records the ring had got when log_retention::roll_dead() was last called.
+  std::uint64_t records_before = 0;
   /// State of the encoder that writes the thread's compact log; null if there is none; never freed.
   compact_chain* chain = nullptr;
   backlog_chunk* backlog_first = nullptr;
@@ -7562,7 +7582,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void mark_watch() noexcept {
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_slow(aggregate_call call, bool taken) noexcept {
   const services& s = join_session(true);
-  producer* const p = find_producer(s);
+  producer* const p = find_producer(s, false);
   if (p == nullptr) return;
   thread_aggregates& a = aggregates_of(*p);
   const std::uintptr_t place = a.storing.load(std::memory_order_relaxed);
@@ -10463,6 +10483,12 @@ inline bool thread_is_dead(std::uint32_t tid) noexcept {
   return syscall(SYS_tgkill, getpid(), static_cast<pid_t>(tid), 0) != 0 && errno == ESRCH;
 }
 
+/// Whether a producer belongs to no running thread.
+inline bool is_free_or_dead(const producer& p) noexcept {
+  const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
+  return tid == 0 || thread_is_dead(tid);
+}
+
 /// The list of producers. It only grows, so it can be read without a lock; producers of dead
 /// threads are reused.
 class LOTUS_DETAIL_PER_MODULE producer_list {
@@ -10526,8 +10552,8 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
 
   /// Frees the producers of dead threads. Threads do not report their end to the session, so that
   /// even the last thread_local destructor of a thread can record. This function is next called
-  /// when there are twice as many producers as running threads now: often enough to bound the
-  /// number of rings, and rarely enough to keep the cost of a new thread low.
+  /// when there are a quarter more producers than running threads now: often enough to bound the
+  /// number of rings and logs, and rarely enough to keep the cost of a new thread low.
   template <class Retire>
   void reap(Retire&& retire) noexcept {
     std::size_t running = 0;
@@ -10540,7 +10566,7 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
         ++running;
       }
     });
-    reap_at_ = 2 * running + 8;
+    reap_at_ = running + running / 4 + 8;
   }
 
   producer* add() noexcept {
@@ -11504,8 +11530,8 @@ class cpu_clock {
   /// A second sequence that no thread ever executes: its address in the rseq area marks the watch;
   /// see cpu_watch::mark().
   sequence marked_sequence_{};
-  std::uint32_t signature_[2] = {};
-  char never_run_ = 0;
+  [[maybe_unused]] std::uint32_t signature_[2] = {};
+  [[maybe_unused]] char never_run_ = 0;
   std::uint64_t runs_ = 0;
   std::atomic<cpu_watching> mode_{cpu_watching::off};
   std::atomic<std::uint32_t> open_files_{0};
@@ -13548,6 +13574,9 @@ struct deleted_logs {
   std::int64_t until_ns = 0;  ///< last write to a deleted log, in ns since the Unix epoch
 };
 
+/// Size in bytes of the blocks in which most file systems allocate space.
+inline constexpr std::uint64_t disk_block_bytes = 4096;
+
 /// Limits the total size and the age of all logs in a directory, including those of other
 /// processes, running or dead.
 ///
@@ -13564,6 +13593,7 @@ class log_limits {
     checked_ns_.store(0, std::memory_order_relaxed);
     grown_.store(0, std::memory_order_relaxed);
     part_bytes_.store(share_of(16), std::memory_order_relaxed);
+    crowded_.store(false, std::memory_order_relaxed);
     now_checking_.store(false, std::memory_order_relaxed);
   }
 
@@ -13575,13 +13605,20 @@ class log_limits {
 
   void after_fork_in_child() noexcept { now_checking_.store(false, std::memory_order_relaxed); }
 
-  /// Adds the size of new parts to the number of bytes that became parts since keep() last checked
-  /// the directory.
+  /// Adds to the number of bytes, in blocks of the disk, by which logs have grown since keep() last
+  /// checked the directory.
   void count(std::uint64_t bytes) noexcept { grown_.fetch_add(bytes, std::memory_order_relaxed); }
 
-  /// Whether so many bytes have become parts that keep() should be called immediately.
+  /// Whether the logs still exceeded the size limit after the last check had deleted all parts.
+  /// Then logs of dead threads should become parts, and logs_rolled() be called.
+  bool crowded() const noexcept { return crowded_.load(std::memory_order_relaxed); }
+  /// Makes the next keep() check the directory, because there are new parts.
+  void logs_rolled() noexcept { checked_ns_.store(0, std::memory_order_relaxed); }
+
+  /// Whether logs have grown so much that keep() should be called immediately. If the logs are
+  /// crowded, that would not help, because all parts are deleted already.
   bool overdue() const noexcept {
-    return max_bytes_ != 0 && grown_.load(std::memory_order_relaxed) >= share_of(4);
+    return max_bytes_ != 0 && !crowded() && grown_.load(std::memory_order_relaxed) >= share_of(8);
   }
 
   /// Deletes the logs that exceed the limits. Checks the directory at most once a second, or more
@@ -13615,14 +13652,12 @@ class log_limits {
     return true;
   }
 
+  /// The size of a log and when it was last written to.
   struct candidate {
     std::int64_t written_ns;
-    std::uint64_t bytes;
     std::uint64_t on_disk;
-    char loader[max_folder_name_bytes + 1];
-    char name[log_name_bytes];
   };
-  static constexpr std::size_t at_once = 32;
+  static constexpr std::size_t at_once = 512;
 
   std::uint64_t share_of(std::uint64_t parts) const noexcept {
     constexpr std::uint64_t least = std::uint64_t{16} << 10;
@@ -13662,7 +13697,7 @@ class log_limits {
     return bytes > in_blocks ? bytes : in_blocks;
   }
 
-  /// Deletes the oldest logs until the limits are met, but at most `at_once` of them. Returns
+  /// Deletes the oldest logs until the limits are met, but at most about `at_once` of them. Returns
   /// whether there may be more to delete.
   LOTUS_DETAIL_COLD bool check(int directory, const char* prefix, const file_owners& owners,
                                deleted_logs& forgotten) noexcept {
@@ -13672,58 +13707,59 @@ class log_limits {
     std::uint64_t bytes = 0;
     std::uint64_t growing = 0;
     for_each_log(directory, prefix, owners, [&](const run_log& log) {
-      const bool over = is_over(log, now_ns);
-      // Logs of dead threads are deleted only a minute after their last append. Until then their
-      // size does not count, so that other logs are not deleted instead of them.
-      if (over || !is_of_dead_process(log)) bytes += bytes_on_disk(log.status);
-      if (over) {
-        put_in_order(log, oldest, count);
+      bytes += bytes_on_disk(log.status);
+      if (is_over(log, now_ns)) {
+        put_in_order({written_ns(log), bytes_on_disk(log.status)}, oldest, count);
       } else {
         ++growing;
       }
     });
-    part_bytes_.store(share_of(8 * (growing + 1)), std::memory_order_relaxed);
-    // An eighth of the limit remains for logs that still grow.
+    // An eighth of the limit remains for logs that grow until the next check.
     const std::uint64_t wanted = max_bytes_ == 0 ? UINT64_MAX : max_bytes_ - max_bytes_ / 8;
-    bool deleted = false;
-    for (std::size_t i = 0; i < count; ++i) {
-      const candidate& log = oldest[i];
-      const bool too_old = max_age_ns_ != 0 && log.written_ns < now_ns - max_age_ns_;
-      if (!too_old && bytes <= wanted) return false;
-      if (!remove(directory, log)) continue;
-      deleted = true;
-      bytes -= log.on_disk < bytes ? log.on_disk : bytes;
-      ++forgotten.files;
-      forgotten.bytes += log.bytes;
-      if (forgotten.until_ns < log.written_ns) forgotten.until_ns = log.written_ns;
+    std::uint64_t left = bytes;
+    std::size_t last = 0;
+    for (; last < count; ++last) {
+      const bool too_old = max_age_ns_ != 0 && oldest[last].written_ns < now_ns - max_age_ns_;
+      if (!too_old && left <= wanted) break;
+      left -= oldest[last].on_disk < left ? oldest[last].on_disk : left;
     }
-    return deleted && count == at_once;
+    const bool deleted =
+        last > 0 && remove(directory, prefix, owners, oldest[last - 1].written_ns, forgotten);
+    if (deleted && last == at_once) return true;
+    // In small parts, less of the limit is taken by logs that cannot be deleted.
+    const bool crowded = left > wanted;
+    part_bytes_.store(crowded ? disk_block_bytes : share_of(8 * (growing + 1)),
+                      std::memory_order_relaxed);
+    crowded_.store(crowded, std::memory_order_relaxed);
+    return false;
   }
 
-  static void put_in_order(const run_log& log, candidate (&oldest)[at_once],
+  static void put_in_order(const candidate& log, candidate (&oldest)[at_once],
                            std::size_t& count) noexcept {
-    const std::int64_t ns = written_ns(log);
     std::size_t at = count;
-    while (at > 0 && oldest[at - 1].written_ns > ns) --at;
+    while (at > 0 && oldest[at - 1].written_ns > log.written_ns) --at;
     if (at == at_once) return;
     if (count < at_once) ++count;
     for (std::size_t i = count - 1; i > at; --i) oldest[i] = oldest[i - 1];
-    candidate& c = oldest[at];
-    c.written_ns = ns;
-    c.bytes = static_cast<std::uint64_t>(log.status.st_size);
-    c.on_disk = bytes_on_disk(log.status);
-    std::snprintf(c.loader, sizeof(c.loader), "%s", log.loader);
-    std::snprintf(c.name, sizeof(c.name), "%s", log.name);
+    oldest[at] = log;
   }
 
-  static bool remove(int directory, const candidate& log) noexcept {
-    if (log.loader[0] == '\0') return unlinkat(directory, log.name, 0) == 0;
-    const int folder =
-        open_at_high_fd(directory, log.loader, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
-    if (folder < 0) return false;
-    const bool removed = unlinkat(folder, log.name, 0) == 0;
-    close(folder);
-    return removed;
+  /// Deletes the logs that were last written to at `until_ns` or earlier. Returns whether there
+  /// were any.
+  static bool remove(int directory, const char* prefix, const file_owners& owners,
+                     std::int64_t until_ns, deleted_logs& forgotten) noexcept {
+    const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
+    bool any = false;
+    for_each_log(directory, prefix, owners, [&](const run_log& log) {
+      const std::int64_t ns = written_ns(log);
+      if (ns > until_ns || !is_over(log, now_ns)) return;
+      if (unlinkat(log.folder, log.name, 0) != 0) return;
+      any = true;
+      ++forgotten.files;
+      forgotten.bytes += static_cast<std::uint64_t>(log.status.st_size);
+      if (forgotten.until_ns < ns) forgotten.until_ns = ns;
+    });
+    return any;
   }
 
   std::uint64_t max_bytes_ = 0;
@@ -13733,6 +13769,7 @@ class log_limits {
   // Size in bytes at which a log becomes a part. UINT64_MAX means unlimited, so that each append
   // needs only one comparison.
   std::atomic<std::uint64_t> part_bytes_{UINT64_MAX};
+  std::atomic<bool> crowded_{false};
   std::atomic<bool> now_checking_{false};
 };
 
@@ -13791,11 +13828,9 @@ class part_numbers {
 /// producer::guard of that thread; no append is in progress.
 /// @param logs  the thread's open logs; those that become parts are closed.
 /// @param least  minimum size in bytes of a log to become a part; smaller logs continue.
-/// @return number of bytes that became parts.
-LOTUS_DETAIL_COLD inline std::uint64_t roll_logs(const log_folder& folder, ring_block& ring,
-                                                 open_log (&logs)[log_roles], std::uint64_t least,
-                                                 part_numbers& numbers) noexcept {
-  std::uint64_t rolled = 0;
+LOTUS_DETAIL_COLD inline void roll_logs(const log_folder& folder, ring_block& ring,
+                                        open_log (&logs)[log_roles], std::uint64_t least,
+                                        part_numbers& numbers) noexcept {
   loader_folders loaders{folder};
   for (std::size_t i = 0; i < log_roles; ++i) {
     commit_point c = ring.committed();
@@ -13815,12 +13850,10 @@ LOTUS_DETAIL_COLD inline std::uint64_t roll_logs(const log_folder& folder, ring_
     struct stat other {};
     const bool is_free = fstatat(in, part, &other, AT_SYMLINK_NOFOLLOW) != 0;
     if (!is_it || !is_free || renameat(in, log, in, part) != 0) continue;
-    rolled += at.length;
     logs[i].file.close();
     at = {0, 0, false, at.number, at.loader};
     ring.commit(c);
   }
-  return rolled;
 }
 
 }  // namespace detail
@@ -13869,20 +13902,46 @@ class log_retention {
   }
 
   void after_drain(const log_folder& folder, producer& p) noexcept {
+    const std::uint64_t blocks = limits_.any() ? bytes_in_blocks(*p.ring) : 0;
+    if (blocks > p.log_blocks) limits_.count(blocks - p.log_blocks);
+    p.log_blocks = blocks;
     const std::uint32_t rolls = rolls_.load(std::memory_order_relaxed);
     const bool due = p.rolls != rolls;
     p.rolls = rolls;
-    if (due || (limits_.any() && !held_.load(std::memory_order_relaxed))) {
-      limits_.count(roll_logs(folder, *p.ring, p.logs, due ? 1 : limits_.part_bytes(), numbers_));
+    if (due) {
+      roll(folder, p);
+    } else if (limits_.any() && !held_.load(std::memory_order_relaxed)) {
+      roll(folder, p, limits_.part_bytes());
     }
   }
 
-  /// Renames a thread's logs, whatever their size, which makes them parts.
-  void roll(const log_folder& folder, producer& p) noexcept {
-    limits_.count(roll_logs(folder, *p.ring, p.logs, 1, numbers_));
+  /// Renames those of a thread's logs that have at least this many bytes, which makes them parts.
+  void roll(const log_folder& folder, producer& p, std::uint64_t least = 1) noexcept {
+    roll_logs(folder, *p.ring, p.logs, least, numbers_);
+    p.log_blocks = bytes_in_blocks(*p.ring);
   }
 
-  /// Whether so many bytes have become parts that old parts should be deleted immediately.
+  /// Whether the logs of threads that are dead take so much of the size limit that those which no
+  /// thread continues should become parts: see roll_dead(). True at most once per second, because a
+  /// thread that continues such a log must then create a new file.
+  bool should_roll_dead() noexcept {
+    if (!limits_.crowded() || held_.load(std::memory_order_relaxed)) return false;
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+    if (now_ns - dead_rolled_ns_ < 1'000'000'000) return false;
+    dead_rolled_ns_ = now_ns;
+    return true;
+  }
+  /// Makes the logs of a dead thread parts, and lets the next keep() delete them, unless the ring
+  /// has got new records since the previous call.
+  void roll_dead(const log_folder& folder, producer& p) noexcept {
+    const std::uint64_t before = p.records_before;
+    p.records_before = p.ring->published[0].load(std::memory_order_relaxed);
+    if (p.log_blocks == 0 || p.records_before != before) return;
+    roll(folder, p);
+    limits_.logs_rolled();
+  }
+
+  /// Whether logs have grown so much that old parts should be deleted immediately.
   bool overdue() const noexcept { return limits_.overdue(); }
 
   /// hold(true) keeps logs from becoming parts because of their size, until hold(false) is called.
@@ -13910,10 +13969,21 @@ class log_retention {
   }
 
  private:
+  /// Returns how many bytes the logs of a ring to which the next lines are appended occupy on the
+  /// disk.
+  static std::uint64_t bytes_in_blocks(const ring_block& ring) noexcept {
+    std::uint64_t blocks = 0;
+    for (const log_position& log : ring.committed().logs) {
+      blocks += (log.length + disk_block_bytes - 1) / disk_block_bytes;
+    }
+    return blocks * disk_block_bytes;
+  }
+
   log_limits limits_;
   part_numbers numbers_;
   std::atomic<std::uint32_t> rolls_{0};
   std::atomic<std::int64_t> rolled_ns_{0};
+  std::int64_t dead_rolled_ns_ = 0;  ///< used by the drain thread only
   std::atomic<bool> held_{false};
 };
 
@@ -15602,15 +15672,16 @@ class LOTUS_DETAIL_PER_MODULE storage {
     if (!p.attached) return;
     const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
     files_.recover_thread(tid);
+    // If the size or age of logs is limited, the dead thread's logs become parts, so that they can
+    // be deleted. This must happen while the ring still has that thread's id, which is in the
+    // names.
+    if (share && !p.shares_logs && retention_.any()) retention_.roll(files_.logs_folder(), p);
     p.ring->tid.store(tid, std::memory_order_relaxed);
     commit_point c = p.ring->committed();
     c.loader = p.loader;
     if (share && p.shares_logs) return p.ring->commit(c);
     p.shares_logs = share;
     if (share) {
-      // If the size or age of logs is limited, the dead thread's logs become parts, so that they
-      // can be deleted.
-      if (retention_.any()) retention_.roll(files_.logs_folder(), p);
       kept_logs_.close(p);
     } else {
       own_logs_.fetch_add(1, std::memory_order_relaxed);
@@ -18821,6 +18892,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     const std::int64_t long_ns = triggers.wait_ns();
     const std::optional<std::uint64_t> long_ticks =
         long_ns == 0 ? std::nullopt : clock_.ticks_in(long_ns);
+    const bool roll_dead = rings_.retention().should_roll_dead();
     producers_.for_each([&](producer& p) {
       // A thread that has filled its ring since the last round drained the ring itself, while the
       // records were in its CPU cache. Draining the ring here too would only make that thread wait.
@@ -18828,7 +18900,9 @@ class LOTUS_DETAIL_PER_MODULE recorder {
       if (drained && !long_ticks) return;
       const locked guard{p.guard};
       if (!p.attached) return;
-      if (!drained) slow_.drain(p);
+      if (!drained && slow_.drain(p) == 0 && roll_dead && is_free_or_dead(p)) {
+        rings_.retention().roll_dead(files_.logs_folder(), p);
+      }
       if (long_ticks) triggers.look_at_wait(p, *long_ticks);
     });
     rings_.keep_limits();
@@ -19156,7 +19230,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   /// message handler: the handler might wait forever for a lock that was locked when the process
   /// was copied.
   LOTUS_DETAIL_COLD void report_foreign_process() noexcept {
-    if (foreign_reported_.exchange(true) || recorder_.messages().any()) return;
+    if (foreign_reported_.exchange(true)) return;
     say("this process was created without fork handlers (by _Fork or clone), so nothing is "
         "recorded in it: use fork()");
   }
@@ -19195,21 +19269,25 @@ namespace detail {
 constexpr services make_service_table() noexcept {
   services s{};
   s.this_thread = [](bool begins) noexcept -> producer* {
-    session* const own = session::of_this_process();
-    return own == nullptr ? nullptr : own->records().this_thread(begins);
+    session* const own = session::to_record();
+    producer* const p = own == nullptr ? nullptr : own->records().this_thread(begins);
+    if (p != nullptr || begins) return p;
+    // The caller cannot store its record, and has no producer that counts it.
+    if (losses* const of = session::instance().records().losses_if_on()) of->count(1);
+    return nullptr;
   };
   s.push_slow = [](producer& p, const record& r) noexcept {
     if (session* const own = session::to_record()) return own->records().slow().push(p, r);
     p.dropped.fetch_add(1, std::memory_order_relaxed);
   };
   s.push_nested = [](producer& p, const record& r) noexcept {
-    if (session* const own = session::of_this_process()) {
-      own->records().slow().push_nested(p, r);
-    }
+    if (session* const own = session::to_record()) return own->records().slow().push_nested(p, r);
+    p.dropped.fetch_add(1, std::memory_order_relaxed);
   };
   s.aggregate_slow = [](producer& p, const aggregate_call& call) noexcept {
-    session* const own = session::to_record();
-    return own != nullptr && own->records().slow().aggregate(p, call);
+    if (session* const own = session::to_record()) return own->records().slow().aggregate(p, call);
+    p.dropped.fetch_add(1, std::memory_order_relaxed);
+    return false;
   };
   s.aggregated_ticks = [](producer& p, record_tag* tag) noexcept {
     return aggregates_of(p).tell(*tag);
@@ -19297,7 +19375,9 @@ constexpr services make_service_table() noexcept {
     if (session* const own = session::of_this_process()) own->annotate_torch(calls);
   };
   s.deliver = [](const char* line) noexcept {
-    return session::instance().records().messages().deliver(line);
+    // In a child without fork handlers, the program's handler could wait forever for a lock.
+    session* const own = session::of_this_process();
+    return own != nullptr && own->records().messages().deliver(line);
   };
   return s;
 }

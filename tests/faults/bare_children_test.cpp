@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -232,6 +233,65 @@ TEST_CASE("a child created without fork handlers cannot start recording, and sta
   CHECK(ended_well(other));
   lotus::stop();
   CHECK(read_logs(run.path()).size() == 1);
+}
+
+TEST_CASE(
+    "a child created without fork handlers reports once that it records nothing, and counts") {
+  const support::temp_directory run;
+  auto o = options_for(run);
+  // A handler of the program could wait forever for a lock in the child, so it must not be called.
+  const bool has_handler = GENERATE(false, true);
+  if (has_handler) {
+    o.on_message = [](const char*) { raise(SIGKILL); };
+  } else {
+    o.on_message = nullptr;
+  }
+  o.cpu_time = false;
+  REQUIRE(lotus::start(o));
+  const std::string said = (run.path() / "said").string();
+  const auto record_in_child = [&](bool known) {
+    const pid_t child = fork_bare();
+    if (child != 0) return child;
+    alarm(60);
+    dup2(open(said.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
+    auto expect = [counted = lotus::dropped()](int exit_status, std::uint64_t more) mutable {
+      counted += more;
+      if (lotus::dropped() != counted) _exit(exit_status);
+    };
+    record("of_child", 3);
+    expect(2, 3);
+    for (int i = 0; i < 4; ++i) LOTUS_SCOPE_AGGREGATED("aggregated_of_child");
+    expect(3, 4);
+    LOTUS_COUNTER("counted", 1);
+    expect(4, 1);
+    if (known) {
+      // The handler interrupts the storing of a record.
+      signal(SIGUSR1, [](int) { record("of_handler", 1); });
+      lotus::detail::this_ring->storing = lotus::detail::stack_pointer();
+      raise(SIGUSR1);
+      lotus::detail::this_ring->storing = 0;
+      expect(5, 1);
+    }
+    _exit(0);
+  };
+  pid_t child = -1;
+  SECTION("on a thread that has recorded before") {
+    record("before", 1);
+    child = record_in_child(true);
+  }
+  SECTION("on a thread that has never recorded") {
+    std::thread{[&] { child = record_in_child(false); }}.join();
+  }
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child);
+  CAPTURE(has_handler);
+  CHECK(status == 0);
+  std::ifstream in{said};
+  const std::string text{std::istreambuf_iterator<char>{in}, {}};
+  CHECK(text ==
+        "lotus: this process was created without fork handlers (by _Fork or clone), so nothing is "
+        "recorded in it: use fork()\n");
+  lotus::stop();
 }
 
 TEST_CASE("the parent keeps recording after a vfork child has run in its memory") {

@@ -50,7 +50,8 @@ struct given_ticks {
 struct services {
   /// Returns this thread's producer, the session's state of a thread.
   /// @param begins  whether all spans that the thread will record begin after this call. Otherwise
-  /// the thread may not reuse every dead thread's ring; see storage::may_reuse_ring().
+  /// the thread may not reuse every dead thread's ring; see storage::may_reuse_ring(). In this case
+  /// the caller has something to record; if the thread gets no producer, counts it as dropped.
   producer* (*this_thread)(bool begins) noexcept;
   void (*push_slow)(producer&, const record&) noexcept;
   void (*push_nested)(producer&, const record&) noexcept;

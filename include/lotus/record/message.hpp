@@ -26,7 +26,6 @@ class message_handler {
   void use(void (*handler)(const char*)) noexcept {
     handler_.store(handler, std::memory_order_release);
   }
-  bool any() const noexcept { return handler_.load(std::memory_order_acquire) != nullptr; }
   /// Passes a message to the handler. Returns false if there is no handler.
   bool deliver(const char* line) const noexcept {
     void (*const handler)(const char*) = handler_.load(std::memory_order_acquire);
@@ -39,8 +38,9 @@ class message_handler {
 };
 
 /// Prints one line, formatted as by printf. The line goes to options::on_message of the process's
-/// latest start(); if that option is not set, to stderr with the prefix "lotus: ". Thread safety:
-/// any thread of any shared object. Allocates nothing.
+/// latest start(); if that option is not set, and in a child process without fork handlers, to
+/// stderr with the prefix "lotus: ". Thread safety: any thread of any shared object. Allocates
+/// nothing.
 LOTUS_DETAIL_PER_MODULE __attribute__((format(printf, 1, 2))) inline void say(const char* format,
                                                                               ...) noexcept {
   constexpr std::size_t head = 7;

@@ -75,7 +75,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void mark_watch() noexcept {
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_slow(aggregate_call call, bool taken) noexcept {
   const services& s = join_session(true);
-  producer* const p = find_producer(s);
+  producer* const p = find_producer(s, false);
   if (p == nullptr) return;
   thread_aggregates& a = aggregates_of(*p);
   const std::uintptr_t place = a.storing.load(std::memory_order_relaxed);

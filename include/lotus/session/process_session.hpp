@@ -319,7 +319,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   /// message handler: the handler might wait forever for a lock that was locked when the process
   /// was copied.
   LOTUS_DETAIL_COLD void report_foreign_process() noexcept {
-    if (foreign_reported_.exchange(true) || recorder_.messages().any()) return;
+    if (foreign_reported_.exchange(true)) return;
     say("this process was created without fork handlers (by _Fork or clone), so nothing is "
         "recorded in it: use fork()");
   }

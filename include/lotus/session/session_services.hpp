@@ -28,21 +28,25 @@ namespace detail {
 constexpr services make_service_table() noexcept {
   services s{};
   s.this_thread = [](bool begins) noexcept -> producer* {
-    session* const own = session::of_this_process();
-    return own == nullptr ? nullptr : own->records().this_thread(begins);
+    session* const own = session::to_record();
+    producer* const p = own == nullptr ? nullptr : own->records().this_thread(begins);
+    if (p != nullptr || begins) return p;
+    // The caller cannot store its record, and has no producer that counts it.
+    if (losses* const of = session::instance().records().losses_if_on()) of->count(1);
+    return nullptr;
   };
   s.push_slow = [](producer& p, const record& r) noexcept {
     if (session* const own = session::to_record()) return own->records().slow().push(p, r);
     p.dropped.fetch_add(1, std::memory_order_relaxed);
   };
   s.push_nested = [](producer& p, const record& r) noexcept {
-    if (session* const own = session::of_this_process()) {
-      own->records().slow().push_nested(p, r);
-    }
+    if (session* const own = session::to_record()) return own->records().slow().push_nested(p, r);
+    p.dropped.fetch_add(1, std::memory_order_relaxed);
   };
   s.aggregate_slow = [](producer& p, const aggregate_call& call) noexcept {
-    session* const own = session::to_record();
-    return own != nullptr && own->records().slow().aggregate(p, call);
+    if (session* const own = session::to_record()) return own->records().slow().aggregate(p, call);
+    p.dropped.fetch_add(1, std::memory_order_relaxed);
+    return false;
   };
   s.aggregated_ticks = [](producer& p, record_tag* tag) noexcept {
     return aggregates_of(p).tell(*tag);
@@ -130,7 +134,9 @@ constexpr services make_service_table() noexcept {
     if (session* const own = session::of_this_process()) own->annotate_torch(calls);
   };
   s.deliver = [](const char* line) noexcept {
-    return session::instance().records().messages().deliver(line);
+    // In a child without fork handlers, the program's handler could wait forever for a lock.
+    session* const own = session::of_this_process();
+    return own != nullptr && own->records().messages().deliver(line);
   };
   return s;
 }
