@@ -109,6 +109,10 @@ TEST_CASE("markers for a pool of tasks belong into the task and after the waitin
   CHECK(markers[0]["line"].integer() == line_of("    get_batch(i);"));
   CHECK(markers[2]["line"].integer() == line_of("    build_batch(batch);"));
   CHECK(contains(pool.err, "before this line, inside the lambda: LOTUS_BATCH_PREPROCESSED(i);"));
+  // A program with the log of a consumer already has markers.
+  dir.file("run/lotustrace_log_main_pid_1", "SBatchWait_0,1700000000000000000,1000\n");
+  const result marked = run({"threads", dir.path() + "/run", "--json"});
+  CHECK(parse_json(marked.out)["suggested_markers"].array().empty());
 }
 
 TEST_CASE("late wait samples are reported") {

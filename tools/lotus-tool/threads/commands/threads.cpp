@@ -4,9 +4,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
+#include <filesystem>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/diagnostics.hpp"
@@ -151,16 +153,27 @@ void print_markers(const std::vector<suggested_marker>& markers, std::ostream& o
   if (markers.empty()) return;
   out << '\n'
       << fitted_sentences(
-             out, std::string(
-                      "To record times per batch, add these lines, where i is the batch's number") +
-                      (markers.front().sure ? "" : " (their places are a guess)") +
-                      ". If the call is in the head of a loop, move it into the body first.")
+             out,
+             std::string(
+                 "To record times per batch, add these lines, where i is the batch's number") +
+                 (markers.front().sure ? "" : " (their places are a guess)") +
+                 ". If a line contains the head of a loop, first put the call on a line of its own "
+                 "in the loop's body.")
       << '\n';
   for (const suggested_marker& marker : markers) {
     out << "  " << printable_line(marker.at.file) << ':' << marker.at.line << ' '
         << (marker.after ? "after" : "before") << " this line"
         << (is_lambda(marker.at) ? ", inside the lambda: " : ": ") << marker.text << '\n';
   }
+}
+
+/// Whether the run has logs of a consumer, so that the program already has markers for batches.
+bool has_batches(const std::string& dir) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(dir, error)) {
+    if (entry.path().filename().string().find("_main_pid_") != std::string::npos) return true;
+  }
+  return false;
 }
 
 void print_text(const thread_samples& samples, const threads_result& result, std::ostream& out) {
@@ -211,7 +224,9 @@ int run_threads(const threads_options& options, std::ostream& out, std::ostream&
   threads_result result;
   result.groups = activity_of(samples, stacks);
   result.headline = headline_of(result.groups);
-  result.markers = suggested_markers(samples, stacks, result.groups);
+  if (!has_batches(options.dir)) {
+    result.markers = suggested_markers(samples, stacks, result.groups);
+  }
   if (options.json) {
     print_json(samples, result, out);
   } else {

@@ -243,7 +243,7 @@ function threadsCard(of) {
   box.append(sentence);
   if (of.markers.length) {
     box.append(element("p", "For times per batch, add these lines" + (of.markers[0].sure ? "" : ", of which the places are a guess") +
-      "; i is the batch's number. If a call stands in the head of a loop, move it into the body first."));
+      "; i is the batch's number. If a line contains the head of a loop, first put the call on a line of its own in the loop's body."));
     const list = element("ul");
     for (const { file, line, place, text } of of.markers) {
       const item = element("li", file + ":" + line + " " + place + ": ");
