@@ -7028,6 +7028,9 @@ struct stack_walk {
   /// at `place` may have been in a small function that it called, or about to return.
   static constexpr std::uintptr_t near_bytes = 4096;
 
+  /// Minimum size in bytes of the frame that the kernel puts on the stack of a signal handler.
+  static constexpr std::uintptr_t signal_frame_bytes = 1024;
+
   std::uintptr_t place;
   /// Bounds of an alternate signal stack whose frames are skipped; both 0 if none are skipped.
   std::uintptr_t other_begin;
@@ -7056,7 +7059,8 @@ struct stack_walk {
 
 /// Whether a signal handler that is running on this thread interrupted the code at `place`, so that
 /// this code continues when the handler returns. If not, a handler has abandoned that code by
-/// siglongjmp. Returns true if the stack cannot be walked.
+/// siglongjmp. If the stack cannot be walked, because functions have no unwind tables, returns
+/// false only if a handler would run further down the stack than the caller.
 /// @param place  result of stack_pointer() in the code that may have been interrupted.
 LOTUS_DETAIL_COLD inline bool is_interrupted(std::uintptr_t place) noexcept {
 #ifdef LOTUS_DETAIL_THREAD_SANITIZER
@@ -7073,7 +7077,9 @@ LOTUS_DETAIL_COLD inline bool is_interrupted(std::uintptr_t place) noexcept {
   if (is_there && !runs_on_other_stack) return false;
   stack_walk walk{place, is_there ? 0 : begin, is_there ? 0 : end};
   _Unwind_Backtrace(stack_walk::visit, &walk);
-  return walk.interrupted || !walk.passed;
+  if (walk.interrupted || walk.passed) return walk.interrupted;
+  return is_there || runs_on_other_stack ||
+         stack_pointer() + stack_walk::signal_frame_bytes <= place;
 #endif
 }
 
@@ -15879,28 +15885,28 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
   }
 
   /// Stores a record of a signal handler that interrupted this thread while it was storing another
-  /// record. If a second handler interrupts the first one here, the second handler's record is
-  /// dropped and counted.
-  void push_nested(producer& p, const record& r) const noexcept {
+  /// record. If a second handler interrupts the first one here, or if there is no room, the record
+  /// is dropped and counted, which is reported once.
+  void push_nested(producer& p, const record& r) noexcept {
     // interrupt_limit is 0 while recording is off, and as long as the thread has no ring.
     if (gate_of(p).interrupt_limit.load(std::memory_order_acquire) == 0) {
       if (state_.is_on()) drop(p);
       return;
     }
     const std::uintptr_t place = p.storing_nested.load(std::memory_order_relaxed);
-    if (place != 0 && is_interrupted(place)) return drop(p);
+    if (place != 0 && is_interrupted(place)) return drop_nested(p);
     p.storing_nested.store(stack_pointer(), std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     ring_block& ring = *p.ring;
     const std::uint64_t at = ring.published[1].load(std::memory_order_relaxed);
-    if (at < gate_of(p).interrupt_limit.load(std::memory_order_acquire)) {
+    const bool room = at < gate_of(p).interrupt_limit.load(std::memory_order_acquire);
+    if (room) {
       ring.slot(1, at) = r;
       ring.published[1].store(at + 1, std::memory_order_release);
-    } else {
-      drop(p);
     }
     std::atomic_signal_fence(std::memory_order_seq_cst);
     p.storing_nested.store(0, std::memory_order_relaxed);
+    if (!room) drop_nested(p);
   }
 
   /// Adds an aggregated call after allocating memory for it. Returns false if the call is lost
@@ -15988,6 +15994,12 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
 
  private:
   static void drop(producer& p) noexcept { p.dropped.fetch_add(1, std::memory_order_relaxed); }
+  LOTUS_DETAIL_COLD void drop_nested(producer& p) noexcept {
+    drop(p);
+    if (said_nested_.exchange(true)) return;
+    say("records of signal handlers are dropped, because too many interrupted the storing of a "
+        "record, or one left it by siglongjmp and the stack does not show that");
+  }
   static bool lose(producer& p) noexcept {
     drop(p);
     return false;
@@ -16056,6 +16068,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
   aggregate_store& aggregates_;
   cpu_clock& cpu_;
   background_thread& drains_;
+  std::atomic<bool> said_nested_{false};
 };
 
 }  // namespace detail

@@ -28,6 +28,9 @@ struct stack_walk {
   /// at `place` may have been in a small function that it called, or about to return.
   static constexpr std::uintptr_t near_bytes = 4096;
 
+  /// Minimum size in bytes of the frame that the kernel puts on the stack of a signal handler.
+  static constexpr std::uintptr_t signal_frame_bytes = 1024;
+
   std::uintptr_t place;
   /// Bounds of an alternate signal stack whose frames are skipped; both 0 if none are skipped.
   std::uintptr_t other_begin;
@@ -56,7 +59,8 @@ struct stack_walk {
 
 /// Whether a signal handler that is running on this thread interrupted the code at `place`, so that
 /// this code continues when the handler returns. If not, a handler has abandoned that code by
-/// siglongjmp. Returns true if the stack cannot be walked.
+/// siglongjmp. If the stack cannot be walked, because functions have no unwind tables, returns
+/// false only if a handler would run further down the stack than the caller.
 /// @param place  result of stack_pointer() in the code that may have been interrupted.
 LOTUS_DETAIL_COLD inline bool is_interrupted(std::uintptr_t place) noexcept {
 #ifdef LOTUS_DETAIL_THREAD_SANITIZER
@@ -73,7 +77,9 @@ LOTUS_DETAIL_COLD inline bool is_interrupted(std::uintptr_t place) noexcept {
   if (is_there && !runs_on_other_stack) return false;
   stack_walk walk{place, is_there ? 0 : begin, is_there ? 0 : end};
   _Unwind_Backtrace(stack_walk::visit, &walk);
-  return walk.interrupted || !walk.passed;
+  if (walk.interrupted || walk.passed) return walk.interrupted;
+  return is_there || runs_on_other_stack ||
+         stack_pointer() + stack_walk::signal_frame_bytes <= place;
 #endif
 }
 

@@ -12,6 +12,7 @@
 #include "lotus/base/lock.hpp"
 #include "lotus/base/stack_pointer.hpp"
 #include "lotus/config.hpp"
+#include "lotus/record/message.hpp"
 #include "lotus/record/record.hpp"
 #include "lotus/record/ring_layout.hpp"
 #include "lotus/record/thread.hpp"
@@ -52,28 +53,28 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
   }
 
   /// Stores a record of a signal handler that interrupted this thread while it was storing another
-  /// record. If a second handler interrupts the first one here, the second handler's record is
-  /// dropped and counted.
-  void push_nested(producer& p, const record& r) const noexcept {
+  /// record. If a second handler interrupts the first one here, or if there is no room, the record
+  /// is dropped and counted, which is reported once.
+  void push_nested(producer& p, const record& r) noexcept {
     // interrupt_limit is 0 while recording is off, and as long as the thread has no ring.
     if (gate_of(p).interrupt_limit.load(std::memory_order_acquire) == 0) {
       if (state_.is_on()) drop(p);
       return;
     }
     const std::uintptr_t place = p.storing_nested.load(std::memory_order_relaxed);
-    if (place != 0 && is_interrupted(place)) return drop(p);
+    if (place != 0 && is_interrupted(place)) return drop_nested(p);
     p.storing_nested.store(stack_pointer(), std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     ring_block& ring = *p.ring;
     const std::uint64_t at = ring.published[1].load(std::memory_order_relaxed);
-    if (at < gate_of(p).interrupt_limit.load(std::memory_order_acquire)) {
+    const bool room = at < gate_of(p).interrupt_limit.load(std::memory_order_acquire);
+    if (room) {
       ring.slot(1, at) = r;
       ring.published[1].store(at + 1, std::memory_order_release);
-    } else {
-      drop(p);
     }
     std::atomic_signal_fence(std::memory_order_seq_cst);
     p.storing_nested.store(0, std::memory_order_relaxed);
+    if (!room) drop_nested(p);
   }
 
   /// Adds an aggregated call after allocating memory for it. Returns false if the call is lost
@@ -161,6 +162,12 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
 
  private:
   static void drop(producer& p) noexcept { p.dropped.fetch_add(1, std::memory_order_relaxed); }
+  LOTUS_DETAIL_COLD void drop_nested(producer& p) noexcept {
+    drop(p);
+    if (said_nested_.exchange(true)) return;
+    say("records of signal handlers are dropped, because too many interrupted the storing of a "
+        "record, or one left it by siglongjmp and the stack does not show that");
+  }
   static bool lose(producer& p) noexcept {
     drop(p);
     return false;
@@ -229,6 +236,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
   aggregate_store& aggregates_;
   cpu_clock& cpu_;
   background_thread& drains_;
+  std::atomic<bool> said_nested_{false};
 };
 
 }  // namespace detail

@@ -16,6 +16,8 @@
 #include "lotus/lotus.hpp"
 #include "lotus/record/ring_layout.hpp"
 #include "lotus/record/thread_ring.hpp"
+#include "messages.hpp"
+#include "signals/without_tables.hpp"
 #include "support.hpp"
 
 #if defined(__x86_64__)
@@ -133,6 +135,40 @@ volatile int jumps = 0;
 volatile int ended = 0;
 
 }  // namespace
+
+// This test case must be the first one, because the message is printed once per process.
+TEST_CASE("without unwind tables, a thread records on at the same depth of the stack") {
+  const support::temp_directory run;
+  const std::uint64_t dropped_before = lotus::dropped();
+  support::collected_messages::clear();
+  auto o = options_for(run);
+  o.on_message = &support::collected_messages::add;
+  REQUIRE(lotus::start(o));
+  record_without_tables(0);
+  steps::install(false);
+  volatile int outer = 0;
+  for (; outer < 10; outer = outer + 1) {
+    steps::begin(record_storing, 2, jump);
+    if (sigsetjmp(before, 1) == 0) record_without_tables(0);
+    CHECK(steps::acted);
+    CHECK(lotus::detail::this_ring->storing.load() != 0);
+    // Deeper on the stack, the caller may be a handler that interrupted the storing of a record.
+    // The lane of handlers has room for 64 records.
+    const std::uint64_t dropped = lotus::dropped();
+    for (int i = 0; i < 70; ++i) record_without_tables(8);
+    CHECK(lotus::dropped() - dropped == 6);
+    CHECK(support::collected_messages::count("records of signal handlers are dropped") == 1);
+    for (int i = 0; i < 1000; ++i) record_without_tables(0);
+    CHECK(lotus::dropped() - dropped == 6);
+    lotus::flush();
+  }
+  lotus::stop();
+  const auto lines = support::read_logs(run.path());
+  CHECK(count_named(lines, "SDeep") == 10 * 64);
+  CHECK(count_named(lines, "SShallow") >= 10'001);
+  CHECK(count_named(lines, "SShallow") <= 10'011);
+  CHECK(lotus::dropped() - dropped_before == 10 * 6);
+}
 
 TEST_CASE("a handler that interrupts the storing of a record stores into a lane of its own") {
   const support::temp_directory run;
