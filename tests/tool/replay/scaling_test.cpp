@@ -78,6 +78,31 @@ TEST_CASE("a short second run that is slow by chance does not show that an opera
   CHECK(missed <= seeds / 10);
 }
 
+TEST_CASE("a second run with the number of workers that is asked for decides the prediction") {
+  contended_loader loader;
+  loader.batches = 400;
+  const temp_dir few;
+  const temp_dir many;
+  for (const int workers : {2, 4}) {
+    loader.workers = workers;
+    // As if something that no record shows had slowed down the second run by a tenth.
+    if (workers == 4) loader.before_ms += 0.1 * (loader.before_ms + loader.fetch_ms);
+    planted_logs logs;
+    loader.simulate_into(&logs);
+    logs.write(workers == 2 ? few : many);
+  }
+  const double measured = loader.simulate_into(nullptr);
+  const result r =
+      run({"whatif", few.path(), "--also", many.path(), "--workers", "4", "--json", "-q"});
+  INFO(r.out << r.err);
+  REQUIRE(r.status == 0);
+  const json change = parse_json(r.out)["changes"][0];
+  CAPTURE(measured);
+  CHECK(std::abs(change["batches_per_s"].number() / measured - 1) < 0.03);
+  CHECK(change["low"].number() < measured);
+  CHECK(measured < change["high"].number());
+}
+
 TEST_CASE("wait samples of a lock that is held for a part of the time make predictions exact") {
   contended_loader loader;
   loader.kind = shared_kind::locked_work;

@@ -71,6 +71,9 @@ what_if::what_if(const run_data& run, recorded_pipeline recorded, const recorded
   if (also != nullptr) {
     all.push_back(also);
     max_threads_ = std::max(max_threads_, also->threads());
+    if (also->has_workers() && recorded_.has_workers() && !also->makes_itself) {
+      measured_also_ = {also->workers(), also->achieved_per_s, error_of_mean(*also)};
+    }
   }
   law_ = estimate_speed(all, cpus.value_or(recorded_.cpu_known ? recorded_.cpus.value_or(0) : 0));
   budget_ = cpu_budget(recorded_, plan({}, law_.law, {}, {}, false), length_ns());
@@ -431,6 +434,28 @@ what_if::limited_operation what_if::limited() const {
   return {likeliest.operation->name, most};
 }
 
+void what_if::use_measurement(const pipeline_change& change, prediction& p) const {
+  pipeline_change only_workers;
+  only_workers.workers = change.workers;
+  if (measured_also_.per_s <= 0 || change.workers != measured_also_.workers ||
+      !(change == only_workers)) {
+    return;
+  }
+  constexpr double quantile = 1.645;  // the 95 % quantile of the standard normal distribution
+  const double measured_sd = std::hypot(run_sd_, measured_also_.sd);
+  const double predicted_sd = std::log(p.high / p.low) / (2 * quantile);
+  // The mean of both, weighted by their precision.
+  const double weight = 1 / (measured_sd * measured_sd);
+  const double other = 1 / (predicted_sd * predicted_sd);
+  const double nearer =
+      std::exp(std::log(measured_also_.per_s / p.per_s) * weight / (weight + other));
+  p.per_s *= nearer;
+  p.gain *= nearer;
+  p.run_ns /= nearer;
+  p.low = std::min(p.low, measured_also_.per_s * std::exp(-quantile * measured_sd));
+  p.high = std::max(p.high, measured_also_.per_s * std::exp(quantile * measured_sd));
+}
+
 prediction what_if::predict(const pipeline_change& change) const {
   prediction p = guess(change);
   if (change == pipeline_change{}) return p;
@@ -457,6 +482,7 @@ prediction what_if::predict(const pipeline_change& change) const {
         loss_of_crowding(static_cast<double>(threads_after(change)),
                          static_cast<double>(max_threads_), change.cpus.value_or(law_.law.cpus));
   }
+  use_measurement(change, p);
   return p;
 }
 

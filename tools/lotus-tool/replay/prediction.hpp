@@ -178,6 +178,9 @@ class what_if {
     speed_law law;
     double before_per_s = 0;  ///< simulated throughput without a change
   };
+  /// If another recorded run had the number of workers that `change` asks for, and nothing else
+  /// changes, moves the prediction towards the throughput that this run had.
+  void use_measurement(const pipeline_change& change, prediction& p) const;
   /// Draws the random samples of the run and stores them in drawn_.
   void draw_runs() const;
   /// Simulates a random sample of the run with a change. Returns the throughput in batches per
@@ -242,6 +245,13 @@ class what_if {
   double consumer_wants_ = 0;  // mean share of time in which the consumer ran or waited for a CPU
   cpu_budget budget_;
   std::size_t max_threads_ = 0;  // the maximum number of threads in a recorded run
+  /// The throughput that another recorded run measured with its number of workers.
+  struct other_run {
+    std::optional<std::size_t> workers;
+    double per_s = 0;  ///< 0: there is no such run
+    double sd = 0;     ///< its relative standard error
+  };
+  other_run measured_also_;
   estimated_law law_;
   /// If threads share CPUs in time slices (speed_law::turn_ns), replayed_with() simulates the run
   /// with the fitted length of a slice times each of these factors, and adds up the results. With a

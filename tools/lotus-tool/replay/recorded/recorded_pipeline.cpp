@@ -46,6 +46,10 @@ class recorder_of_pipeline {
       result.why_not = "no batch whose preprocessing and delivery are both in the logs";
       return result;
     }
+    if (has_mostly_empty_stages()) {
+      result.why_not = "most batches or items passed through few of the stages";
+      return result;
+    }
     p_.has_consumer = !batches_.pushed();
     find_work();
     find_busy();
@@ -117,6 +121,15 @@ class recorder_of_pipeline {
     }
   }
 
+  /// Returns whether there are so many stages without spans for most units that simulations would
+  /// mostly pass units through empty stages. Their time and memory would grow with the square of
+  /// the log, for example if the name of each stage contains a number.
+  bool has_mostly_empty_stages() const {
+    constexpr std::size_t always_simulated = 64;
+    constexpr std::size_t max_works_per_span = 8;
+    return p_.stages.size() > always_simulated && works_ > max_works_per_span * spans_.size();
+  }
+
   void find_units() {
     const auto is_used = [this](span_number span) { return is_work(span); };
     const std::size_t threads = p_.stages.empty() ? 1 : p_.stages.front().threads;
@@ -145,13 +158,13 @@ class recorder_of_pipeline {
       planned_unit unit;
       unit.first_stage = u.of_item || taken == 0 ? 0 : item_stages_;
       unit.end_stage = u.of_item ? item_stages_ : static_cast<std::uint32_t>(p_.stages.size());
-      unit.first_work = static_cast<std::uint32_t>(p_.works.size());
+      unit.first_work = static_cast<std::uint32_t>(works_);
       if (u.of_item) {
         unit.batch = unit_of.at(u.batch);
       } else {
         unit.items = taken;
       }
-      p_.works.resize(p_.works.size() + (unit.end_stage - unit.first_stage));
+      works_ += unit.end_stage - unit.first_stage;
       p_.units.push_back(unit);
       unit_spans_.push_back({u.batch, u.spans});
     }
@@ -160,6 +173,7 @@ class recorder_of_pipeline {
 
   void find_work() {
     p_.cpu_known = true;
+    p_.works.resize(works_);
     p_.steps.resize(p_.units.size());
     p_.takes_ns.resize(p_.units.size());
     std::vector<optional_work> work_of(spans_.size());
@@ -349,6 +363,7 @@ class recorder_of_pipeline {
   recorded_pipeline p_;
   std::map<stage_id, std::uint32_t> stage_index_;  // for each stage: its index in p_.stages
   std::uint32_t item_stages_ = 0;
+  std::size_t works_ = 0;  // number of works of all units; later the size of p_.works
   std::vector<spans_of_unit> unit_spans_;
   std::vector<cpu_interval> intervals_;
 };
