@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "model/run_data.hpp"
 #include "replay/change.hpp"
@@ -47,15 +49,27 @@ double needed(const what_if& run, pipeline_change settings, const std::string& w
   return high;
 }
 
-/// Tries numbers of workers and, if there is only one stage, also prefetch depths per worker.
+/// Returns the prefetch depths per worker to try; nullopt leaves the depth as it is. Smaller depths
+/// are no faster, and the depth matters only if there is a single stage.
+std::vector<std::optional<std::size_t>> prefetch_depths(const recorded_pipeline& p) {
+  std::vector<std::optional<std::size_t>> depths{std::nullopt};
+  if (p.stages.size() != 1) return depths;
+  constexpr std::size_t usual = 2;
+  const std::size_t now = p.in_flight_held ? p.prefetch() : usual;
+  for (const std::size_t depth : {1U, 2U, 4U, 8U}) {
+    if (depth > now) depths.emplace_back(depth);
+  }
+  return depths;
+}
+
+/// Tries numbers of workers and prefetch depths.
 void find_workers(const what_if& run, path_to_target& path) {
   double best = 0;
+  const std::vector<std::optional<std::size_t>> depths = prefetch_depths(run.recorded());
   for (std::size_t workers = 1; workers <= max_workers(run); ++workers) {
-    const pipeline_change plain = with_workers(run, workers);
-    const bool single = run.recorded().stages.size() == 1;
-    for (const std::size_t prefetch : {1U, 2U, 4U, 8U}) {
-      pipeline_change settings = plain;
-      if (single) settings.prefetch = prefetch;
+    for (const std::optional<std::size_t> depth : depths) {
+      pipeline_change settings = with_workers(run, workers);
+      settings.prefetch = depth;
       const double per_s = run.guess(settings).steady_per_s;
       if (per_s >= near_enough * path.target_per_s) {
         path.settings = settings;
@@ -65,7 +79,6 @@ void find_workers(const what_if& run, path_to_target& path) {
         best = per_s;
         path.best_settings = settings;
       }
-      if (!single) break;
     }
   }
 }
