@@ -161,6 +161,18 @@ class clock_map {
     return stepped_ns;
   }
 
+  /// Adapts the map to another CLOCK_MONOTONIC, in which the same moments have values that are
+  /// larger by `ns`.
+  /// @param ticks_too  whether ticks are ns of CLOCK_MONOTONIC.
+  void shift_elapsed(std::int64_t ns, bool ticks_too) noexcept {
+    const std::uint64_t ticks = ticks_too ? static_cast<std::uint64_t>(ns) : 0;
+    for (clock_anchor& a : anchors_) {
+      a.elapsed_ns += ns;
+      a.ticks += ticks;
+    }
+    for (std::uint32_t i = 0; i < count_; ++i) segments_[i].start_ticks += ticks;
+  }
+
   const clock_segment& current() const noexcept { return segments_[count_ - 1]; }
 
   /// Returns the segment that contains `ticks`; the first segment if `ticks` is older than the map.

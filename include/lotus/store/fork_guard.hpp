@@ -49,6 +49,7 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
     of_.producers.fork_lock().lock();
     of_.producers.for_each([](producer& p) { p.guard.lock(); });
     for_each_lock([](mutex& m) { m.lock(); });
+    of_.clock.before_fork();
     // From here on, the forking thread cannot store a record in its ring directly: if a signal
     // handler records during the fork, it takes the slow path, which detects the fork.
     of_.producers.for_each([this](producer& p) {
@@ -86,6 +87,7 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
     });
     of_.rings.after_fork_in_child();
     of_.files.after_fork_in_child();
+    of_.clock.after_fork_in_child();
     cpu_clock::disturb();
   }
 

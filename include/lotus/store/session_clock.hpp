@@ -105,6 +105,24 @@ class session_clock {
 
   tick_converter converter() noexcept { return {map_, &lock_}; }
 
+  // --- Functions for a fork. The caller holds fork_lock().
+
+  void before_fork() noexcept {
+    forked_realtime_ns_ = clock_ns(CLOCK_REALTIME);
+    forked_monotonic_ns_ = clock_ns(CLOCK_MONOTONIC);
+  }
+  /// Adapts the map if the child is in another time namespace (unshare(CLONE_NEWTIME)), where
+  /// CLOCK_MONOTONIC and CLOCK_BOOTTIME differ from the parent's by constants.
+  LOTUS_DETAIL_COLD void after_fork_in_child() noexcept {
+    constexpr std::int64_t min_ns = 100'000'000;
+    const std::int64_t elapsed_ns = clock_ns(CLOCK_REALTIME) - forked_realtime_ns_;
+    const std::int64_t by_ns = clock_ns(CLOCK_MONOTONIC) - forked_monotonic_ns_ - elapsed_ns;
+    if (-min_ns < by_ns && by_ns < min_ns) return;
+    map_.shift_elapsed(by_ns, !hardware_);
+    sleep_ = {};
+    slept_ns();
+    last_tie_ns_.store(clock_ns(CLOCK_BOOTTIME), std::memory_order_relaxed);
+  }
   mutex& fork_lock() noexcept { return lock_; }
 
  private:
@@ -148,6 +166,8 @@ class session_clock {
   sleep_watch sleep_;
   std::atomic<std::int64_t> last_tie_ns_{0};
   std::atomic<std::uint32_t> ties_{0};
+  std::int64_t forked_realtime_ns_ = 0;  ///< CLOCK_REALTIME at the last fork
+  std::int64_t forked_monotonic_ns_ = 0;
 };
 
 }  // namespace detail

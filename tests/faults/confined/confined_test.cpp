@@ -53,6 +53,54 @@ bool forbid(const std::vector<unsigned>& calls, unsigned error) {
          syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, all_threads, &program) == 0;
 }
 
+/// Kills this process if it makes another system call than `calls` from now on.
+bool permit_only(const std::vector<unsigned>& calls) {
+  std::vector<sock_filter> code{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+  for (const unsigned call : calls) {
+    code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
+    code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  }
+  code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
+  const sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
+  constexpr unsigned all_threads = 1;  // the value of SECCOMP_FILTER_FLAG_TSYNC
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, all_threads, &program) == 0;
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool has_sanitizer = true;  // sanitizers make system calls of their own
+#elif defined(__has_feature)
+constexpr bool has_sanitizer = __has_feature(address_sanitizer);
+#else
+constexpr bool has_sanitizer = false;
+#endif
+
+/// Returns whether `lines` are `times` scopes "Given" of 5 ms and "Outer" of at least 20 ms, each
+/// of which began within the last two minutes.
+void check_times(const std::vector<support::log_line>& lines, std::size_t times) {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  const std::int64_t now_ns = now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+  CHECK(count_named(lines, "SOuter") == times);
+  CHECK(count_named(lines, "SGiven") == times);
+  for (const auto& line : lines) {
+    CAPTURE(line.name, line.start_ns, line.duration_ns);
+    CHECK(line.end_ns() <= now_ns + 1'000'000'000);
+    CHECK(line.start_ns >= now_ns - 120'000'000'000);
+    CHECK(line.duration_ns >= (line.name == "SGiven" ? 4'000'000 : 20'000'000));
+    CHECK(line.duration_ns <= 60'000'000'000);
+  }
+}
+
+void record_both() {
+  {
+    LOTUS_SCOPE("Outer");
+    usleep(20'000);
+  }
+  const auto end = std::chrono::steady_clock::now();
+  lotus::record_span("Given", end - std::chrono::milliseconds(5), end);
+}
+
 }  // namespace
 
 TEST_CASE("a system call filter installed after start loses no record of existing threads") {
@@ -88,6 +136,27 @@ TEST_CASE("a system call filter installed after start loses no record of existin
   CHECK(count_named(lines, "Sof_thread") == 30);
 }
 
+TEST_CASE("refused memory and writes drop records, which are counted, and harm nobody else") {
+  if (has_sanitizer) return lotus_test::skip("a sanitizer needs memory");
+  const support::temp_directory run;
+  const int status = support::status_of_child([&] {
+    auto o = options_for(run);
+    o.ring_records = 64;
+    if (!lotus::start(o)) _exit(1);
+    record("before", 100);
+    lotus::flush();
+    if (!forbid({SYS_mmap, SYS_write, SYS_pwrite64, SYS_prctl}, EPERM)) _exit(77);
+    record("after", 10'000);
+    if (lotus::dropped() == 0 || lotus::dropped() > 10'000) _exit(2);
+    lotus::stop();
+    _exit(0);
+  });
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) return lotus_test::skip("no seccomp here");
+  CHECK(status == 0);
+  recover_all(run);
+  CHECK(count_named(read_logs(run.path()), "Sbefore") == 100);
+}
+
 TEST_CASE("recorded times are right in a time namespace whose monotonic clock is years ahead") {
   const support::temp_directory run;
   const int status = support::status_of_child([&] {
@@ -98,12 +167,7 @@ TEST_CASE("recorded times are right in a time namespace whose monotonic clock is
     if (child == 0) {
       alarm(60);
       if (!lotus::start(options_for(run))) _exit(1);
-      {
-        LOTUS_SCOPE("Outer");
-        usleep(20'000);
-      }
-      const auto end = std::chrono::steady_clock::now();
-      lotus::record_span("Given", end - std::chrono::milliseconds(5), end);
+      record_both();
       lotus::stop();
       _exit(0);
     }
@@ -113,16 +177,123 @@ TEST_CASE("recorded times are right in a time namespace whose monotonic clock is
   });
   if (WIFEXITED(status) && WEXITSTATUS(status) == 77) return lotus_test::skip("no time namespaces");
   CHECK(status == 0);
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  const std::int64_t now_ns = now.tv_sec * 1'000'000'000LL + now.tv_nsec;
-  const auto lines = read_logs(run.path());
-  REQUIRE(lines.size() == 2);
-  for (const auto& line : lines) {
-    CAPTURE(line.name, line.start_ns, line.duration_ns);
-    CHECK(line.end_ns() <= now_ns + 1'000'000'000);
-    CHECK(line.start_ns >= now_ns - 120'000'000'000);
-    CHECK(line.duration_ns >= (line.name == "SGiven" ? 4'000'000 : 20'000'000));
-    CHECK(line.duration_ns <= 60'000'000'000);
-  }
+  check_times(read_logs(run.path()), 1);
+}
+
+TEST_CASE("times are right in a forked child whose time namespace has other clocks") {
+  const support::temp_directory run;
+  const char* const offsets = GENERATE("monotonic 100000000 0\nboottime 100000000 0\n",
+                                       "monotonic 5000 0\n", "monotonic -1 0\nboottime -1 0\n");
+  const int status = support::status_of_child([&] {
+    if (!lotus::start(options_for(run))) _exit(1);
+    record_both();
+    constexpr int new_time = 0x80;  // the value of CLONE_NEWTIME
+    if (unshare(new_time) != 0) _exit(77);
+    std::ofstream{"/proc/self/timens_offsets"} << offsets;
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      // In between, the drain thread compares the clocks.
+      for (int i = 0; i < 3; ++i) {
+        record_both();
+        lotus::flush();
+        usleep(150'000);
+      }
+      lotus::stop();
+      _exit(0);
+    }
+    int of_child = 0;
+    waitpid(child, &of_child, 0);
+    lotus::stop();
+    _exit(of_child == 0 ? 0 : 1);
+  });
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) return lotus_test::skip("no time namespaces");
+  CHECK(status == 0);
+  check_times(read_logs(run.path()), 4);
+}
+
+TEST_CASE("after start, the library makes only the system calls that the documentation names") {
+  if (has_sanitizer) return lotus_test::skip("a sanitizer makes system calls of its own");
+  const support::temp_directory run;
+  // The snapshot is stored next to the run, so that it is deleted together with `run`.
+  const auto folder = run.path() / "run";
+  const bool keep = GENERATE(false, true);
+  const int status = support::status_of_child([&] {
+    auto o = options_for(run);
+    o.log_file = folder / "log";
+    o.ring_records = 64;
+    o.keep_bytes = keep ? 300'000 : 0;
+    o.wait_samples_per_s = 100;
+    if (!lotus::start(o)) _exit(1);
+    record("before", 100);
+    lotus::flush();
+    // The list in docs/reference/security.md, with the other names that some machines have.
+    std::vector<unsigned> calls{SYS_clock_gettime,
+                                SYS_close,
+                                SYS_fallocate,
+                                SYS_fcntl,
+                                SYS_flock,
+                                SYS_fstat,
+                                SYS_fstatfs,
+                                SYS_ftruncate,
+                                SYS_futex,
+                                SYS_getdents64,
+                                SYS_geteuid,
+                                SYS_getpid,
+                                SYS_gettid,
+                                SYS_kill,
+                                SYS_linkat,
+                                SYS_lseek,
+                                SYS_madvise,
+                                SYS_mkdirat,
+                                SYS_mmap,
+                                SYS_munmap,
+                                SYS_newfstatat,
+                                SYS_openat,
+                                SYS_pread64,
+                                SYS_process_vm_readv,
+                                SYS_pwrite64,
+                                SYS_read,
+                                SYS_readlinkat,
+                                SYS_renameat,
+                                SYS_rt_sigpending,
+                                SYS_rt_sigprocmask,
+                                SYS_rt_sigtimedwait,
+                                SYS_sched_getaffinity,
+                                SYS_tgkill,
+                                SYS_unlinkat,
+                                SYS_write};
+    // Calls of the C library: sleeping, starting and ending threads and the process.
+    for (const unsigned call : {SYS_clock_nanosleep, SYS_nanosleep, SYS_clone, SYS_clone3, SYS_exit,
+                                SYS_exit_group, SYS_mprotect, SYS_prctl, SYS_rseq,
+                                SYS_set_robust_list, SYS_restart_syscall, SYS_rt_sigreturn}) {
+      calls.push_back(call);
+    }
+#if defined(SYS_readlink)
+    calls.push_back(SYS_readlink);
+#endif
+    if (!permit_only(calls)) _exit(77);
+    for (int i = 0; i < 40; ++i) {
+      std::thread{[i] {
+        record("of_thread", 100);
+        record(("name" + std::to_string(i)).c_str(), 1);
+        LOTUS_SCOPE_AGGREGATED("Aggregated");
+        LOTUS_BATCH_PREPROCESSED(i);
+        LOTUS_BATCH_QUEUED(i);
+        lotus::counter("Counter", i);
+      }}.join();
+      {
+        lotus::wait_for_batch wait;
+        usleep(10'000);
+        wait.got(i);
+      }
+      LOTUS_BATCH_CONSUMED(i);
+      if (i == 20) lotus::snapshot("why");
+    }
+    lotus::stop();
+    _exit(0);
+  });
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) return lotus_test::skip("no seccomp here");
+  CHECK(status == 0);
+  if (!keep) CHECK(count_named(read_logs(folder), "Sof_thread") == 4000);
 }
