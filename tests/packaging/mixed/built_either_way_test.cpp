@@ -2,7 +2,9 @@
 // library and plugins of both kinds, and that all of them share one session.
 #include <dlfcn.h>
 
+#include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "catch.hpp"
@@ -11,6 +13,10 @@
 
 int names_header_only(const char* name);
 int names_compiled(const char* name);
+std::string record_plain(int times);
+std::string record_optimized(int times);
+std::string record_checked(int times);
+std::string record_small(int times);
 
 namespace {
 
@@ -52,6 +58,36 @@ TEST_CASE("header-only files, compiled files and plugins record into one session
   CHECK(count_named(run, "Sfirst") == 5);
   CHECK(count_named(run, "Ssecond") == 5);
   CHECK(lotus::dropped() == 0);
+}
+
+TEST_CASE("files that are optimized or not, with and without NDEBUG, record into one session") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  constexpr int times = 2'000;  // more records than a ring holds
+  // The threads take turns, so that each file also continues rings that another file began.
+  std::thread{[] {
+    for (int round = 0; round < 2; ++round) {
+      CHECK(record_plain(times) == "asserts");
+      CHECK(record_optimized(times) == "NDEBUG, optimized");
+      CHECK(record_checked(times) == "asserts, optimized");
+      CHECK(record_small(times) == "NDEBUG, optimized");
+    }
+  }}.join();
+  std::thread threads[] = {
+      std::thread{[] { record_plain(times); }}, std::thread{[] { record_optimized(times); }},
+      std::thread{[] { record_checked(times); }}, std::thread{[] { record_small(times); }}};
+  for (auto& t : threads) t.join();
+  lotus::stop();
+  CHECK(lotus::dropped() == 0);
+  std::map<std::string, int> counts;
+  for (const auto& line : support::read_logs(run.path())) ++counts[line.name];
+  for (const std::string variant : {"plain", "optimized", "checked", "small"}) {
+    CAPTURE(variant);
+    CHECK(counts["S" + variant] == 3 * times);
+    CHECK(counts["S" + variant + "Dynamic"] == 3 * times);
+    CHECK(counts["S" + variant + "Stage"] == 3 * times);
+    CHECK(counts["S" + variant + "Composed"] == 3 * times);
+  }
 }
 
 TEST_CASE("a plugin of either kind can start the session for the whole program") {
