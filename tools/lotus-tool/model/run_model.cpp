@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/sort_runs.hpp"
 #include "base/sort_unless_sorted.hpp"
 #include "log/log_line.hpp"
 #include "model/batches/batch_preprocessings.hpp"
@@ -151,8 +152,8 @@ void run_batches::join(batch_preprocessings& found) {
     b.epoch = m.epoch;
     batches.push_back(b);
   }
-  std::stable_sort(batches.begin(), batches.end(),
-                   [&](const batch& a, const batch& b) { return key(a) < key(b); });
+  sort_runs(batches.begin(), batches.end(),
+            [&](const batch& a, const batch& b) { return key(a) < key(b); });
   batches.erase(std::unique(batches.begin(), batches.end(),
                             [&](const batch& a, const batch& b) { return key(a) == key(b); }),
                 batches.end());
@@ -251,9 +252,9 @@ void run_batches::find_steps() {
   const auto time_of = [this](record_number n) {
     return deliveries_[n] >= 0 ? deliveries_[n] : records_[n].start_ns;
   };
-  sort_unless_sorted(numbers.begin(), numbers.end(), [&](record_number a, record_number b) {
-    return std::make_tuple(records_[a].file, time_of(a), a) <
-           std::make_tuple(records_[b].file, time_of(b), b);
+  sort_runs(numbers.begin(), numbers.end(), [&](record_number a, record_number b) {
+    return std::make_tuple(records_[a].file, time_of(a)) <
+           std::make_tuple(records_[b].file, time_of(b));
   });
   optional_record open;
   for (const record_number n : numbers) {

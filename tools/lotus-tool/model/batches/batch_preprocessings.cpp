@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/sort_runs.hpp"
 #include "base/sort_unless_sorted.hpp"
 #include "log/log_line.hpp"
 #include "model/batches/item_stages.hpp"
@@ -85,11 +86,11 @@ class preprocessing_finder {
   std::vector<span_number> in_order() const {
     std::vector<span_number> order(found_.spans.size());
     std::iota(order.begin(), order.end(), span_number{0});
-    sort_unless_sorted(order.begin(), order.end(), [this](span_number a, span_number b) {
+    sort_runs(order.begin(), order.end(), [this](span_number a, span_number b) {
       const preprocessing_span& x = found_.spans[a];
       const preprocessing_span& y = found_.spans[b];
-      return std::tie(x.of_item, x.consumer, x.number, x.start_ns, a) <
-             std::tie(y.of_item, y.consumer, y.number, y.start_ns, b);
+      return std::tie(x.of_item, x.consumer, x.number, x.start_ns) <
+             std::tie(y.of_item, y.consumer, y.number, y.start_ns);
     });
     return order;
   }

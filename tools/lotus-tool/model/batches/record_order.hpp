@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <numeric>
-#include <tuple>
 #include <vector>
 
-#include "base/sort_unless_sorted.hpp"
+#include "base/sort_runs.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {
@@ -18,10 +17,8 @@ template <class Key>
 std::vector<record_number> numbers_by(const batch_records& records, Key key) {
   std::vector<record_number> numbers(records.size());
   std::iota(numbers.begin(), numbers.end(), record_number{0});
-  sort_unless_sorted(numbers.begin(), numbers.end(), [&](record_number a, record_number b) {
-    return std::tuple_cat(key(records[a]), std::tie(a)) <
-           std::tuple_cat(key(records[b]), std::tie(b));
-  });
+  sort_runs(numbers.begin(), numbers.end(),
+            [&](record_number a, record_number b) { return key(records[a]) < key(records[b]); });
   return numbers;
 }
 
