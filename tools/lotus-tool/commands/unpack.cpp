@@ -12,6 +12,7 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
+#include "base/files/unfinished.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/folder/record_losses.hpp"
 #include "log/folder/starts.hpp"
@@ -26,6 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Writes the logs of runs to a folder that was new or empty when the command began.
 class unpacker {
  public:
   unpacker(const unpack_options& options, std::ostream& out, diagnostic_log& diagnostics)
@@ -68,7 +70,7 @@ class unpacker {
 
   template <class Line>
   void write(const log_file& file, const fs::path& folder) {
-    output_file to((folder / name_of(file)).string(), out_);
+    output_file to((folder / name_of(file)).string(), out_, false, leftovers::none);
     std::string text;
     read_lines<Line>(file, &diagnostics_, [&](const Line& line) {
       text.clear();
@@ -81,7 +83,8 @@ class unpacker {
 
   /// Copies a log that already is a text log.
   void copy(const log_file& file, const fs::path& folder) {
-    output_file to((folder / fs::path(file.path).filename()).string(), out_);
+    output_file to((folder / fs::path(file.path).filename()).string(), out_, false,
+                   leftovers::none);
     block_reader blocks(file);
     for (std::string_view block = blocks.next(); !block.empty(); block = blocks.next()) {
       to.write(block);

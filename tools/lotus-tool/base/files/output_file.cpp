@@ -116,14 +116,15 @@ class gzip_stream {
   std::array<Bytef, std::size_t{64} << 10U> out_{};
 };
 
-new_output open_new_output(const std::string& path) {
+new_output open_new_output(const std::string& path, leftovers left) {
   struct stat old {};
   if (::lstat(path.c_str(), &old) != 0) old = {};
   const int unreplaced = open_unreplaced(path, old);
   if (unreplaced >= 0) return {unreplaced, {}};
   const fs::path folder = folder_of(path);
   new_output made;
-  unfinished incomplete = make_unfinished_file(folder.string(), fs::path(path).filename().string());
+  unfinished incomplete =
+      make_unfinished_file(folder.string(), fs::path(path).filename().string(), left);
   made.incomplete = std::move(incomplete.path);
   made.descriptor = incomplete.descriptor;
   if (made.descriptor < 0) cannot_write(path, errno);
@@ -135,7 +136,8 @@ new_output open_new_output(const std::string& path) {
   return made;
 }
 
-output_file::output_file(const std::string& path, std::ostream& standard_output, bool gzip)
+output_file::output_file(const std::string& path, std::ostream& standard_output, bool gzip,
+                         leftovers left)
     : path_(path) {
   if (path.empty()) throw usage_error("the output's name is empty");
   if (gzip) gzip_ = std::make_unique<gzip_stream>();
@@ -149,7 +151,7 @@ output_file::output_file(const std::string& path, std::ostream& standard_output,
   if (!fs::exists(folder, ignored)) {
     throw input_error(path + ": cannot be written: there is no directory " + folder.string());
   }
-  new_output made = open_new_output(path);
+  new_output made = open_new_output(path, left);
   descriptor_ = made.descriptor;
   incomplete_ = std::move(made.incomplete);
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/block_queue.hpp"
+#include "base/files/unfinished.hpp"
 
 namespace lotus::tool {
 
@@ -29,7 +30,7 @@ struct new_output {
 /// make_unfinished_file()). A symbolic link is replaced and not followed, so that users who can
 /// create links cannot choose which file is overwritten. Devices, pipes, and descriptors such as
 /// /dev/stdout or /dev/fd/N are written directly. Throws input_error.
-new_output open_new_output(const std::string& path);
+new_output open_new_output(const std::string& path, leftovers left = leftovers::possible);
 
 /// Writes to a temporary file next to the target and renames it when it is complete, so that
 /// readers never see an incomplete output. Without commit() the target stays unchanged. See
@@ -43,7 +44,8 @@ class output_file {
   /// Throws input_error if the file cannot be created.
   /// @param path  the path of the output; "-" selects `standard_output`.
   /// @param gzip  whether to compress the output (level 6).
-  output_file(const std::string& path, std::ostream& standard_output, bool gzip = false);
+  output_file(const std::string& path, std::ostream& standard_output, bool gzip = false,
+              leftovers left = leftovers::possible);
   output_file(const output_file&) = delete;
   output_file& operator=(const output_file&) = delete;
   ~output_file();

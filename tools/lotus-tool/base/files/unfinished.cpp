@@ -70,14 +70,14 @@ void remove_dead(const std::string& in, const std::string& start, bool folders) 
 }
 
 /// Creates a file or folder with a hidden name in `folder` and locks it. Before that, removes such
-/// files or folders of dead processes.
+/// files or folders of dead processes, unless there are none (see `left`).
 /// @param make  creates the file or folder. It gets a path, replaces the last letters of the path
 /// by unique ones, and returns a descriptor, or -1.
 template <class Make>
 unfinished make_locked(const std::string& folder, const std::string& stem, bool folders,
-                       Make&& make) {
+                       leftovers left, Make&& make) {
   const std::string start = start_of(stem);
-  remove_dead(folder, start, folders);
+  if (left == leftovers::possible) remove_dead(folder, start, folders);
   constexpr int max_tries = 100;
   unfinished made;
   for (int tries = 0; tries < max_tries; ++tries) {
@@ -100,13 +100,14 @@ unfinished make_locked(const std::string& folder, const std::string& stem, bool 
 
 }  // namespace
 
-unfinished make_unfinished_file(const std::string& folder, const std::string& stem) {
-  return make_locked(folder, stem, false,
+unfinished make_unfinished_file(const std::string& folder, const std::string& stem,
+                                leftovers left) {
+  return make_locked(folder, stem, false, left,
                      [](std::string& path) { return ::mkostemp(path.data(), O_CLOEXEC); });
 }
 
 unfinished make_unfinished_folder(const std::string& folder, const std::string& stem) {
-  return make_locked(folder, stem, true, [](std::string& path) {
+  return make_locked(folder, stem, true, leftovers::possible, [](std::string& path) {
     for (int tries = 0; tries < 100; ++tries) {
       if (::mkdtemp(path.data()) == nullptr) return -1;
       // NOLINTNEXTLINE(*-vararg)

@@ -3,6 +3,7 @@
 #ifndef LOTUS_TOOL_BASE_FILES_UNFINISHED_HPP
 #define LOTUS_TOOL_BASE_FILES_UNFINISHED_HPP
 
+#include <cstdint>
 #include <string>
 
 namespace lotus::tool {
@@ -16,9 +17,14 @@ struct unfinished {
   int descriptor = -1;  ///< descriptor, to be closed by the caller; -1: creation failed, see errno
 };
 
+/// Whether killed processes may have left files in a folder. Use `none` for many files in a folder
+/// that this process has created: otherwise the whole folder is read for each of them.
+enum class leftovers : std::uint8_t { possible, none };
+
 /// Creates ".STEM.lotus_XXXXXX" in `folder`, accessible only to this user. Also removes files with
 /// the same stem whose creators are dead, if they are regular files of this user.
-unfinished make_unfinished_file(const std::string& folder, const std::string& stem);
+unfinished make_unfinished_file(const std::string& folder, const std::string& stem,
+                                leftovers left = leftovers::possible);
 
 /// Like make_unfinished_file(), but for a folder. Folders of dead creators are removed with
 /// their contents.
