@@ -99,13 +99,15 @@ void print_items(const item_stats& of, bool slowest, std::ostream& out) {
     return;
   }
   out << "\n  " << text << "; the slowest:\n";
+  // Deeper operations are not indented further: lines would become as long as there are operations.
+  constexpr std::size_t max_depth = 32;
   for (std::size_t i = 0; i < of.slowest.size(); ++i) {
     out << "  " << item_text(of.slowest[i], of.name) << '\n';
     table tree(table_form::rows);
     for (const item_node& node : of.trees[i]) {
       const std::string name = node.depth == 0 ? node.name : shown_name(node.name);
       tree.row(
-          {std::string(2 + 2 * node.depth, ' ') + name,
+          {std::string(2 + 2 * std::min(node.depth, max_depth), ' ') + name,
            human_time(static_cast<double>(node.duration_ns)),
            "at " + human_time(static_cast<double>(node.start_ns - of.slowest[i].extent.start_ns)),
            "thread " + std::to_string(node.thread)});

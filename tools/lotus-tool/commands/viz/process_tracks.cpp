@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "commands/viz/formats/trace_sink.hpp"
+#include "commands/viz/nesting_lanes.hpp"
 #include "commands/viz/view.hpp"
 #include "log/shown_name.hpp"
 #include "model/pipeline/async_operations.hpp"
@@ -106,8 +107,8 @@ void draw_async(const run_data& run, const run_tracks& tracks, view& shown, name
   if (shown.is_chosen()) return;
   process_tracks processes(tracks);
   for (const async_segment& p : run.side.segments) processes.know(p);
-  // For each process and name, the end times of the lanes (rows) of asynchronous operations.
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::int64_t>> lanes;
+  // For each process and name, the lanes (rows) of asynchronous operations.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, first_free_lane> lanes;
   for (const async_operation& op : async_operations_of(run.side)) {
     if (!shown.has_time(op.extent.start_ns, op.extent.end_ns)) continue;
     if (!shown.has_name(names.id_of_decoded(run.names.name(op.name)), names)) continue;
@@ -125,16 +126,8 @@ void draw_async(const run_data& run, const run_tracks& tracks, view& shown, name
       event.running.push_back(span);
       last_ns = span.end_ns;
     }
-    std::vector<std::int64_t>& ends = lanes[{event.pid, op.name}];
-    const auto free = std::find_if(ends.begin(), ends.end(), [&](std::int64_t end_ns) {
-      return end_ns <= op.extent.start_ns;
-    });
-    event.lane = static_cast<std::uint32_t>(free - ends.begin());
-    if (free == ends.end()) {
-      ends.push_back(op.extent.end_ns);
-    } else {
-      *free = op.extent.end_ns;
-    }
+    event.lane = static_cast<std::uint32_t>(
+        lanes[{event.pid, op.name}].take(op.extent.start_ns, op.extent.end_ns));
     sink.async(event);
   }
 }
