@@ -1,6 +1,8 @@
 #include "comparison/comparison.hpp"
 
 #include <cmath>
+#include <cstddef>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
@@ -95,10 +97,13 @@ compared_loader compare_loader(const std::string& name, pooled_loader& before, p
   of.batches_per_s = {mean_of_runs(before.batches_per_s), mean_of_runs(after.batches_per_s)};
   of.rate_change = change_between_runs(before.batches_per_s, after.batches_per_s);
   of.rate_p = permutation_p(before.batches_per_s, after.batches_per_s);
-  for (const std::string& op : names_of(before.ops, after.ops)) {
+  const std::vector<std::string> ops = names_of(before.ops, after.ops);
+  const std::vector<std::string> aggregated = names_of(before.aggregated, after.aggregated);
+  of.rows.reserve(ops.size() + aggregated.size() + std::size(all_quantities));
+  for (const std::string& op : ops) {
     of.rows.push_back(compare_values("op", op, before.ops[op], after.ops[op]));
   }
-  for (const std::string& op : names_of(before.aggregated, after.aggregated)) {
+  for (const std::string& op : aggregated) {
     of.rows.push_back(compare_counts(op, before.aggregated[op], after.aggregated[op]));
   }
   for (const quantity wanted : all_quantities) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/diagnostics.hpp"
@@ -84,7 +85,7 @@ struct pooled_work {
 template <class Pooled>
 struct pooled_by_name {
   std::vector<std::string> names;
-  std::map<std::string, Pooled> of;
+  std::unordered_map<std::string, Pooled> of;
 
   Pooled& operator[](const std::string& name) {
     const auto [at, is_new] = of.try_emplace(name);

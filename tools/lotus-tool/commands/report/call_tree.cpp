@@ -79,7 +79,14 @@ void write_call_tree(json_writer& json, const run_data& run,
     order.finish(add);
   });
   call_tree tree;
-  for (const call_tree& of_log : trees) tree.add(of_log);
+  for (call_tree& of_log : trees) {
+    // Usually one log has most of the nodes, so the first tree is not copied.
+    if (tree.nodes().empty()) {
+      tree = std::move(of_log);
+    } else {
+      tree.add(std::exchange(of_log, {}));
+    }
+  }
   json.begin_array();
   for (const node& of : tree.nodes()) {
     json.begin_array().value(of.caller).value(name_of[of.name]).value(of.ns).value(of.count);

@@ -51,22 +51,26 @@ class histogram {
  public:
   void add(double ns, std::uint64_t count) {
     const double bin = double{bins_a_decade} * (std::log10(std::max(ns, 1.0)) - 2);
-    bins_[static_cast<std::size_t>(std::clamp(bin, 0.0, histogram_bins - 1.0))] += count;
+    const auto at = static_cast<std::size_t>(std::clamp(bin, 0.0, histogram_bins - 1.0));
+    bins_[at] += count;
+    if (count == 0) return;
+    first_ = std::min(first_, at);
+    end_ = std::max(end_, at + 1);
   }
 
   /// Writes {"first":number of the first non-empty bin,"counts":[…] up to the last such bin}.
   void write(json_writer& json) const {
-    std::size_t first = 0;
-    std::size_t end = bins_.size();
-    while (first < end && bins_[first] == 0) ++first;
-    while (end > first && bins_[end - 1] == 0) --end;
-    json.begin_object().member("first", first).key("counts").begin_array();
-    for (std::size_t bin = first; bin < end; ++bin) json.value(bins_[bin]);
+    json.begin_object().member("first", first_).key("counts").begin_array();
+    for (std::size_t bin = first_; bin < end_; ++bin) json.value(bins_[bin]);
     json.end_array().end_object();
   }
 
  private:
   std::array<std::uint64_t, histogram_bins> bins_{};
+  // The first non-empty bin, and the bin after the last one. Looking for them in each histogram
+  // takes long in a run with very many operations.
+  std::size_t first_ = histogram_bins;
+  std::size_t end_ = 0;
 };
 
 /// Returns the histogram of durations. If the durations are only known as buckets (less than 1 %
