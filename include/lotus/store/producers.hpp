@@ -58,15 +58,12 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
     // object, or that of a dead thread whose id the kernel has reused. In both cases this thread
     // must use that producer and continue its logs, because only one ring may be written to a log.
     if (producer* p = find(tid)) return p;
+    if (++begun_ > reap_after_) reap(retire);
     producer* p = find_free(fits);
-    if (p == nullptr && count_ >= reap_at_) {
-      reap(retire);
-      p = find_free(fits);
-    }
     // If this thread may reuse none of the free producers, a new one is added, because later
     // threads may reuse the free ones. If there are too many free ones already, one of them is
     // reused anyway, so that the list does not grow forever.
-    if (p == nullptr && count_ >= reap_at_ + max_that_do_not_fit) p = find(0);
+    if (p == nullptr && count_ >= running_ + reap_after_ + max_that_do_not_fit) p = find(0);
     if (p == nullptr) p = add();
     if (p != nullptr) {
       p->tid.store(tid, std::memory_order_relaxed);
@@ -98,8 +95,8 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
 
   /// Frees the producers of dead threads. Threads do not report their end to the session, so that
   /// even the last thread_local destructor of a thread can record. This function is next called
-  /// when there are a quarter more producers than running threads now: often enough to bound the
-  /// number of rings and logs, and rarely enough to keep the cost of a new thread low.
+  /// when a quarter as many threads as run now have begun: often enough to bound the number of
+  /// rings and logs, and rarely enough to keep the cost of a new thread low.
   template <class Retire>
   void reap(Retire&& retire) noexcept {
     std::size_t running = 0;
@@ -112,7 +109,9 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
         ++running;
       }
     });
-    reap_at_ = running + running / 4 + 8;
+    begun_ = 0;
+    running_ = running;
+    reap_after_ = running / 4 + 8;
   }
 
   producer* add() noexcept {
@@ -135,7 +134,9 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
   mutex lock_;
   std::atomic<producer*> first_{nullptr};
   std::size_t count_ = 0;
-  std::size_t reap_at_ = 8;
+  std::size_t begun_ = 0;    ///< number of threads that got a producer since the last reap()
+  std::size_t running_ = 0;  ///< number of threads that were running then
+  std::size_t reap_after_ = 8;
   producer* spare_ = nullptr;
   std::size_t spare_count_ = 0;
 };

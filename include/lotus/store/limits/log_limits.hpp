@@ -116,11 +116,11 @@ class log_limits {
     std::uint64_t on_disk;
   };
   static constexpr std::size_t at_once = 512;
+  static constexpr std::uint64_t least_share = std::uint64_t{16} << 10;
 
   std::uint64_t share_of(std::uint64_t parts) const noexcept {
-    constexpr std::uint64_t least = std::uint64_t{16} << 10;
     if (max_bytes_ == 0) return UINT64_MAX;
-    return max_bytes_ / parts > least ? max_bytes_ / parts : least;
+    return max_bytes_ / parts > least_share ? max_bytes_ / parts : least_share;
   }
 
   /// Returns when the log's last lines were appended, in ns since the Unix epoch. For a part, reads
@@ -186,7 +186,8 @@ class log_limits {
     if (deleted && last == at_once) return true;
     // In small parts, less of the limit is taken by logs that cannot be deleted.
     const bool crowded = left > wanted;
-    part_bytes_.store(crowded ? disk_block_bytes : share_of(8 * (growing + 1)),
+    const bool small = crowded || (growing != 0 && max_bytes_ / growing < least_share);
+    part_bytes_.store(small && max_bytes_ != 0 ? disk_block_bytes : share_of(8 * (growing + 1)),
                       std::memory_order_relaxed);
     crowded_.store(crowded, std::memory_order_relaxed);
     return false;
