@@ -347,9 +347,12 @@ void live_runs::update_run(const live_folder& folder, run_files files, std::uint
   wanted.totals = index == chosen;
   const consumer_times consumer = consumer_times_of(files, folder.begin_ns());
   drop_batches_not_preprocessed(files);
-  const run_data read = read_run(files, wanted, silent);
-  run.records = read.records;
-  run.now = figures_of_interval(read, consumer, folder.begin_ns(), folder.end_ns());
+  {
+    // Freed before the verdict, which reads the logs again.
+    const run_data read = read_run(files, wanted, silent);
+    run.records = read.records;
+    run.now = figures_of_interval(read, consumer, folder.begin_ns(), folder.end_ns());
+  }
   if (run.now.last_batch_ns) run.last_batch_ns = run.now.last_batch_ns;
   run.usual_gap_ns = run.now.usual_gap_ns.value_or(run.usual_gap_ns);
   run.longest_gap_ns = std::max(run.longest_gap_ns, run.now.longest_gap_ns.value_or(0));
