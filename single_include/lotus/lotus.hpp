@@ -5347,6 +5347,18 @@ class clock_map {
     return stepped_ns;
   }
 
+  /// Adapts the map to another CLOCK_MONOTONIC, in which the same moments have values that are
+  /// larger by `ns`.
+  /// @param ticks_too  whether ticks are ns of CLOCK_MONOTONIC.
+  void shift_elapsed(std::int64_t ns, bool ticks_too) noexcept {
+    const std::uint64_t ticks = ticks_too ? static_cast<std::uint64_t>(ns) : 0;
+    for (clock_anchor& a : anchors_) {
+      a.elapsed_ns += ns;
+      a.ticks += ticks;
+    }
+    for (std::uint32_t i = 0; i < count_; ++i) segments_[i].start_ticks += ticks;
+  }
+
   const clock_segment& current() const noexcept { return segments_[count_ - 1]; }
 
   /// Returns the segment that contains `ticks`; the first segment if `ticks` is older than the map.
@@ -10518,15 +10530,12 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
     // object, or that of a dead thread whose id the kernel has reused. In both cases this thread
     // must use that producer and continue its logs, because only one ring may be written to a log.
     if (producer* p = find(tid)) return p;
+    if (++begun_ > reap_after_) reap(retire);
     producer* p = find_free(fits);
-    if (p == nullptr && count_ >= reap_at_) {
-      reap(retire);
-      p = find_free(fits);
-    }
     // If this thread may reuse none of the free producers, a new one is added, because later
     // threads may reuse the free ones. If there are too many free ones already, one of them is
     // reused anyway, so that the list does not grow forever.
-    if (p == nullptr && count_ >= reap_at_ + max_that_do_not_fit) p = find(0);
+    if (p == nullptr && count_ >= running_ + reap_after_ + max_that_do_not_fit) p = find(0);
     if (p == nullptr) p = add();
     if (p != nullptr) {
       p->tid.store(tid, std::memory_order_relaxed);
@@ -10558,8 +10567,8 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
 
   /// Frees the producers of dead threads. Threads do not report their end to the session, so that
   /// even the last thread_local destructor of a thread can record. This function is next called
-  /// when there are a quarter more producers than running threads now: often enough to bound the
-  /// number of rings and logs, and rarely enough to keep the cost of a new thread low.
+  /// when a quarter as many threads as run now have begun: often enough to bound the number of
+  /// rings and logs, and rarely enough to keep the cost of a new thread low.
   template <class Retire>
   void reap(Retire&& retire) noexcept {
     std::size_t running = 0;
@@ -10572,7 +10581,9 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
         ++running;
       }
     });
-    reap_at_ = running + running / 4 + 8;
+    begun_ = 0;
+    running_ = running;
+    reap_after_ = running / 4 + 8;
   }
 
   producer* add() noexcept {
@@ -10595,7 +10606,9 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
   mutex lock_;
   std::atomic<producer*> first_{nullptr};
   std::size_t count_ = 0;
-  std::size_t reap_at_ = 8;
+  std::size_t begun_ = 0;    ///< number of threads that got a producer since the last reap()
+  std::size_t running_ = 0;  ///< number of threads that were running then
+  std::size_t reap_after_ = 8;
   producer* spare_ = nullptr;
   std::size_t spare_count_ = 0;
 };
@@ -13664,11 +13677,11 @@ class log_limits {
     std::uint64_t on_disk;
   };
   static constexpr std::size_t at_once = 512;
+  static constexpr std::uint64_t least_share = std::uint64_t{16} << 10;
 
   std::uint64_t share_of(std::uint64_t parts) const noexcept {
-    constexpr std::uint64_t least = std::uint64_t{16} << 10;
     if (max_bytes_ == 0) return UINT64_MAX;
-    return max_bytes_ / parts > least ? max_bytes_ / parts : least;
+    return max_bytes_ / parts > least_share ? max_bytes_ / parts : least_share;
   }
 
   /// Returns when the log's last lines were appended, in ns since the Unix epoch. For a part, reads
@@ -13734,7 +13747,8 @@ class log_limits {
     if (deleted && last == at_once) return true;
     // In small parts, less of the limit is taken by logs that cannot be deleted.
     const bool crowded = left > wanted;
-    part_bytes_.store(crowded ? disk_block_bytes : share_of(8 * (growing + 1)),
+    const bool small = crowded || (growing != 0 && max_bytes_ / growing < least_share);
+    part_bytes_.store(small && max_bytes_ != 0 ? disk_block_bytes : share_of(8 * (growing + 1)),
                       std::memory_order_relaxed);
     crowded_.store(crowded, std::memory_order_relaxed);
     return false;
@@ -14683,6 +14697,24 @@ class session_clock {
 
   tick_converter converter() noexcept { return {map_, &lock_}; }
 
+  // --- Functions for a fork. The caller holds fork_lock().
+
+  void before_fork() noexcept {
+    forked_realtime_ns_ = clock_ns(CLOCK_REALTIME);
+    forked_monotonic_ns_ = clock_ns(CLOCK_MONOTONIC);
+  }
+  /// Adapts the map if the child is in another time namespace (unshare(CLONE_NEWTIME)), where
+  /// CLOCK_MONOTONIC and CLOCK_BOOTTIME differ from the parent's by constants.
+  LOTUS_DETAIL_COLD void after_fork_in_child() noexcept {
+    constexpr std::int64_t min_ns = 100'000'000;
+    const std::int64_t elapsed_ns = clock_ns(CLOCK_REALTIME) - forked_realtime_ns_;
+    const std::int64_t by_ns = clock_ns(CLOCK_MONOTONIC) - forked_monotonic_ns_ - elapsed_ns;
+    if (-min_ns < by_ns && by_ns < min_ns) return;
+    map_.shift_elapsed(by_ns, !hardware_);
+    sleep_ = {};
+    slept_ns();
+    last_tie_ns_.store(clock_ns(CLOCK_BOOTTIME), std::memory_order_relaxed);
+  }
   mutex& fork_lock() noexcept { return lock_; }
 
  private:
@@ -14726,6 +14758,8 @@ class session_clock {
   sleep_watch sleep_;
   std::atomic<std::int64_t> last_tie_ns_{0};
   std::atomic<std::uint32_t> ties_{0};
+  std::int64_t forked_realtime_ns_ = 0;  ///< CLOCK_REALTIME at the last fork
+  std::int64_t forked_monotonic_ns_ = 0;
 };
 
 }  // namespace detail
@@ -17760,6 +17794,7 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
     of_.producers.fork_lock().lock();
     of_.producers.for_each([](producer& p) { p.guard.lock(); });
     for_each_lock([](mutex& m) { m.lock(); });
+    of_.clock.before_fork();
     // From here on, the forking thread cannot store a record in its ring directly: if a signal
     // handler records during the fork, it takes the slow path, which detects the fork.
     of_.producers.for_each([this](producer& p) {
@@ -17797,6 +17832,7 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
     });
     of_.rings.after_fork_in_child();
     of_.files.after_fork_in_child();
+    of_.clock.after_fork_in_child();
     cpu_clock::disturb();
   }
 

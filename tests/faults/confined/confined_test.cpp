@@ -264,16 +264,16 @@ TEST_CASE("after start, the library makes only the system calls that the documen
                                 SYS_unlinkat,
                                 SYS_write};
     // Calls of the C library: sleeping, starting and ending threads and the process.
-    for (const unsigned call : {SYS_clock_nanosleep, SYS_nanosleep, SYS_clone, SYS_clone3, SYS_exit,
-                                SYS_exit_group, SYS_mprotect, SYS_prctl, SYS_rseq,
-                                SYS_set_robust_list, SYS_restart_syscall, SYS_rt_sigreturn}) {
-      calls.push_back(call);
+    for (const int call : {SYS_clock_nanosleep, SYS_nanosleep, SYS_clone, SYS_clone3, SYS_exit,
+                           SYS_exit_group, SYS_mprotect, SYS_prctl, SYS_rseq, SYS_set_robust_list,
+                           SYS_restart_syscall, SYS_rt_sigreturn}) {
+      calls.push_back(static_cast<unsigned>(call));
     }
 #if defined(SYS_readlink)
     calls.push_back(SYS_readlink);
 #endif
     if (!permit_only(calls)) _exit(77);
-    for (int i = 0; i < 40; ++i) {
+    for (unsigned i = 0; i < 40; ++i) {
       std::thread{[i] {
         record("of_thread", 100);
         record(("name" + std::to_string(i)).c_str(), 1);
