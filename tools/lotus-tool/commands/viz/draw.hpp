@@ -38,9 +38,10 @@ constexpr std::uint32_t verdict_order(std::uint32_t number) {
 }
 
 /// Draws one run. For every log, draws its batch records and stages, and, if `operations` is true,
-/// its operations, for which the run must have been read with run_parts::operations. Then draws everything that has its own tracks, such as counters. Slices that overlap partly,
-/// such as scopes that moved to another thread, are drawn on a further track below the thread's
-/// track. Throws input_error.
+/// its operations, for which the run must have been read with run_parts::operations. Then draws
+/// everything that has its own tracks, such as counters. Slices that overlap partly, such as scopes
+/// that moved to another thread, are drawn on a further track below the thread's track. Throws
+/// input_error.
 /// @param waits  samples of what threads waited for. An operation with samples shows the reasons of
 /// its waits as an argument.
 void draw_run(const run_data& run, const run_tracks& tracks, bool operations,
