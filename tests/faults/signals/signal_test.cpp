@@ -18,18 +18,20 @@ namespace {
 std::atomic<std::uint64_t> handled{0};
 std::atomic<std::uint64_t> scopes_begun{0};
 
-/// Returns whether a handler may record. All handlers that interrupt one scope share a lane that
-/// holds 64 records. On a slow machine, more signals than that may arrive during one scope, so only
-/// the first handlers record.
+/// Returns whether a handler may record. Handlers that interrupt the storing of a record share a
+/// lane of 64 records, which is emptied at the latest when the ring, also of 64 records, is full.
+/// On a slow machine, more signals may arrive in that time, so only the first handlers record: of
+/// two records each, in at most two of these intervals.
 bool may_record() {
-  constexpr int max_within_a_scope = 16;
-  static std::uint64_t scope = 0;
-  static int within_scope = 0;
-  if (scope != scopes_begun) {
-    scope = scopes_begun;
-    within_scope = 0;
+  constexpr std::uint64_t scopes = 64;
+  constexpr int max_handlers = 16;
+  static std::uint64_t interval = 0;
+  static int in_interval = 0;
+  if (interval != scopes_begun / scopes) {
+    interval = scopes_begun / scopes;
+    in_interval = 0;
   }
-  return within_scope++ < max_within_a_scope;
+  return in_interval++ < max_handlers;
 }
 
 void handler(int) {
