@@ -65,7 +65,7 @@ regex=$regex source=$source/ build=$build/ together=$work/together/ catch_header
         sub(" -isystem " room own " ", " -I" room own " ", command)
       }
     }
-    if (catch_header != "" && command ~ / -I[^ ]*\/tests / && file !~ /\/torch/)
+    if (catch_header != "" && command ~ / -I[^ ]*\/tests / && command !~ / -fno-exceptions / && file !~ /\/torch/)
       sub(/ -c /, " -include-pch " catch_header "&", command)
     printf "%s{\n%s\n%s\n  \"file\": \"%s\"\n}", separator, directory, command, file
     separator = ",\n"
@@ -110,7 +110,7 @@ regex=$regex source=$source/ build=$build/ together=$work/together/ catch_header
   # own precompiled header if that was compiled with another level of optimization.
   /^  "command": / {
     command = $0
-    gsub(/ -Winvalid-pch| -include [^ ]*cmake_pch\.hxx| -O[0-3]/, "", command)
+    gsub(/ -Winvalid-pch| -include [^ ]*cmake_pch\.hxx| -O[0-3s]/, "", command)
   }
   /^  "file": / {
     file = $0
