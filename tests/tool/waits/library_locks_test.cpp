@@ -86,7 +86,7 @@ TEST_CASE("readers and writers of a std::shared_mutex wait for one lock, and the
   CAPTURE(faster, truth, asked.out);
   CHECK(change["low"].number() <= truth);
   CHECK(truth <= change["high"].number());
-  CHECK(change["high"].number() < 2 * change["low"].number());
+  CHECK(change["high"].number() < 3 * change["low"].number());
   // The lock is held nearly all the time, so more workers gain nothing.
   const json with_more = parse_json(more.out)["changes"][0];
   CHECK(with_more["batches_per_s"].number() < 1.05 * before["achieved_batches_per_s"].number());

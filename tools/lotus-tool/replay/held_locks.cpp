@@ -286,12 +286,22 @@ void what_if::assume_sampled_lock(std::vector<assumed_servers>& all) const {
   if (held.empty()) return;
   const double waits_ns = lock_wait_ns();
   const double noise = std::max(0.1, 2.33 * recorded_.lock->relative_sd);
+  // If operations inside the lock's operation wait too, no call of these operations holds the lock
+  // from start to end.
+  const bool inside = several_wait_for_lock();
   const auto holds_always = [&](const assumed_servers& a) {
-    return a.servers == 1 && a.operation->name == recorded_.lock->operation;
+    return !inside && a.servers == 1 && a.operation->name == recorded_.lock->operation;
+  };
+  const auto uses_lock = [&](const std::string& name) {
+    const std::vector<lock_user>& users = recorded_.lock->users;
+    return name == recorded_.lock->operation ||
+           std::any_of(users.begin(), users.end(),
+                       [&name](const lock_user& user) { return user.operation == name; });
   };
   all.erase(std::remove_if(all.begin(), all.end(),
                            [&](const assumed_servers& a) {
                              if (a.is_free()) return true;
+                             if (inside && uses_lock(a.operation->name)) return true;
                              if (!holds_always(a)) return is_explained_by(waits_ns, *a.operation);
                              double assumed_ns = 0;
                              for (const served_work& w : *a.served.front().works) {
