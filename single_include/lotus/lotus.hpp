@@ -7239,32 +7239,31 @@ constexpr std::size_t padded_name_bytes(std::size_t text_bytes) noexcept {
 inline constexpr off_t owner_lock_byte = 0;     ///< held by the writing process while it runs
 inline constexpr off_t recovery_lock_byte = 1;  ///< held by the process that recovers the file
 
-/// Tries to lock a byte of the file. Returns 0 or errno; EAGAIN if another process holds the lock.
-inline int take_file_lock(int fd, off_t byte) noexcept {
+/// Describes a lock on one byte of the file.
+/// @param type  F_WRLCK or F_UNLCK.
+inline struct flock byte_lock(short type, off_t byte) noexcept {
   struct flock lock {};
-  lock.l_type = F_WRLCK;
+  lock.l_type = type;
   lock.l_whence = SEEK_SET;
   lock.l_start = byte;
   lock.l_len = 1;
+  return lock;
+}
+
+/// Tries to lock a byte of the file. Returns 0 or errno; EAGAIN if another process holds the lock.
+inline int take_file_lock(int fd, off_t byte) noexcept {
+  struct flock lock = byte_lock(F_WRLCK, byte);
   return fcntl(fd, F_OFD_SETLK, &lock) == 0 ? 0 : errno == EACCES ? EAGAIN : errno;
 }
 
 /// Releases a lock that this process holds, even if mappings keep the open file description alive.
 inline void release_file_lock(int fd, off_t byte) noexcept {
-  struct flock lock {};
-  lock.l_type = F_UNLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = byte;
-  lock.l_len = 1;
+  struct flock lock = byte_lock(F_UNLCK, byte);
   static_cast<void>(fcntl(fd, F_OFD_SETLK, &lock));
 }
 
 inline bool file_lock_is_taken(int fd, off_t byte) noexcept {
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = byte;
-  lock.l_len = 1;
+  struct flock lock = byte_lock(F_WRLCK, byte);
   // If the lock cannot be tested, it counts as taken, so that the file is not changed or deleted.
   return fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }

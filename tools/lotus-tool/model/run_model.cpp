@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/sort_runs.hpp"
-#include "base/sort_unless_sorted.hpp"
 #include "log/log_line.hpp"
 #include "model/batches/batch_preprocessings.hpp"
 #include "model/batches/epochs.hpp"
@@ -166,11 +165,11 @@ void run_batches::join(batch_preprocessings& found) {
     wanted.epoch = m.epoch;
     s.batch = batch_of(wanted);
   }
-  sort_unless_sorted(found.spans.begin(), found.spans.end(),
-                     [](const preprocessing_span& a, const preprocessing_span& b) {
-                       return std::tie(a.batch, a.start_ns, b.duration_ns, a.file) <
-                              std::tie(b.batch, b.start_ns, a.duration_ns, b.file);
-                     });
+  sort_runs(found.spans.begin(), found.spans.end(),
+            [](const preprocessing_span& a, const preprocessing_span& b) {
+              return std::tie(a.batch, a.start_ns, b.duration_ns, a.file) <
+                     std::tie(b.batch, b.start_ns, a.duration_ns, b.file);
+            });
   preprocessing_spans_ = std::move(found.spans);
   for (span_number i = 0; i < preprocessing_spans_.size() && preprocessing_spans_[i].batch; ++i) {
     batch& b = batches_[preprocessing_spans_[i].batch->value()];
@@ -223,7 +222,7 @@ void run_batches::find_deliveries() {
   for (const batch& b : batches_) {
     if (b.consumed) in_time.push_back(&b);
   }
-  sort_unless_sorted(in_time.begin(), in_time.end(), [this](const batch* a, const batch* b) {
+  sort_runs(in_time.begin(), in_time.end(), [this](const batch* a, const batch* b) {
     const batch_record& x = records_[*a->consumed];
     const batch_record& y = records_[*b->consumed];
     return std::tie(x.file, x.start_ns, a->consumed) < std::tie(y.file, y.start_ns, b->consumed);

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/sort_unless_sorted.hpp"
+#include "base/sort_runs.hpp"
 #include "commands/viz/formats/trace_sink.hpp"
 #include "commands/viz/view.hpp"
 #include "log/batch_kinds.hpp"
@@ -55,17 +55,16 @@ batch_slices::batch_slices(const run_data& run, view& shown, name_table& names, 
   const auto key = [&all](span_number n) {
     return std::tie(all[n].file, all[n].start_ns, all[n].stage, all[n].number);
   };
-  sort_unless_sorted(preprocessings_.begin(), preprocessings_.end(),
-                     [&key](span_number a, span_number b) { return key(a) < key(b); });
+  sort_runs(preprocessings_.begin(), preprocessings_.end(),
+            [&key](span_number a, span_number b) { return key(a) < key(b); });
   add_records(shown);
   add_stages(shown, names);
-  sort_unless_sorted(slices_.begin(), slices_.end(),
-                     [](const batch_slice& a, const batch_slice& b) {
-                       if (a.file != b.file) return a.file < b.file;
-                       if (a.start_ns != b.start_ns) return a.start_ns < b.start_ns;
-                       if (a.duration_ns != b.duration_ns) return a.duration_ns > b.duration_ns;
-                       return std::tie(a.record, a.stage) < std::tie(b.record, b.stage);
-                     });
+  sort_runs(slices_.begin(), slices_.end(), [](const batch_slice& a, const batch_slice& b) {
+    if (a.file != b.file) return a.file < b.file;
+    if (a.start_ns != b.start_ns) return a.start_ns < b.start_ns;
+    if (a.duration_ns != b.duration_ns) return a.duration_ns > b.duration_ns;
+    return std::tie(a.record, a.stage) < std::tie(b.record, b.stage);
+  });
   add_arrows(flow);
 }
 

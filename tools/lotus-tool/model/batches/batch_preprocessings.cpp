@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/sort_runs.hpp"
-#include "base/sort_unless_sorted.hpp"
 #include "log/log_line.hpp"
 #include "model/batches/item_stages.hpp"
 
@@ -309,7 +308,7 @@ class preprocessing_finder {
   void sort_preprocessings() {
     std::vector<std::uint32_t> order(found_.all.size());
     std::iota(order.begin(), order.end(), std::uint32_t{0});
-    sort_unless_sorted(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
+    sort_runs(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
       const batch_preprocessing& x = found_.all[a];
       const batch_preprocessing& y = found_.all[b];
       return std::tie(x.consumer, x.number, x.start_ns, a) <

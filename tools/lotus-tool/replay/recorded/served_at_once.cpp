@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/sort_unless_sorted.hpp"
+#include "base/sort_runs.hpp"
 #include "model/calls/nesting_order.hpp"
 #include "model/packed_operations.hpp"
 #include "replay/recorded/stored_calls.hpp"
@@ -190,7 +190,7 @@ std::vector<time_span_ns> sorted_by_start(const std::vector<operation_call>& cal
   std::vector<time_span_ns> spans;
   spans.reserve(calls.size());
   for (const operation_call& c : calls) spans.push_back({c.start_ns, c.end_ns});
-  sort_unless_sorted(spans.begin(), spans.end(), [](const time_span_ns& a, const time_span_ns& b) {
+  sort_runs(spans.begin(), spans.end(), [](const time_span_ns& a, const time_span_ns& b) {
     return std::tie(a.start_ns, a.end_ns) < std::tie(b.start_ns, b.end_ns);
   });
   return spans;
