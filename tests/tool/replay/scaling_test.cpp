@@ -78,8 +78,25 @@ TEST_CASE("a short second run that is slow by chance does not show that an opera
   CHECK(missed <= seeds / 10);
 }
 
+TEST_CASE("workers that sleep for two thirds of their time are suggested beyond the CPUs") {
+  contended_loader loader;
+  loader.cpus = 2;
+  loader.workers = 4;
+  loader.fetch_ms = 4;
+  loader.crop_ms = 2;
+  const temp_dir dir;
+  planted_logs logs;
+  loader.simulate_into(&logs);
+  logs.write(dir);
+  const result r = run({"diagnose", dir.path(), "-q"});
+  INFO(r.out << r.err);
+  // Six such workers keep two CPUs busy.
+  CHECK(contains(r.out, "6 workers instead of 4"));
+}
+
 TEST_CASE("a second run with the number of workers that is asked for decides the prediction") {
   contended_loader loader;
+  loader.cv = GENERATE(0.0, 0.3);
   loader.batches = 400;
   const temp_dir few;
   const temp_dir many;

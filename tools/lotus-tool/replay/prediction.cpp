@@ -442,8 +442,10 @@ void what_if::use_measurement(const pipeline_change& change, prediction& p) cons
     return;
   }
   constexpr double quantile = 1.645;  // the 95 % quantile of the standard normal distribution
-  const double measured_sd = std::hypot(run_sd_, measured_also_.sd);
-  const double predicted_sd = std::log(p.high / p.low) / (2 * quantile);
+  if (p.per_s <= 0 || p.low <= 0) return;
+  // Without chance in the recordings, both errors would be 0; then they count alike.
+  const double measured_sd = std::max(model_sd, std::hypot(run_sd_, measured_also_.sd));
+  const double predicted_sd = std::max(model_sd, std::log(p.high / p.low) / (2 * quantile));
   // The mean of both, weighted by their precision.
   const double weight = 1 / (measured_sd * measured_sd);
   const double other = 1 / (predicted_sd * predicted_sd);
@@ -452,6 +454,7 @@ void what_if::use_measurement(const pipeline_change& change, prediction& p) cons
   p.per_s *= nearer;
   p.gain *= nearer;
   p.run_ns /= nearer;
+  p.steady_per_s *= nearer;
   p.low = std::min(p.low, measured_also_.per_s * std::exp(-quantile * measured_sd));
   p.high = std::max(p.high, measured_also_.per_s * std::exp(quantile * measured_sd));
 }

@@ -167,11 +167,14 @@ void print_markers(const std::vector<suggested_marker>& markers, std::ostream& o
   }
 }
 
-/// Whether the run has logs of a consumer, so that the program already has markers for batches.
+/// Whether the run has the log of a consumer, so that the program already has markers for batches.
+/// Compact logs may contain one.
 bool has_batches(const std::string& dir) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(dir, error)) {
-    if (entry.path().filename().string().find("_main_pid_") != std::string::npos) return true;
+    const std::string name = entry.path().filename().string();
+    if (name.find("_main_pid_") != std::string::npos) return true;
+    if (name.rfind(".lotus_compact_", 0) == 0) return true;
   }
   return false;
 }
