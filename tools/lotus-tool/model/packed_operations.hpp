@@ -42,10 +42,11 @@ class operation_store {
 };
 
 /// The operations of one log in the order in which they were added. Each operation takes about 8
-/// bytes, at most 21: one byte with the sizes of the three numbers, and as many bytes of each number
-/// as it needs. Unlike the variable-length integers of compact logs, these are read without a branch
-/// for each byte, because a run's operations are read many times. They are stored in blocks, because
-/// a vector would temporarily take three times the memory when it grows. Not thread-safe.
+/// bytes, at most 21: one byte with the sizes of the three numbers, and as many bytes of each
+/// number as it needs. Unlike the variable-length integers of compact logs, these are read without
+/// a branch for each byte, because a run's operations are read many times. They are stored in
+/// blocks, because a vector would temporarily take three times the memory when it grows. Not
+/// thread-safe.
 class packed_operations {
  public:
   packed_operations() = default;

@@ -197,67 +197,93 @@ class copy_finder {
   std::set<std::uint32_t> names_;
 };
 
-/// Calls `on_op(op, self_ns)` for the operations of a log. An operation, such as the loop of a
-/// worker, may contain complete batches; their time is not part of its self time.
-template <class OnOp>
-void with_self_times(const run_data& run, std::size_t file, const thread_records& thread,
-                     OnOp&& on_op) {
-  std::vector<span> batches = thread.batches.all();
-  std::sort(batches.begin(), batches.end(),
-            [](const span& a, const span& b) { return a.end_ns < b.end_ns; });
-  std::size_t next = 0;
-  nesting_times nesting;
-  run.for_each_operation(file, [&](const operation& op) {
-    for (; next < batches.size() && batches[next].end_ns <= op.end_ns(); ++next) {
-      const span& b = batches[next];
-      if (b.end_ns == op.end_ns() && b.start_ns <= op.start_ns)
+/// Finds the batches of a thread that end before each operation of the thread's log.
+class batches_before {
+ public:
+  explicit batches_before(const thread_records& thread) : batches_(thread.batches.all()) {
+    std::sort(batches_.begin(), batches_.end(),
+              [](const span& a, const span& b) { return a.end_ns < b.end_ns; });
+  }
+
+  /// Calls `on_batch` for each batch that ends before the operation, and that was not passed yet.
+  /// If a batch and the operation end at the same time, the inner one ends first. Operations must
+  /// be given in the order of the log.
+  template <class OnBatch>
+  void pass(std::int64_t op_start_ns, std::int64_t op_end_ns, OnBatch&& on_batch) {
+    for (; next_ < batches_.size() && batches_[next_].end_ns <= op_end_ns; ++next_) {
+      const span& b = batches_[next_];
+      if (b.end_ns == op_end_ns && b.start_ns <= op_start_ns)
         break;  // the operation ran inside the batch
-      nesting.self_ns(b.start_ns, b.end_ns - b.start_ns);
+      on_batch(b);
+    }
+  }
+
+ private:
+  std::vector<span> batches_;
+  std::size_t next_ = 0;  // index of the first batch that was not passed
+};
+
+/// Finds spans of one thread that overlap although neither contains the other.
+class overlap_finder {
+ public:
+  overlap_finder(const run_data& run, std::size_t file, const thread_records& thread,
+                 recorded_work& work)
+      : run_(run), file_(file), thread_(thread), work_(work) {}
+
+  /// Adds a batch or the next operation of the log. Spans must be added in order of their ends.
+  void add(const span_overlaps::span& s) {
+    const std::optional<span_overlaps::span> crossed = spans_.push(s);
+    if (crossed) count(s, *crossed);
+  }
+
+ private:
+  void count(const span_overlaps::span& s, const span_overlaps::span& crossed) {
+    ++work_.overlaps;
+    const std::int64_t from_ns = std::min(s.start_ns, crossed.start_ns);
+    const std::int64_t to_ns = std::max(s.end_ns, crossed.end_ns);
+    const bool in_batch = s.name == batch_name || crossed.name == batch_name ||
+                          thread_.batches.touch(from_ns, to_ns) ||
+                          thread_.stages.touch(from_ns, to_ns);
+    if (in_batch) ++work_.overlaps_in_batches;
+    if (work_.overlaps > 1 && !(in_batch && work_.overlaps_in_batches == 1)) return;
+    const bool crossed_first = crossed.start_ns < s.start_ns;
+    work_.overlap = {name_of(crossed_first ? crossed.name : s.name),
+                     name_of(crossed_first ? s.name : crossed.name),
+                     std::max(s.start_ns, crossed.start_ns), file_};
+  }
+  std::string name_of(std::uint32_t name) const {
+    return name == batch_name ? std::string("a batch's preprocessing")
+                              : shown_name(run_.names.name(name));
+  }
+
+  const run_data& run_;
+  std::size_t file_;
+  const thread_records& thread_;
+  recorded_work& work_;
+  span_overlaps spans_;
+};
+
+/// Reads the operations of a log once and calls, in the order of the ends of all spans:
+/// `on_span(span)` for the operations and the batches, and `on_op(op, self_ns)` for the operations.
+/// An operation, such as the loop of a worker, may contain complete batches; their time is not part
+/// of its self time.
+template <class OnSpan, class OnOp>
+void read_with_batches(const run_data& run, std::size_t file, const thread_records& thread,
+                       OnSpan&& on_span, OnOp&& on_op) {
+  batches_before batches(thread);
+  nesting_times nesting;
+  const auto on_batch = [&](const span& b) {
+    nesting.self_ns(b.start_ns, b.end_ns - b.start_ns);
+    on_span({b.start_ns, b.end_ns, batch_name});
+  };
+  run.for_each_operation(file, [&](const operation& op) {
+    batches.pass(op.start_ns, op.end_ns(), on_batch);
+    if (!thread.segments.has(op.start_ns, op.end_ns())) {
+      on_span({op.start_ns, op.end_ns(), op.name});
     }
     on_op(op, static_cast<double>(nesting.self_ns(op.start_ns, op.duration_ns)));
   });
-}
-
-/// Finds spans of one thread that overlap although neither contains the other.
-void find_overlaps(const run_data& run, std::size_t file, const thread_records& thread,
-                   recorded_work& work) {
-  std::vector<span> batches = thread.batches.all();
-  std::sort(batches.begin(), batches.end(),
-            [](const span& a, const span& b) { return a.end_ns < b.end_ns; });
-  std::size_t next = 0;
-  span_overlaps spans;
-  const auto name_of = [&](std::uint32_t name) {
-    return name == batch_name ? std::string("a batch's preprocessing")
-                              : shown_name(run.names.name(name));
-  };
-  const auto push = [&](const span_overlaps::span& s) {
-    const std::optional<span_overlaps::span> crossed = spans.push(s);
-    if (!crossed) return;
-    ++work.overlaps;
-    const std::int64_t from_ns = std::min(s.start_ns, crossed->start_ns);
-    const std::int64_t to_ns = std::max(s.end_ns, crossed->end_ns);
-    const bool in_batch = s.name == batch_name || crossed->name == batch_name ||
-                          thread.batches.touch(from_ns, to_ns) ||
-                          thread.stages.touch(from_ns, to_ns);
-    if (in_batch) ++work.overlaps_in_batches;
-    if (work.overlaps > 1 && !(in_batch && work.overlaps_in_batches == 1)) return;
-    const bool crossed_first = crossed->start_ns < s.start_ns;
-    work.overlap = {name_of(crossed_first ? crossed->name : s.name),
-                    name_of(crossed_first ? s.name : crossed->name),
-                    std::max(s.start_ns, crossed->start_ns), file};
-  };
-  const auto push_batches_until = [&](std::int64_t end_ns, std::int64_t start_ns) {
-    for (; next < batches.size() && batches[next].end_ns <= end_ns; ++next) {
-      const span& b = batches[next];
-      if (b.end_ns == end_ns && b.start_ns <= start_ns) break;
-      push({b.start_ns, b.end_ns, batch_name});
-    }
-  };
-  run.for_each_operation(file, [&](const operation& op) {
-    push_batches_until(op.end_ns(), op.start_ns);
-    if (!thread.segments.has(op.start_ns, op.end_ns())) push({op.start_ns, op.end_ns(), op.name});
-  });
-  push_batches_until(INT64_MAX, INT64_MAX);
+  batches.pass(INT64_MAX, INT64_MAX, on_batch);
 }
 
 /// The sums that look_at_work() computes over the operations of some logs. `outside_ns`,
@@ -270,9 +296,10 @@ struct work_of_logs {
   }
 
   void look_at(const run_data& run, std::size_t file, const thread_records& thread) {
-    find_overlaps(run, file, thread, work);
+    overlap_finder overlaps(run, file, thread, work);
     context_finder contexts(thread);
-    with_self_times(run, file, thread, [&](const operation& op, double self_ns) {
+    const auto on_span = [&](const span_overlaps::span& s) { overlaps.add(s); };
+    read_with_batches(run, file, thread, on_span, [&](const operation& op, double self_ns) {
       const context at = contexts.of(op);
       if (at != context::step) work.all_ns += self_ns;
       if (at == context::batch) {
@@ -352,7 +379,8 @@ recorded_work look_at_work(const run_data& run) {
       const thread_records& thread = threads[f];
       copy_finder copies(common, work, outside_ns);
       context_finder contexts(thread);
-      with_self_times(run, f, thread, [&](const operation& op, double self_ns) {
+      const auto ignore = [](const span_overlaps::span&) {};
+      read_with_batches(run, f, thread, ignore, [&](const operation& op, double self_ns) {
         const context at = contexts.of(op);
         if (at == context::batch) return;
         const std::size_t interval =

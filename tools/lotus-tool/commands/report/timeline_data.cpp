@@ -34,18 +34,21 @@
 namespace lotus::tool {
 namespace {
 
-/// The operations of one log, as append_operations() and append_undrawn_sums() write them.
+/// The operations of one log, as append_operations() writes them.
 struct operation_texts {
   std::string slices;
   std::string undrawn;
 };
 
-/// Writes the drawn operations of one log as the string `slices` that write_timeline() describes.
+/// Writes the drawn operations of one log as the string `slices` that write_timeline() describes,
+/// and the sums of the others as `undrawn`, if there are any.
 /// @param name_of  maps a name's number in the run to its number on the page.
 /// @param drawn  decides which operations are drawn.
-void append_operations(std::string& text, const run_data& run, std::size_t file,
-                       const std::vector<std::uint32_t>& name_of, drawn_durations drawn) {
-  base64_writer bytes(text);
+/// @param edges  the edges of the log's cells, from cells_by_file(); unused if all are drawn.
+void append_operations(operation_texts& texts, const run_data& run, std::size_t file,
+                       const std::vector<std::uint32_t>& name_of, drawn_durations drawn,
+                       const std::vector<std::int64_t>& edges) {
+  base64_writer bytes(texts.slices);
   std::int64_t before_ns = run.first_ns;
   const auto emit = [&](const operation& op) {
     char* p =
@@ -55,11 +58,45 @@ void append_operations(std::string& text, const run_data& run, std::size_t file,
     before_ns = op.start_ns;
   };
   nesting_order order;
+  undrawn_sums undrawn(edges);
   run.for_each_operation(file, [&](const operation& op) {
-    if (drawn.draws(op.duration_ns)) order.push(op, emit);
+    if (drawn.draws(op.duration_ns)) {
+      order.push(op, emit);
+    } else {
+      undrawn.add(op);
+    }
   });
   order.finish(emit);
   bytes.finish();
+  if (!drawn.draws_all()) undrawn.append_to(texts.undrawn, run.first_ns, name_of);
+}
+
+/// What the page needs to know of all operations before it can write one of them.
+struct read_operations {
+  call_tree calls;          ///< of all logs
+  longest_drawn durations;  ///< of the operations in the drawn logs
+};
+
+/// @param drawn_files  how many logs are drawn, from the first on.
+read_operations read_all_operations(const run_data& run, std::size_t drawn_files) {
+  const std::size_t files = run.files->files.size();
+  std::vector<read_operations> of_log(files);
+  for_each_in_parallel(files, unlimited_threads, [&](std::size_t f) {
+    if (!run.has_operations(f)) return;
+    nesting_order order;
+    const auto add = [&calls = of_log[f].calls](const operation& op) { calls.add(op); };
+    run.for_each_operation(f, [&](const operation& op) {
+      if (f < drawn_files) of_log[f].durations.add(op.duration_ns);
+      order.push(op, add);
+    });
+    order.finish(add);
+  });
+  read_operations all;
+  for (read_operations& of : of_log) {
+    all.durations.add(of.durations);
+    all.calls.add(std::move(of.calls));
+  }
+  return all;
 }
 
 /// Writes every process's counters in order of first appearance, their values in order of time.
@@ -194,15 +231,8 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
   if (drawn_files < files.size()) {
     say(std::to_string(drawn_files) + " of " + std::to_string(files.size()) + " logs are drawn.");
   }
-  longest_drawn operations;
-  if (run.operations > limits.operations) {
-    std::vector<longest_drawn> of_log(drawn_files);
-    for_each_in_parallel(drawn_files, unlimited_threads, [&](std::size_t f) {
-      run.for_each_operation(f, [&](const operation& op) { of_log[f].add(op.duration_ns); });
-    });
-    for (const longest_drawn& of : of_log) operations.add(of);
-  }
-  const drawn_durations drawn = operations.choose("operations", limits.operations, note);
+  read_operations operations = read_all_operations(run, drawn_files);
+  const drawn_durations drawn = operations.durations.choose("operations", limits.operations, note);
   if (!drawn.draws_all()) say("Sums include those that are not drawn.");
   if (drawn_files < files.size()) say("The table of a range covers only the drawn logs.");
   std::size_t records = 0;
@@ -241,16 +271,15 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
     name_of.push_back(names.id_of_decoded(run.names.name(n)));
   }
   json.newline().key("calls");
-  write_call_tree(json, run, name_of);
+  operations.calls.write(json, name_of);
+  operations.calls = call_tree();
   const std::vector<std::vector<std::int64_t>> cells =
-      !drawn.draws_all() ? cells_by_file(run, limits.batches)
-                         : std::vector<std::vector<std::int64_t>>();
+      drawn.draws_all() ? std::vector<std::vector<std::int64_t>>(drawn_files)
+                        : cells_by_file(run, limits.batches);
   std::vector<operation_texts> texts(drawn_files);
   for_each_in_parallel(drawn_files, unlimited_threads, [&](std::size_t f) {
     if (!run.has_operations(f)) return;
-    append_operations(texts[f].slices, run, f, name_of, drawn);
-    if (drawn.draws_all()) return;
-    append_undrawn_sums(texts[f].undrawn, run, f, cells[f], name_of, drawn);
+    append_operations(texts[f], run, f, name_of, drawn, cells[f]);
   });
   json.newline().key("tracks").begin_array();
   for (std::size_t f = 0; f < drawn_files; ++f) {

@@ -31,9 +31,8 @@ struct drawn_limits {
 };
 
 /// Writes {"span_ns":…,"note":…,"tracks":[{"name":…,"batches":write_batches(),
-/// "off_cpu":[[start,duration,reason],…],"slices":base64,
-/// "undrawn":append_undrawn_sums()},…],"calls":write_call_tree(),
-/// "async":[{"name":…,"histories":[[start,duration],…]},…],
+/// "off_cpu":[[start,duration,reason],…],"slices":base64,"undrawn":undrawn_sums},…],
+/// "calls":call_tree,"async":[{"name":…,"histories":[[start,duration],…]},…],
 /// "counters":[{"name":…,"values":[[time,value],…]},…], "arrows":[[from,track,to,track],…]}. Times
 /// are in ns since `first_ns`. The kinds of batches are 0 preprocessed, 1 wait, 2 step, 3
 /// out-of-order arrival. `counters` has one entry for each process that uses the counter. `slices`

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "commands/report/base64.hpp"
-#include "commands/report/longest_drawn.hpp"
 #include "lotus/format/varint.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
@@ -17,22 +16,6 @@ namespace lotus::tool {
 namespace {
 
 constexpr std::size_t grid_cells = 2000;
-
-struct name_sum {
-  std::uint32_t name = 0;
-  std::uint64_t count = 0;
-  std::int64_t ns = 0;
-  std::int64_t longest_ns = 0;
-};
-
-void add(std::vector<name_sum>& sums, const operation& op) {
-  auto at = std::find_if(sums.begin(), sums.end(),
-                         [&op](const name_sum& of) { return of.name == op.name; });
-  if (at == sums.end()) at = sums.insert(sums.end(), {op.name, 0, 0, 0});
-  ++at->count;
-  at->ns += op.duration_ns;
-  at->longest_ns = std::max(at->longest_ns, op.duration_ns);
-}
 
 std::vector<std::int64_t> grid(const run_data& run, std::size_t cells) {
   std::vector<std::int64_t> edges;
@@ -78,33 +61,45 @@ std::vector<std::vector<std::int64_t>> cells_by_file(const run_data& run, std::s
   return of_file;
 }
 
-void append_undrawn_sums(std::string& text, const run_data& run, std::size_t file,
-                         const std::vector<std::int64_t>& edges,
-                         const std::vector<std::uint32_t>& name_of, drawn_durations drawn) {
-  std::vector<std::vector<name_sum>> cells(edges.size() < 2 ? 1 : edges.size() - 1);
-  run.for_each_operation(file, [&](const operation& op) {
-    if (drawn.draws(op.duration_ns)) return;
-    const auto behind = std::upper_bound(edges.begin(), edges.end(), op.start_ns);
-    const auto place = static_cast<std::size_t>(behind - edges.begin());
-    add(cells[std::min(place > 0 ? place - 1 : 0, cells.size() - 1)], op);
-  });
+void undrawn_sums::add(const operation& op) {
+  // Successive operations are mostly in the same cell.
+  if (op.start_ns < from_ns_ || op.start_ns >= to_ns_) find_cell(op.start_ns);
+  std::vector<name_sum>& sums = cells_[cell_];
+  auto at = std::find_if(sums.begin(), sums.end(),
+                         [&op](const name_sum& of) { return of.name == op.name; });
+  if (at == sums.end()) at = sums.insert(sums.end(), {op.name, 0, 0, 0});
+  ++at->count;
+  at->ns += op.duration_ns;
+  at->longest_ns = std::max(at->longest_ns, op.duration_ns);
+}
+
+void undrawn_sums::find_cell(std::int64_t start_ns) {
+  const auto behind = std::upper_bound(edges_.begin(), edges_.end(), start_ns);
+  const auto place = static_cast<std::size_t>(behind - edges_.begin());
+  cell_ = std::min(place > 0 ? place - 1 : 0, cells_.size() - 1);
+  from_ns_ = behind == edges_.begin() ? INT64_MIN : *(behind - 1);
+  to_ns_ = behind == edges_.end() ? INT64_MAX : *behind;
+}
+
+void undrawn_sums::append_to(std::string& text, std::int64_t run_first_ns,
+                             const std::vector<std::uint32_t>& name_of) const {
   base64_writer bytes(text);
   const auto number = [&bytes](std::uint64_t value) {
     bytes.advance_to(lotus::detail::put_varint(bytes.room(), value));
   };
-  std::int64_t before_ns = run.first_ns;
-  for (std::size_t cell = 0; cell < cells.size(); ++cell) {
-    if (cells[cell].empty()) continue;
-    number(lotus::detail::to_zigzag(edges[cell] - before_ns));
-    number(static_cast<std::uint64_t>(edges[cell + 1] - edges[cell]));
-    number(cells[cell].size());
-    for (const name_sum& of : cells[cell]) {
+  std::int64_t before_ns = run_first_ns;
+  for (std::size_t cell = 0; cell < cells_.size(); ++cell) {
+    if (cells_[cell].empty()) continue;
+    number(lotus::detail::to_zigzag(edges_[cell] - before_ns));
+    number(static_cast<std::uint64_t>(edges_[cell + 1] - edges_[cell]));
+    number(cells_[cell].size());
+    for (const name_sum& of : cells_[cell]) {
       number(name_of[of.name]);
       number(of.count);
       number(static_cast<std::uint64_t>(of.ns));
       number(static_cast<std::uint64_t>(of.longest_ns));
     }
-    before_ns = edges[cell + 1];
+    before_ns = edges_[cell + 1];
   }
   bytes.finish();
 }

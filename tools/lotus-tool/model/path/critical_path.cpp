@@ -80,7 +80,9 @@ class path_walker {
               [](const preprocessing_interval& a, const preprocessing_interval& b) {
                 return a.span < b.span;
               });
-    for_each_span(run_, [this](span_number n, const std::vector<span_segment>& segments) {
+    std::vector<bool> on_path(spans_.size());
+    for (const preprocessing_interval& m : intervals_) on_path[m.span] = true;
+    for_each_span(run_, on_path, [this](span_number n, const std::vector<span_segment>& segments) {
       const preprocessing_span& s = spans_[n];
       auto at = std::lower_bound(
           intervals_.begin(), intervals_.end(), n,

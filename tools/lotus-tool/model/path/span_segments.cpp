@@ -123,17 +123,22 @@ class thread_cutter {
  public:
   using range = std::pair<const span_number*, const span_number*>;
 
+  /// @param wanted  for each span: whether it is split.
   /// @param outer  the spans of the log that are not nested in another span, with ascending starts
   ///   and ends.
-  thread_cutter(const std::vector<preprocessing_span>& spans, range outer,
+  thread_cutter(const std::vector<preprocessing_span>& spans, const std::vector<bool>& wanted,
+                range outer,
                 std::function<void(span_number, const std::vector<span_segment>&)> on_segments)
-      : spans_(spans), outer_(std::move(outer)), on_segments_(std::move(on_segments)) {}
+      : spans_(spans),
+        wanted_(wanted),
+        outer_(std::move(outer)),
+        on_segments_(std::move(on_segments)) {}
 
   void add(const operation& op) {
     const span_number* const of = span_of(op);
-    // Drop an operation that begins in none of the spans, and an operation whose line comes so late
-    // in the log that its span is already split.
-    if (of == outer_.second || of < outer_.first) return;
+    // Drop an operation that begins in none of the wanted spans, and an operation whose line comes
+    // so late in the log that its span is already split.
+    if (of == outer_.second || of < outer_.first || !wanted_[*of]) return;
     const auto index = static_cast<std::size_t>(of - outer_.first);
     if (index >= held_.size()) held_.resize(index + 1);
     if (held_[index].capacity() == 0) held_[index].swap(spare_);
@@ -170,6 +175,7 @@ class thread_cutter {
       ops = std::move(held_.front());
       held_.pop_front();
     }
+    if (!wanted_[n]) return;
     count_ -= ops.size();
     put_parents_first(ops);
     segments_.clear();
@@ -186,6 +192,7 @@ class thread_cutter {
   }
 
   const std::vector<preprocessing_span>& spans_;
+  const std::vector<bool>& wanted_;
   range outer_;  // spans that are not split yet
   std::function<void(span_number, const std::vector<span_segment>&)> on_segments_;
   const span_number* hint_ = nullptr;
@@ -206,7 +213,7 @@ std::vector<bool> segmented_spans(const run_batches& batches) {
 }
 
 void for_each_span(
-    const run_data& run,
+    const run_data& run, const std::vector<bool>& wanted,
     const std::function<void(span_number, const std::vector<span_segment>&)>& on_segments) {
   const std::vector<preprocessing_span>& spans = run.batches.preprocessing_spans();
   const std::vector<span_number> outer = outer_of(spans);
@@ -215,8 +222,8 @@ void for_each_span(
     const optional_file file = spans[*first].file;
     const span_number* const last =
         std::find_if(first, end, [&](span_number n) { return spans[n].file != file; });
-    thread_cutter cut(spans, {first, last}, on_segments);
-    if (file) {
+    thread_cutter cut(spans, wanted, {first, last}, on_segments);
+    if (file && std::any_of(first, last, [&](span_number n) { return wanted[n]; })) {
       run.for_each_operation(file->value(), [&](const operation& op) { cut.add(op); });
     }
     cut.finish();

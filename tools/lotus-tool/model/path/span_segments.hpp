@@ -27,11 +27,12 @@ struct span_segment {
 /// are not split, because they are segments of the span that contains them.
 std::vector<bool> segmented_spans(const run_batches& batches);
 
-/// Calls `on_segments(span, segments)` for each span that is split; the segments cover the span
-/// from start to end. Only the operations of a few spans are in memory at a time.
+/// Calls `on_segments(span, segments)` for each wanted span that is split; the segments cover the
+/// span from start to end. Only the operations of a few spans are in memory at a time.
 /// @param run  a run that was read with run_parts::operations.
+/// @param wanted  for each span of run_batches::preprocessing_spans(): whether it is wanted.
 void for_each_span(
-    const run_data& run,
+    const run_data& run, const std::vector<bool>& wanted,
     const std::function<void(span_number, const std::vector<span_segment>&)>& on_segments);
 
 }  // namespace lotus::tool

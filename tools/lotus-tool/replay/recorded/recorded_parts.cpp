@@ -60,9 +60,11 @@ void add_span(const run_data& run, span_number n, const std::vector<span_segment
 }  // namespace
 
 std::deque<recorded_part> parts_of(const run_data& run, const std::vector<optional_work>& work_of) {
+  std::vector<bool> has_work(work_of.size());
+  for (std::size_t n = 0; n < work_of.size(); ++n) has_work[n] = work_of[n].has_value();
   std::deque<recorded_part> parts;
-  for_each_span(run, [&](span_number n, const std::vector<span_segment>& segments) {
-    if (work_of[n]) add_span(run, n, segments, *work_of[n], parts);
+  for_each_span(run, has_work, [&](span_number n, const std::vector<span_segment>& segments) {
+    add_span(run, n, segments, *work_of[n], parts);
   });
   const auto key = [](const recorded_part& p) { return std::tie(p.work, p.name); };
   std::sort(parts.begin(), parts.end(),
