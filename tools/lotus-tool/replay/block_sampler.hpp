@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <numeric>
 #include <random>
 
 #include "replay/change.hpp"
@@ -21,25 +20,38 @@ class block_sampler {
  public:
   explicit block_sampler(const recorded_pipeline& p) : p_(p) {}
 
+  /// Draws a sample for each epoch from the batches of the epoch.
   drawn_units draw() {
     drawn_units drawn(p_.units.size());
-    std::iota(drawn.begin(), drawn.end(), std::uint32_t{0});
     for (const planned_epoch& e : p_.epochs) {
-      const std::uint32_t count = e.end_unit - e.first_unit;
-      const auto length = std::max<std::uint32_t>(
-          1, std::min<std::uint32_t>(count / 5, static_cast<std::uint32_t>(std::sqrt(count))));
-      for (std::uint32_t at = 0; at < count; at += length) {
-        const std::uint32_t from =
-            std::uniform_int_distribution<std::uint32_t>(0, count - 1)(random_);
-        for (std::uint32_t i = 0; i < length && at + i < count; ++i) {
-          drawn[e.first_unit + at + i] = e.first_unit + (from + i) % count;
-        }
-      }
+      draw_into(drawn, e.first_unit, e.end_unit, e.first_unit, e.end_unit);
     }
     return drawn;
   }
 
+  /// Draws a sample of `count` batches, fewer than the run has, from all batches of the run.
+  drawn_units draw(std::uint32_t count) {
+    drawn_units drawn(count);
+    draw_into(drawn, 0, count, 0, static_cast<std::uint32_t>(p_.units.size()));
+    return drawn;
+  }
+
  private:
+  /// Fills the elements [begin, end) of `drawn` with blocks of the units [first, last).
+  void draw_into(drawn_units& drawn, std::uint32_t begin, std::uint32_t end, std::uint32_t first,
+                 std::uint32_t last) {
+    const std::uint32_t count = end - begin;
+    const auto length = std::max<std::uint32_t>(
+        1, std::min<std::uint32_t>(count / 5, static_cast<std::uint32_t>(std::sqrt(count))));
+    for (std::uint32_t at = 0; at < count; at += length) {
+      const std::uint32_t from =
+          std::uniform_int_distribution<std::uint32_t>(0, last - first - 1)(random_);
+      for (std::uint32_t i = 0; i < length && at + i < count; ++i) {
+        drawn[begin + at + i] = first + (from + i) % (last - first);
+      }
+    }
+  }
+
   const recorded_pipeline& p_;
   std::mt19937_64 random_{1};
 };

@@ -38,8 +38,12 @@ class planner {
     plan_.turnaround_ns = r_.turnaround_ns;
     plan_.round_robin = r_.round_robin;
     plan_.ordered = r_.ordered && !change_.unordered;
-    plan_.units = r_.units;
     plan_.epochs = r_.epochs;
+    if (!drawn_.empty() && drawn_.size() < r_.units.size()) {
+      plan_first_units();
+    } else {
+      plan_.units = r_.units;
+    }
     plan_.pools = r_.pools;
     plan_work();
     if (!assumed_.is_free()) plan_served();
@@ -56,6 +60,21 @@ class planner {
 
  private:
   std::uint32_t source(std::uint32_t unit) const { return drawn_.empty() ? unit : drawn_[unit]; }
+
+  /// Plans only the first units of the run, as many as were drawn.
+  void plan_first_units() {
+    const auto end = static_cast<std::uint32_t>(drawn_.size());
+    plan_.share_of_run = static_cast<double>(end) / static_cast<double>(r_.units.size());
+    plan_.units.assign(r_.units.begin(), r_.units.begin() + end);
+    std::vector<planned_epoch>& epochs = plan_.epochs;
+    while (!epochs.empty() && epochs.back().first_unit >= end) epochs.pop_back();
+    if (epochs.empty()) return;
+    planned_epoch& last = epochs.back();
+    last.end_unit = std::min(last.end_unit, end);
+    last.deliveries.erase(std::remove_if(last.deliveries.begin(), last.deliveries.end(),
+                                         [end](std::uint32_t u) { return u >= end; }),
+                          last.deliveries.end());
+  }
 
   /// Returns the recorded work as it would be if the operations in `change_.faster` were faster.
   std::vector<measured_work> faster_works() const {
@@ -80,16 +99,16 @@ class planner {
     std::vector<measured_work> sped_up;
     if (!change_.faster.empty()) sped_up = faster_works();
     const std::vector<measured_work>& works = change_.faster.empty() ? r_.works : sped_up;
-    plan_.works.resize(works.size());
-    for (std::uint32_t u = 0; u < r_.units.size(); ++u) {
+    plan_.works.reserve(works.size());
+    for (std::uint32_t u = 0; u < plan_.units.size(); ++u) {
       const planned_unit& to = r_.units[u];
       const planned_unit& from = r_.units[source(u)];
       for (std::uint32_t s = to.first_stage; s < to.end_stage; ++s) {
         const measured_work& w = works[from.first_work + (s - from.first_stage)];
-        plan_.works[to.first_work + (s - to.first_stage)] = {
-            std::max(0.0, w.blocked_ns) / change_.preprocessing_faster,
-            std::max(0.0, w.cpu_ns) / law_.longer(1 + w.others_busy) /
-                change_.preprocessing_faster};
+        // The works of the units follow each other in the order of the units.
+        plan_.works.push_back({std::max(0.0, w.blocked_ns) / change_.preprocessing_faster,
+                               std::max(0.0, w.cpu_ns) / law_.longer(1 + w.others_busy) /
+                                   change_.preprocessing_faster});
       }
     }
     // In a faster stage, all operations and the time outside of any operation become faster.
@@ -100,7 +119,7 @@ class planner {
   }
 
   void scale_stage(std::size_t stage, double faster) {
-    for (std::uint32_t u = 0; u < r_.units.size(); ++u) {
+    for (std::uint32_t u = 0; u < plan_.units.size(); ++u) {
       const planned_unit& unit = r_.units[u];
       if (stage < unit.first_stage || stage >= unit.end_stage) continue;
       const measured_work& w =
@@ -125,7 +144,7 @@ class planner {
     double faster = faster_by(change_, one.name) * change_.preprocessing_faster;
     if (op != nullptr && !op->is_stage) faster *= faster_by(change_, op->stage);
     if (assumed_.apart_ns > 0) plan_.let_through_ns = assumed_.apart_ns / faster;
-    for (std::uint32_t u = 0; u < r_.units.size(); ++u) {
+    for (std::uint32_t u = 0; u < plan_.units.size(); ++u) {
       const planned_unit& to = r_.units[u];
       const planned_unit& from = r_.units[source(u)];
       for (std::uint32_t s = to.first_stage; s < to.end_stage; ++s) {
@@ -167,13 +186,13 @@ class planner {
   }
 
   void plan_uses() {
-    plan_.uses.resize(r_.units.size());
-    for (std::uint32_t u = 0; u < r_.units.size(); ++u) {
+    plan_.uses.reserve(plan_.units.size());
+    for (std::uint32_t u = 0; u < plan_.units.size(); ++u) {
       const std::uint32_t from = source(u);
       const measured_work& step = r_.steps[from];
-      plan_.uses[u] = {r_.takes_ns[from],
-                       {step.blocked_ns * change_.step,
-                        step.cpu_ns / law_.longer(1 + step.others_busy) * change_.step}};
+      plan_.uses.push_back({r_.takes_ns[from],
+                            {step.blocked_ns * change_.step,
+                             step.cpu_ns / law_.longer(1 + step.others_busy) * change_.step}});
     }
   }
 

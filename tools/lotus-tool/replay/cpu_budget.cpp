@@ -32,7 +32,7 @@ double cpu_budget::least_length_ns(const replay_plan& planned, unrecorded_cpu un
   if (law.cpus <= 0) return 0;
   double alone_ns = planned.cpu_ns();
   if (unrecorded == unrecorded_cpu::stays) {
-    alone_ns += unrecorded_ns_ / law.longer(std::min(busy_cpus_, law.cpus));
+    alone_ns += planned.share_of_run * unrecorded_ns_ / law.longer(std::min(busy_cpus_, law.cpus));
   }
   return scale_ * alone_ns * law.longer(law.cpus) / law.cpus;
 }

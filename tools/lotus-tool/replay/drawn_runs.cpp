@@ -28,12 +28,19 @@ void what_if::draw_runs() const {
   std::mt19937_64 random(2);
   std::normal_distribution<double> slowing(law_.law.slowing, law_.slowing_sd);
   std::uniform_real_distribution<double> slice_factor(0.8, 1.25);
-  const std::size_t draws =
-      std::clamp<std::size_t>(200'000 / std::max<std::size_t>(1, recorded_.units.size()), 8, 100);
+  // Limits the time of all simulations. A sample of a longer run contains only a part of its
+  // batches, so it varies more than the run; with so many batches, this makes little difference.
+  constexpr std::size_t most_batches = 200'000;
+  constexpr std::size_t least_draws = 8;
+  constexpr std::uint32_t most_in_draw = most_batches / least_draws;
+  const std::size_t draws = std::clamp<std::size_t>(
+      most_batches / std::max<std::size_t>(1, recorded_.units.size()), least_draws, 100);
   const bool items = has_items(recorded_);
   for (std::size_t i = 0; i < draws; ++i) {
     drawn_run& run = drawn_.emplace_back();
-    if (!items) run.units = blocks.draw();
+    if (!items) {
+      run.units = recorded_.units.size() > most_in_draw ? blocks.draw(most_in_draw) : blocks.draw();
+    }
     run.law = law_.law;
     run.law.slowing = std::max(0.0, slowing(random));
     run.law.turn_ns *= slice_factor(random);

@@ -125,6 +125,8 @@ struct replay_plan {
   /// Whether unit i is always processed by thread i mod (number of threads).
   bool round_robin = false;
   bool ordered = true;  ///< whether the consumer receives batches only in the order of deliveries
+  /// The units divided by the units of the recorded run, before a change of the batch size.
+  double share_of_run = 1;
   speed_law speed;
 
   /// Returns the CPU time of all works and steps, in ns.
