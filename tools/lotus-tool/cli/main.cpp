@@ -1,12 +1,15 @@
+#include <malloc.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdlib>
 #include <iostream>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
@@ -37,9 +40,18 @@ std::size_t columns_of_output(int descriptor) {
   return known ? size.ws_col : usual;
 }
 
+/// Limits the heaps of glibc's allocator to one for each CPU, the number of threads that run at a
+/// time. By default, there are eight for each CPU, and each keeps memory that its thread has freed.
+void use_one_heap_per_cpu() {
+#ifdef __GLIBC__
+  mallopt(M_ARENA_MAX, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+#endif
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  use_one_heap_per_cpu();
   std::ios::sync_with_stdio(false);
   lotus::tool::set_line_width(std::cout, columns_of_output(STDOUT_FILENO));
   lotus::tool::set_line_width(std::cerr, columns_of_output(STDERR_FILENO));

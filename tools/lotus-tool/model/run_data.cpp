@@ -246,14 +246,20 @@ run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& 
   data.aggregated = read_aggregated(run, diagnostics);
   take_side(std::move(side), data);
   const bool cut_off = run.window.has_value() || whole_from_ns != 0;
-  data.batches = run_batches(std::move(records), data.side.stages, data.side.inclusions, cut_off);
+  for_each_in_parallel(2, unlimited_threads, [&](std::size_t i) {
+    if (i == 0) {
+      data.batches =
+          run_batches(std::move(records), data.side.stages, data.side.inclusions, cut_off);
+    } else if (wanted.durations) {
+      describe_many(data);
+    }
+  });
   // Heap use is recorded by operation name only, so it is unknown for a name with arguments.
   if (data.side.heap.known() && !wanted.by_arguments) {
     for (std::uint32_t name = 0; name < data.ops.size(); ++name) {
       data.ops[name].change_details().heap = data.side.heap.of(name);
     }
   }
-  if (wanted.durations) describe_many(data);
   return data;
 }
 

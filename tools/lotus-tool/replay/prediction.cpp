@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -363,7 +364,7 @@ double what_if::gain_between_pauses(const prediction& of) const {
   return before_ns > 0 && after_ns > 0 ? before_ns / after_ns : of.gain;
 }
 
-std::vector<prediction> what_if::all_guesses(const pipeline_change& change) const {
+std::vector<prediction> what_if::other_guesses(const pipeline_change& change) const {
   struct assumption {
     const explanation* why;
     double cpus;
@@ -372,7 +373,8 @@ std::vector<prediction> what_if::all_guesses(const pipeline_change& change) cons
   std::vector<assumption> assumptions;
   const cpu_range cpus = cpus_with(change);
   for (const explanation& why : explanations_) {
-    assumptions.push_back({&why, cpus.low, unrecorded_cpu::stays});
+    const bool is_guess = &why == &explanations_.front() && cpus.low == cpus.high;
+    if (!is_guess) assumptions.push_back({&why, cpus.low, unrecorded_cpu::stays});
     if (cpus.high > cpus.low) assumptions.push_back({&why, cpus.high, unrecorded_cpu::stays});
     if (!budget_.much_is_unrecorded()) continue;
     assumptions.push_back({&why, cpus.high, unrecorded_cpu::vanishes});
@@ -386,8 +388,11 @@ std::vector<prediction> what_if::all_guesses(const pipeline_change& change) cons
 }
 
 prediction what_if::guess(const pipeline_change& change) const {
+  if (const std::optional<prediction> known = guesses_.find(change)) return *known;
   const cpu_range cpus = cpus_with(change);
-  return guess_under(explanations_.front(), change, std::sqrt(cpus.low * cpus.high));
+  const prediction p = guess_under(explanations_.front(), change, std::sqrt(cpus.low * cpus.high));
+  guesses_.add(change, p);
+  return p;
 }
 
 prediction what_if::min_guess(const pipeline_change& change) const {
@@ -460,17 +465,22 @@ void what_if::use_measurement(const pipeline_change& change, prediction& p) cons
 }
 
 prediction what_if::predict(const pipeline_change& change) const {
-  prediction p = guess(change);
-  if (change == pipeline_change{}) return p;
+  if (change == pipeline_change{}) return guess(change);
+  prediction p;
+  std::vector<prediction> others;
+  double drawn = 0;
+  const std::vector<std::function<void()>> all{[&] { drawn = drawn_sd(change); },
+                                               [&] { p = guess(change); },
+                                               [&] { others = other_guesses(change); }};
+  for_each_in_parallel(all.size(), all.size(), [&](std::size_t i) { all[i](); });
   const bool beyond = beyond_seen(change);
   const double model =
       recorded_.cpu_known ? (beyond ? beyond_sd : model_sd) : (beyond ? wall_beyond_sd : wall_sd);
-  const double drawn = drawn_sd(change);
   const double limit = explanations_.front().assumed.apart_ns > 0 ? limit_sd : 0;
   const double crowded = others_share_ > 0 ? crowded_sd : 0;
   const double sd = std::sqrt(model * model + 2 * run_sd_ * run_sd_ + drawn * drawn +
                               limit * limit + crowded * crowded);
-  for (const prediction& other : all_guesses(change)) {
+  for (const prediction& other : others) {
     p.low = std::min(p.low, other.low);
     p.high = std::max(p.high, other.per_s);
   }

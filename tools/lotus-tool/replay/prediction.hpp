@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <iterator>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/run_data.hpp"
@@ -31,6 +33,27 @@ struct prediction {
   /// The maximum number of batches in flight. It determines how much memory the batches need.
   std::size_t max_out = 0;
   double cpus_busy = 0;  ///< at least this share (0..1) of the time of all CPUs is used
+};
+
+/// Keeps predictions, because the same change is simulated for several parts of a diagnosis.
+/// Thread-safe.
+class known_guesses {
+ public:
+  std::optional<prediction> find(const pipeline_change& change) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [of, known] : all_) {
+      if (of == change) return known;
+    }
+    return std::nullopt;
+  }
+  void add(const pipeline_change& change, const prediction& known) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    all_.emplace_back(change, known);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::pair<pipeline_change, prediction>> all_;
 };
 
 /// Predicts the effect of changes to a run. To do so, simulates the run with and without the
@@ -230,8 +253,8 @@ class what_if {
   prediction guess_under(const explanation& why, const pipeline_change& change, double cpus,
                          unrecorded_cpu unrecorded = unrecorded_cpu::stays) const;
   /// Returns a prediction for each possible explanation of the run's throughput, and for both ends
-  /// of the range of CPUs that the changed run may get.
-  std::vector<prediction> all_guesses(const pipeline_change& change) const;
+  /// of the range of CPUs that the changed run may get, without the one that guess() returns.
+  std::vector<prediction> other_guesses(const pipeline_change& change) const;
 
   const run_data& run_;
   recorded_pipeline recorded_;
@@ -260,6 +283,7 @@ class what_if {
 
   replay_result base_;
   double replayed_per_s_ = 0;
+  mutable known_guesses guesses_;         // what guess() returned
   mutable std::vector<drawn_run> drawn_;  // empty until drawn_sd() needs it for the first time
   double run_sd_ = 0;  // standard deviation of the logarithm of the throughput between runs
 };

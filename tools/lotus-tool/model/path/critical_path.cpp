@@ -35,6 +35,7 @@ class path_walker {
         spans_(run.batches.preprocessing_spans()),
         is_segmented_(segmented_spans(run.batches)),
         links_(run.batches, is_segmented_),
+        activities_(activities),
         sum_(run, activities) {}
 
   critical_path walk() {
@@ -82,8 +83,16 @@ class path_walker {
               });
     std::vector<bool> on_path(spans_.size());
     for (const preprocessing_interval& m : intervals_) on_path[m.span] = true;
-    for_each_span(run_, on_path, [this](span_number n, const std::vector<span_segment>& segments) {
+    // The sums of each log, and of the spans without a log, because the logs are read in parallel.
+    struct sum_of_log {
+      std::vector<path_activity> activities;
+      std::optional<path_sum> sum;
+    };
+    std::vector<sum_of_log> of_log(run_.files->files.size() + 1);
+    for_each_span(run_, on_path, [&](span_number n, const std::vector<span_segment>& segments) {
       const preprocessing_span& s = spans_[n];
+      sum_of_log& to = of_log[s.file ? s.file->value() : of_log.size() - 1];
+      if (!to.sum) to.sum.emplace(run_, activities_ == nullptr ? nullptr : &to.activities);
       auto at = std::lower_bound(
           intervals_.begin(), intervals_.end(), n,
           [](const preprocessing_interval& m, span_number span) { return m.span < span; });
@@ -92,11 +101,17 @@ class path_walker {
           const path_kind kind = !p.name                        ? path_kind::unrecorded
                                  : stage_id(*p.name) == s.stage ? path_kind::stage
                                                                 : path_kind::operation;
-          sum_.add(kind, p.name, std::max(p.start_ns, at->start_ns), std::min(p.end_ns, at->end_ns),
-                   s.file);
+          to.sum->add(kind, p.name, std::max(p.start_ns, at->start_ns),
+                      std::min(p.end_ns, at->end_ns), s.file);
         }
       }
     });
+    for (const sum_of_log& of : of_log) {
+      if (!of.sum) continue;
+      sum_.add(*of.sum);
+      if (activities_ == nullptr) continue;
+      activities_->insert(activities_->end(), of.activities.begin(), of.activities.end());
+    }
   }
 
   std::int64_t begin_of(const std::vector<delivered>& deliveries) const {
@@ -312,6 +327,7 @@ class path_walker {
   std::vector<preprocessing_interval> intervals_;
   std::vector<path_segment> segments_;
   span_links links_;
+  std::vector<path_activity>* activities_;
   path_sum sum_;
   const std::vector<delivered>* deliveries_ = nullptr;  // all receptions of the current epoch
   std::int64_t begin_ns_ = 0;

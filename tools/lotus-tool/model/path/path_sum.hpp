@@ -48,6 +48,26 @@ class path_sum {
     }
   }
 
+  /// Adds the sums of another object of the same run. Its activities are not added.
+  void add(const path_sum& other) {
+    for (const auto& [of, share] : other.shares_) {
+      const auto [at, is_new] = shares_.try_emplace(of, share);
+      if (is_new) continue;
+      path_share& to = at->second;
+      to.ns += share.ns;
+      if (share.longest_ns > to.longest_ns) {
+        to.longest_ns = share.longest_ns;
+        to.longest_at_ns = share.longest_at_ns;
+        to.longest_file = share.longest_file;
+      }
+      if (!share.cpu) {
+        to.cpu.reset();
+      } else if (to.cpu) {
+        *to.cpu += *share.cpu;
+      }
+    }
+  }
+
   std::vector<path_share> shares() const {
     std::vector<path_share> all;
     all.reserve(shares_.size());

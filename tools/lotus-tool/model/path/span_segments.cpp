@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/parallel.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 
@@ -218,17 +219,21 @@ void for_each_span(
   const std::vector<preprocessing_span>& spans = run.batches.preprocessing_spans();
   const std::vector<span_number> outer = outer_of(spans);
   const span_number* const end = outer.data() + outer.size();
-  for (const span_number* first = outer.data(); first != end;) {
+  std::vector<thread_cutter::range> logs;
+  for (const span_number* first = outer.data(); first != end; first = logs.back().second) {
     const optional_file file = spans[*first].file;
-    const span_number* const last =
-        std::find_if(first, end, [&](span_number n) { return spans[n].file != file; });
-    thread_cutter cut(spans, wanted, {first, last}, on_segments);
-    if (file && std::any_of(first, last, [&](span_number n) { return wanted[n]; })) {
+    logs.emplace_back(
+        first, std::find_if(first, end, [&](span_number n) { return spans[n].file != file; }));
+  }
+  for_each_in_parallel(logs.size(), unlimited_threads, [&](std::size_t i) {
+    const auto [first, last] = logs[i];
+    if (std::none_of(first, last, [&](span_number n) { return wanted[n]; })) return;
+    thread_cutter cut(spans, wanted, logs[i], on_segments);
+    if (const optional_file file = spans[*first].file) {
       run.for_each_operation(file->value(), [&](const operation& op) { cut.add(op); });
     }
     cut.finish();
-    first = last;
-  }
+  });
 }
 
 }  // namespace lotus::tool

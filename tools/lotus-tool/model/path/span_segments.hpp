@@ -28,7 +28,9 @@ struct span_segment {
 std::vector<bool> segmented_spans(const run_batches& batches);
 
 /// Calls `on_segments(span, segments)` for each wanted span that is split; the segments cover the
-/// span from start to end. Only the operations of a few spans are in memory at a time.
+/// span from start to end. The spans of a log come in the order of their starts. Several logs are
+/// read at the same time, so `on_segments` is called by several threads. Only the operations of a
+/// few spans of each of these logs are in memory at a time.
 /// @param run  a run that was read with run_parts::operations.
 /// @param wanted  for each span of run_batches::preprocessing_spans(): whether it is wanted.
 void for_each_span(

@@ -119,9 +119,12 @@ class policy_finder {
   void find_ends_before() {
     std::vector<std::uint32_t> order;
     for (const spans_of_unit& u : units_) order.insert(order.end(), u.spans.begin(), u.spans.end());
-    std::sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
+    const auto by_start = [this](std::uint32_t a, std::uint32_t b) {
       return span(a).start_ns < span(b).start_ns;
-    });
+    };
+    if (!std::is_sorted(order.begin(), order.end(), by_start)) {
+      std::sort(order.begin(), order.end(), by_start);
+    }
     std::map<optional_file, std::optional<std::int64_t>> ended;
     ended_before_.assign(run_.batches.preprocessing_spans().size(), std::nullopt);
     for (const std::uint32_t n : order) {

@@ -62,10 +62,22 @@ void add_span(const run_data& run, span_number n, const std::vector<span_segment
 std::deque<recorded_part> parts_of(const run_data& run, const std::vector<optional_work>& work_of) {
   std::vector<bool> has_work(work_of.size());
   for (std::size_t n = 0; n < work_of.size(); ++n) has_work[n] = work_of[n].has_value();
-  std::deque<recorded_part> parts;
+  const std::vector<preprocessing_span>& spans = run.batches.preprocessing_spans();
+  // The parts of each log, and those of the spans without a log.
+  std::vector<std::deque<recorded_part>> of_log(run.files->files.size() + 1);
   for_each_span(run, has_work, [&](span_number n, const std::vector<span_segment>& segments) {
-    add_span(run, n, segments, *work_of[n], parts);
+    const std::size_t log = spans[n].file ? spans[n].file->value() : of_log.size() - 1;
+    add_span(run, n, segments, *work_of[n], of_log[log]);
   });
+  std::deque<recorded_part> parts;
+  for (std::deque<recorded_part>& of : of_log) {
+    if (parts.empty()) {
+      parts = std::move(of);
+    } else {
+      parts.insert(parts.end(), of.begin(), of.end());
+    }
+    of = std::deque<recorded_part>();
+  }
   const auto key = [](const recorded_part& p) { return std::tie(p.work, p.name); };
   std::sort(parts.begin(), parts.end(),
             [key](const recorded_part& a, const recorded_part& b) { return key(a) < key(b); });

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/parallel.hpp"
 #include "model/path/span_segments.hpp"
 #include "model/pipeline/items.hpp"
 #include "model/pipeline/stage_threads.hpp"
@@ -86,8 +87,9 @@ class recorder_of_pipeline {
     for (span_number n = 0; n < spans_.size(); ++n) {
       if (is_work(n)) stages.insert(spans_[n].stage);
     }
+    const std::vector<stage_figures> figures = measure_stages(run_);
     for (const bool of_items : {true, false}) {
-      for (const stage_figures& f : measure_stages(run_)) {
+      for (const stage_figures& f : figures) {
         if (f.of_items != of_items || stages.count(f.stage) == 0) continue;
         stage_index_[f.stage] = static_cast<std::uint32_t>(p_.stages.size());
         p_.stages.push_back(
@@ -180,19 +182,19 @@ class recorder_of_pipeline {
     for (std::uint32_t u = 0; u < p_.units.size(); ++u) {
       for (const span_number n : unit_spans_[u].spans) work_of[n] = add_span(u, n);
     }
-    p_.parts = parts_of(run_, work_of);
-    for (std::uint32_t u = 0; batches_.in_parts() && u < p_.units.size(); ++u) join_segments(u);
     for (const planned_epoch& epoch : p_.epochs) {
       for (std::uint32_t u = epoch.first_batch; u < epoch.end_unit; ++u) add_use(u);
     }
     for (const planned_epoch& epoch : p_.epochs) add_last_step(epoch);
     if (run_.cpus && run_.cpus->count() > 0) p_.cpus = run_.cpus->count();
-    for (const recorded_stage& s : p_.stages) {
-      for (shared_operation& op :
-           shared_operations_of(run_, work_of, s.stage, s.name, p_.cpu_known)) {
-        p_.shared.push_back(std::move(op));
+    for_each_in_parallel(2, unlimited_threads, [&](std::size_t i) {
+      if (i == 0) {
+        p_.parts = parts_of(run_, work_of);
+      } else {
+        find_shared(work_of);
       }
-    }
+    });
+    for (std::uint32_t u = 0; batches_.in_parts() && u < p_.units.size(); ++u) join_segments(u);
     if (p_.cpu_known) return;
     // At least one CPU time is missing. Incomplete CPU times would be worse than none, so treat all
     // time as blocked.
@@ -201,6 +203,15 @@ class recorder_of_pipeline {
     for (recorded_part& part : p_.parts) {
       part.blocked_ns += part.cpu_ns + part.queued_ns;
       part.cpu_ns = part.queued_ns = 0;
+    }
+  }
+
+  void find_shared(const std::vector<optional_work>& work_of) {
+    for (const recorded_stage& s : p_.stages) {
+      for (shared_operation& op :
+           shared_operations_of(run_, work_of, s.stage, s.name, p_.cpu_known)) {
+        p_.shared.push_back(std::move(op));
+      }
     }
   }
 
