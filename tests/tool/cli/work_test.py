@@ -154,7 +154,7 @@ CHECKED = {
 # From 30,000 names on, the diagnosis for the verdict of a trace needs more memory than the trace's buffers, so
 # viz then needs about twice as many bytes for each further name. While top looks for a verdict, it holds the lines
 # that it read twice, its table of operations, and the operations of the verdict. It reads at most 8 MiB of a log.
-NAME_BYTES = {'stats': 200, 'top': 350, 'viz': 200, 'export': 120, 'diagnose': 200, 'whatif': 200}
+NAME_BYTES = {'stats': 200, 'top': 350, 'viz': 200, 'export': 120, 'diagnose': 200, 'whatif': 200, 'report': 200, 'compare': 200}
 
 
 def counted(tool, shape, command, n, valgrind, look_for):

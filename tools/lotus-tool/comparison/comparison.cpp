@@ -1,5 +1,6 @@
 #include "comparison/comparison.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <iterator>
@@ -11,7 +12,10 @@
 
 #include "base/diagnostics.hpp"
 #include "comparison/causes.hpp"
+#include "comparison/compared_names.hpp"
 #include "comparison/pooled_runs.hpp"
+#include "log/folder/log_files.hpp"
+#include "log/operation_names.hpp"
 #include "model/chance/between_runs.hpp"
 #include "model/chance/bootstrap.hpp"
 #include "model/quantities.hpp"
@@ -124,11 +128,35 @@ compared_loader compare_loader(const std::string& name, pooled_loader& before, p
   return of;
 }
 
+/// Returns all runs in folders and their subfolders. Throws input_error.
+std::vector<run_files> runs_in(const std::vector<std::string>& dirs, const compared_sides& sides,
+                               diagnostic_log& diagnostics) {
+  std::vector<run_files> all;
+  for (const std::string& dir : dirs) {
+    std::vector<run_files> found = find_runs(dir, sides.prefix, diagnostics);
+    std::move(found.begin(), found.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+/// Returns the names of the operations to compare; an empty table if all are compared.
+name_table names_to_compare(const std::vector<run_files>& before,
+                            const std::vector<run_files>& after, diagnostic_log& diagnostics) {
+  compared_names names;
+  for (const std::vector<run_files>* const runs : {&before, &after}) {
+    for (const run_files& run : *runs) names.add(run);
+  }
+  return names.choose(diagnostics);
+}
+
 }  // namespace
 
 comparison compare_runs(const compared_sides& sides, diagnostic_log& diagnostics) {
-  pooled_runs before = pool(sides.before, sides, diagnostics);
-  pooled_runs after = pool(sides.after, sides, diagnostics);
+  const std::vector<run_files> runs_before = runs_in(sides.before, sides, diagnostics);
+  const std::vector<run_files> runs_after = runs_in(sides.after, sides, diagnostics);
+  const name_table only = names_to_compare(runs_before, runs_after, diagnostics);
+  pooled_runs before = pool(runs_before, sides, only, diagnostics);
+  pooled_runs after = pool(runs_after, sides, only, diagnostics);
   comparison found{{}, before.records, after.records, unlike_machines(before, after)};
   for (const auto& [name, loader] : after.loaders) before.loaders.try_emplace(name);
   for (auto& [name, loader] : before.loaders) {

@@ -85,11 +85,12 @@ void add_machines(pooled_runs& to, const run_files& run, const run_data& data) {
 
 }  // namespace
 
-pooled_runs pool(const std::vector<std::string>& dirs, const compared_sides& sides,
-                 diagnostic_log& diagnostics) {
+pooled_runs pool(const std::vector<run_files>& runs, const compared_sides& sides,
+                 const name_table& only, diagnostic_log& diagnostics) {
   pooled_runs all;
   run_parts timed;
   timed.blocks = true;
+  if (only.size() > 0) timed.only = &only;
   std::set<std::string> counted;  // info_dir of the counted runs; the loaders of a run share it
   std::set<std::string> added;    // runs already added, because the user may give a folder twice
   const auto add = [&](const run_files& run) {
@@ -129,9 +130,7 @@ pooled_runs pool(const std::vector<std::string>& dirs, const compared_sides& sid
       loader.stages[stage.name].add(stage.mean_service_ns, stage.numbers, stage.batches_per_s);
     }
   };
-  for (const std::string& dir : dirs) {
-    for (const run_files& run : find_runs(dir, sides.prefix, diagnostics)) add(run);
-  }
+  for (const run_files& run : runs) add(run);
   return all;
 }
 

@@ -13,6 +13,8 @@
 
 #include "base/diagnostics.hpp"
 #include "comparison/comparison.hpp"
+#include "log/folder/log_files.hpp"
+#include "log/operation_names.hpp"
 #include "log/process_info.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/quantities.hpp"
@@ -116,9 +118,10 @@ struct pooled_runs {
   std::set<double> cpus;           ///< numbers of CPUs that the runs could use, if recorded
 };
 
-/// Pools all runs in the folders `dirs` and their subfolders. Throws input_error.
-pooled_runs pool(const std::vector<std::string>& dirs, const compared_sides& sides,
-                 diagnostic_log& diagnostics);
+/// Pools runs; a run that occurs twice is pooled once. Throws input_error.
+/// @param only  the operations to pool; empty for all.
+pooled_runs pool(const std::vector<run_files>& runs, const compared_sides& sides,
+                 const name_table& only, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
 

@@ -106,6 +106,12 @@ std::uint32_t name_table::id_of_decoded(std::string_view name) {
   return id;
 }
 
+std::uint32_t name_table::find_other(std::string_view raw) const {
+  if (is_plain(raw)) return names_.find(raw);
+  if (const std::uint32_t n = others_.find(raw); n != raw_name_table::none) return ids_[n];
+  return names_.find(printable(decode_name(raw)));
+}
+
 std::uint32_t name_table::id_of_other(std::string_view raw) {
   if (is_plain(raw)) return id_of_decoded(raw);
   if (const std::uint32_t n = others_.find(raw); n != raw_name_table::none) return ids_[n];

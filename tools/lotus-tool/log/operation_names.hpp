@@ -139,6 +139,13 @@ class name_table {
     return n != raw_name_table::none && means_itself_[n] ? n : id_of_other(raw);
   }
 
+  /// Returns the number of a name; raw_name_table::none if the table does not contain the name.
+  /// @param raw  the name as it is in the log, with escapes.
+  std::uint32_t find(std::string_view raw) const {
+    const std::uint32_t n = names_.find(raw);
+    return n != raw_name_table::none && means_itself_[n] ? n : find_other(raw);
+  }
+
   /// Like id(), but for a name without escapes.
   /// @param name  a decoded name, as returned by name() of another table.
   std::uint32_t id_of_decoded(std::string_view name);
@@ -150,6 +157,7 @@ class name_table {
 
  private:
   std::uint32_t id_of_other(std::string_view raw);
+  std::uint32_t find_other(std::string_view raw) const;
 
   raw_name_table names_;            // decoded names
   std::vector<bool> means_itself_;  // by number: whether the name as raw text decodes to itself

@@ -83,6 +83,11 @@ void read_one(const log_file& file, std::size_t index, const run_parts& wanted,
   std::int64_t first_ns = INT64_MAX;
   std::int64_t last_ns = INT64_MIN;
   nesting_times nesting;
+  // The time of a call without the aggregated operations inside it.
+  const auto worked_ns = [&aggregated](const log_line& line) {
+    return aggregated.intervals().empty() ? line.duration_ns
+                                          : aggregated.split(line.start_ns, line.end_ns()).cpu_ns;
+  };
   read_log(file, &to.diagnostics, [&](const log_line& line) {
     if (!read.has(line.start_ns, line.end_ns())) return;
     first_ns = std::min(first_ns, line.start_ns);
@@ -94,6 +99,10 @@ void read_one(const log_file& file, std::size_t index, const run_parts& wanted,
     }
     ++operations;
     if (!named) return;
+    if (wanted.only != nullptr && wanted.only->find(line.name) == raw_name_table::none) {
+      nesting.self_ns(line.start_ns, line.duration_ns, worked_ns(line));
+      return;
+    }
     std::uint32_t name = to.names.id(line.name);
     if (arguments) name = arguments->name(name, line.start_ns, to.names);
     if (wanted.operations) to.packed.push({line.start_ns, line.duration_ns, name});
@@ -109,10 +118,7 @@ void read_one(const log_file& file, std::size_t index, const run_parts& wanted,
       if (name >= to.cpu.size()) to.cpu.resize(name + std::size_t{1}, cpu_split{0, 0, 0});
       to.cpu[name] += off_cpu.split(line.start_ns, line.end_ns());
     }
-    const std::int64_t worked_ns = aggregated.intervals().empty()
-                                       ? line.duration_ns
-                                       : aggregated.split(line.start_ns, line.end_ns()).cpu_ns;
-    op.self_ns += nesting.self_ns(line.start_ns, line.duration_ns, worked_ns);
+    op.self_ns += nesting.self_ns(line.start_ns, line.duration_ns, worked_ns(line));
     ++op.share.count;
     op.share.total_ns += line.duration_ns;
     op.share.max_ns = std::max(op.share.max_ns, line.duration_ns);
@@ -154,6 +160,8 @@ batch_records read_logs(const run_files& run, const run_parts& wanted, const rea
 /// Computes the percentiles of operations with so many calls that their durations are not all in
 /// memory. This reads the operations again.
 void describe_many(run_data& data) {
+  const auto is_known = [](const op_samples& op) { return op.durations.are_all(); };
+  if (std::all_of(data.ops.begin(), data.ops.end(), is_known)) return;
   std::vector<percentile_search> searches;
   // For each operation, indexed by the id of its name: its index in `searches`.
   std::vector<std::optional<std::size_t>> search_of(data.names.size());

@@ -37,6 +37,9 @@ struct run_parts {
   /// Treat calls with different arguments as different operations, such as "SResize([224, 224])".
   bool by_arguments = false;
   bool blocks = false;  ///< keep the data of `totals`, and op_details::blocks
+  /// If set, run_data::ops contains only operations with these names. Self times and the number of
+  /// operations take all others into account.
+  const name_table* only = nullptr;
 };
 
 /// The time that one worker spent on one operation.

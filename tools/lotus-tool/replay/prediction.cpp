@@ -423,22 +423,6 @@ prediction what_if::unlimited_guess(const pipeline_change& change) const {
   return guess_under(*free, change, std::sqrt(cpus.low * cpus.high));
 }
 
-what_if::limited_operation what_if::limited() const {
-  const assumed_servers& likeliest = explanations_.front().assumed;
-  if (likeliest.operation == nullptr) return {};  // no limit, or a lock that wait samples show
-  const served_at_once& served = likeliest.operation->served;
-  const auto is_open = [&](const explanation& why) {
-    return why.assumed.operation == nullptr ||
-           (why.assumed.apart_ns <= 0 && why.assumed.servers >= served.max_inside);
-  };
-  if (std::any_of(explanations_.begin(), explanations_.end(), is_open)) return {};
-  std::size_t most = 1;
-  for (const explanation& why : explanations_) {
-    if (why.assumed.apart_ns <= 0) most = std::max(most, why.assumed.servers);
-  }
-  return {likeliest.operation->name, most};
-}
-
 void what_if::use_measurement(const pipeline_change& change, prediction& p) const {
   pipeline_change only_workers;
   only_workers.workers = change.workers;

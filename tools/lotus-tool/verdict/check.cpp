@@ -31,13 +31,14 @@ std::string counted(std::size_t n, const std::string& one, const std::string& ma
 }
 
 /// Returns a list such as "SDecode, SCrop and 3 more".
-std::string listed(const std::vector<std::string>& names) {
-  constexpr std::size_t shown = 3;
+/// @param all  the number of names, of which `names` may contain only the first ones.
+std::string listed(const std::vector<std::string>& names, std::size_t all) {
+  constexpr std::size_t shown = recorded_work::named;
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), shown); ++i) {
     text += (i == 0 ? "" : ", ") + names[i];
   }
-  if (names.size() > shown) text += " and " + std::to_string(names.size() - shown) + " more";
+  if (all > shown) text += " and " + std::to_string(all - shown) + " more";
   return text;
 }
 
@@ -98,14 +99,11 @@ class checker {
   void unrecorded_work() {
     const double all_ns = work_.all_ns - work_.copies_ns;
     if (all_ns <= 0 || work_.outside_ns <= 0.2 * all_ns) return;
-    std::vector<std::string> names;
-    names.reserve(work_.outside.size());
-    for (const work_of_op& op : work_.outside) names.push_back(op.name);
     fail("unrecorded-work", true,
          human_share(work_.outside_ns / all_ns) +
              " of the operations' time is outside any batch or "
              "stage: " +
-             listed(names),
+             listed(work_.outside, work_.operations_outside),
          "put LOTUS_STAGE(name, i) around the work on batch or item i, or "
          "LOTUS_BATCH_PREPROCESSED(i) around everything that one thread does for batch i");
   }
@@ -144,7 +142,8 @@ class checker {
     // batch.
     if (work_.copies_ns < 0.01 * work_.all_ns) return;
     fail("twice", true,
-         listed(work_.copied) + " ran outside batches in the same way as inside a batch, " +
+         listed(work_.copied, work_.copied.size()) +
+             " ran outside batches in the same way as inside a batch, " +
              counted(work_.copies, "time", "times") + ": work may be done twice",
          "build each batch once, inside LOTUS_BATCH_PREPROCESSED(i)");
   }

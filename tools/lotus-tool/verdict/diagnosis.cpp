@@ -341,7 +341,7 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   d.samples_per_batch = time.samples_per_batch;
   d.slow_workers = slow_workers_of(batches, counted, *run.files);
   if (batches.all().empty()) {
-    d.operations = operation_totals(run);
+    d.operations = sum_operations(run);
     d.recorded_ns = run.empty() ? 0 : run.last_ns - run.first_ns;
   }
   d.blocked_on = join_waits(run, diagnostics);

@@ -121,7 +121,7 @@ struct diagnosis {
   /// For each of the operations with the largest shares (the first elements of `ops`): the factor
   /// by which the run would be faster if the operation took no time.
   std::vector<double> gains_without_ops;
-  std::vector<operation_total> operations;  ///< all operations, only for a run without batches
+  operation_totals operations;  ///< only for a run without batches
   /// Only for a run without batches: time from the first start to the last end.
   std::int64_t recorded_ns = 0;
   /// Operations that were counted but not recorded call by call. They are not in `ops`, but the

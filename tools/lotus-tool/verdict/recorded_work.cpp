@@ -392,22 +392,20 @@ recorded_work look_at_work(const run_data& run) {
     }
     for (const std::uint32_t name : copied) work.copied.push_back(shown_name(run.names.name(name)));
   }
-  // A run may have a million names. To save memory, free the vectors that are no longer needed, and
-  // sort the ids of names instead of the names.
-  common.ops = std::vector<double>();
-  elsewhere = std::vector<double>();
   std::vector<std::uint32_t> outside;
   for (std::uint32_t n = 0; n < outside_ns.size(); ++n) {
     if (outside_ns[n] <= 0) continue;
     work.outside_ns += outside_ns[n];
     outside.push_back(n);
   }
-  std::stable_sort(outside.begin(), outside.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return outside_ns[a] > outside_ns[b]; });
-  work.outside.reserve(outside.size());
-  for (const std::uint32_t n : outside) {
-    work.outside.push_back({shown_name(run.names.name(n)), outside_ns[n]});
-  }
+  work.operations_outside = outside.size();
+  const auto end =
+      outside.begin() + static_cast<std::ptrdiff_t>(std::min(outside.size(), recorded_work::named));
+  std::partial_sort(outside.begin(), end, outside.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return outside_ns[a] != outside_ns[b] ? outside_ns[a] > outside_ns[b] : a < b;
+  });
+  std::for_each(outside.begin(), end,
+                [&](std::uint32_t n) { work.outside.push_back(shown_name(run.names.name(n))); });
   return std::move(work);
 }
 

@@ -11,11 +11,6 @@
 
 namespace lotus::tool {
 
-struct work_of_op {
-  std::string name;  ///< name of the operation with the leading S
-  double ns = 0;
-};
-
 /// Two spans of one thread that overlap although neither contains the other.
 struct partial_overlap {
   /// Name of the span that began first; "a batch" for the span of a batch.
@@ -30,7 +25,11 @@ struct recorded_work {
   /// Self time of the operations that ran neither in a batch nor in a step of the consumer. It is a
   /// part of `all_ns`, and does not include `copies_ns`.
   double outside_ns = 0;
-  std::vector<work_of_op> outside;  ///< operations outside batches, largest time first
+  /// Names of the operations with the most time outside batches, without the leading S; the one
+  /// with the most time first. At most `named`, because a run may have a million names.
+  std::vector<std::string> outside;
+  std::size_t operations_outside = 0;
+  static constexpr std::size_t named = 3;
   /// Number of intervals between batches in which a thread ran about the same operations as for a
   /// batch, so that it probably built a batch that was not recorded.
   std::size_t copies = 0;

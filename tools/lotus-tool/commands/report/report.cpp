@@ -18,7 +18,7 @@
 #include "commands/report/report_assets.hpp"
 #include "commands/report/report_hardware.hpp"
 #include "commands/report/report_run.hpp"
-#include "commands/report/timeline_data.hpp"
+#include "commands/report/timeline/timeline_data.hpp"
 #include "comparison/comparison.hpp"
 #include "comparison/comparison_json.hpp"
 #include "log/folder/loaders.hpp"

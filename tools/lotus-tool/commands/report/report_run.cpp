@@ -17,9 +17,10 @@
 #include "base/formats/json_writer.hpp"
 #include "base/statistics/distribution.hpp"
 #include "commands/report/batch_histories.hpp"
+#include "commands/report/listed_operations.hpp"
 #include "commands/report/run_facts.hpp"
-#include "commands/report/timeline_data.hpp"
-#include "commands/report/timeline_path.hpp"
+#include "commands/report/timeline/timeline_data.hpp"
+#include "commands/report/timeline/timeline_path.hpp"
 #include "heap/data/leaks.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
@@ -108,12 +109,10 @@ void write_aggregated(json_writer& json, const aggregated_op& op) {
   json.end_object();
 }
 
-/// Writes one operation and frees its durations, which may need much memory.
-void write_op(json_writer& json, op_samples& op) {
+void write_op(json_writer& json, const op_samples& op) {
   const histogram counts = histogram_of(op.durations);
   json.newline().begin_object().member("name", op.name);
   write_figures(json, figures_of(op), report_op, false);
-  op.durations = {};
   json.key("histogram");
   counts.write(json);
   json.end_object();
@@ -210,7 +209,11 @@ void write_run(json_writer& first, json_writer& json, std::string& text, run_dat
   std::string ops;
   json_writer op_list(ops);
   op_list.begin_array();
-  for (op_samples& op : run.ops) write_op(op_list, op);
+  const listed_operations listed(run, limits.names);
+  for (std::uint32_t n = 0; n < run.ops.size(); ++n) {
+    if (listed.has(n)) write_op(op_list, run.ops[n]);
+    run.ops[n].durations = {};  // may need much memory
+  }
   op_list.end_array();
   judgement judged = diagnose_run(run, skip_batches, silent);
   if (judged.found) {
@@ -235,7 +238,8 @@ void write_run(json_writer& first, json_writer& json, std::string& text, run_dat
   first.end_object();
   json.newline().begin_object();
   write_bottlenecks(json, judged);
-  json.newline().key("ops").raw(ops);
+  json.newline().key("ops").raw(ops).member("ops_note", listed.note());
+  ops = std::string();
   json.newline().key("aggregated").begin_array();
   for (const aggregated_op& op : run.aggregated) write_aggregated(json, op);
   json.end_array();
@@ -260,7 +264,7 @@ void write_run(json_writer& first, json_writer& json, std::string& text, run_dat
   write_path_segments(json, text, run, judged.found ? judged.found->path : critical_path(),
                       limits.segments);
   json.newline().key("timeline");
-  write_timeline(json, text, run, names, limits);
+  write_timeline(json, text, run, listed, names, limits);
   json.end_object();
 }
 

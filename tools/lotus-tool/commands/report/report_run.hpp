@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/formats/json_writer.hpp"
-#include "commands/report/timeline_data.hpp"
+#include "commands/report/timeline/timeline_data.hpp"
 #include "log/operation_names.hpp"
 #include "model/run_data.hpp"
 

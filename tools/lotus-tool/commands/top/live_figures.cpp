@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -91,6 +92,43 @@ void find_stages(const run_data& run, live_figures& to) {
   }
 }
 
+/// Returns the sums over the calls of an operation, without the operation's name.
+live_operation sum_of(const op_samples& op, double window_s) {
+  live_operation sum{{}, 0, op.self_ns, 0, 0, window_s, false, 0};
+  for (std::size_t f = 0; f < op.by_file.size(); ++f) {
+    const worker_share& share = op.by_file[f];
+    sum.threads += share.count > 0 ? 1 : 0;
+    sum.calls += share.count;
+    sum.total_ns += share.total_ns;
+    sum.max_ns = std::max(sum.max_ns, share.max_ns);
+  }
+  return sum;
+}
+
+/// Returns the ids of the names of those operations that the screen may show: the first ones in
+/// each of the orders that the user can choose. In order of first appearance.
+std::vector<std::uint32_t> shown_operations(const run_data& run, double window_s) {
+  std::vector<std::uint32_t> all(run.ops.size());
+  std::iota(all.begin(), all.end(), 0U);
+  if (all.size() <= most_operations) return all;
+  std::vector<std::uint32_t> shown;
+  std::vector<double> values(run.ops.size());
+  for (const live_order order :
+       {live_order::self, live_order::calls, live_order::total, live_order::max}) {
+    for (std::size_t name = 0; name < values.size(); ++name) {
+      values[name] = value_of(sum_of(run.ops[name], window_s), order);
+    }
+    const auto end = all.begin() + static_cast<std::ptrdiff_t>(most_operations);
+    std::nth_element(all.begin(), end, all.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return values[a] != values[b] ? values[a] > values[b] : a < b;
+    });
+    shown.insert(shown.end(), all.begin(), end);
+  }
+  std::sort(shown.begin(), shown.end());
+  shown.erase(std::unique(shown.begin(), shown.end()), shown.end());
+  return shown;
+}
+
 }  // namespace
 
 double value_of(const live_operation& op, live_order order) {
@@ -118,17 +156,9 @@ live_figures figures_of_interval(const run_data& run, const consumer_times& cons
   found.batches_per_s = static_cast<double>(found.batches) / found.window_s;
   found.wait_share = consumer.wait_share;
   found.operations_per_s = static_cast<double>(run.operations) / found.window_s;
-  for (const op_samples& op : run.ops) {
-    live_operation sum{
-        std::string(op.name.substr(1)), 0, op.self_ns, 0, 0, found.window_s, false, 0};
-    for (std::size_t f = 0; f < op.by_file.size(); ++f) {
-      const worker_share& share = op.by_file[f];
-      sum.threads += share.count > 0 ? 1 : 0;
-      sum.calls += share.count;
-      sum.total_ns += share.total_ns;
-      sum.max_ns = std::max(sum.max_ns, share.max_ns);
-    }
-    found.operations.push_back(std::move(sum));
+  for (const std::uint32_t name : shown_operations(run, found.window_s)) {
+    live_operation& sum = found.operations.emplace_back(sum_of(run.ops[name], found.window_s));
+    sum.name = run.ops[name].name.substr(1);
   }
   find_stages(run, found);
   found.counters = counters_of(run);

@@ -30,6 +30,9 @@ struct live_operation {
 
 enum class live_order : std::uint8_t { self, calls, total, max };
 
+/// The screen shows at most this many operations.
+inline constexpr std::size_t most_operations = 100;
+
 /// Returns the value by which operations are sorted; the largest comes first. All values except the
 /// maximum are per second, because operations may be measured over different intervals.
 double value_of(const live_operation& op, live_order order);
@@ -61,9 +64,11 @@ struct live_figures {
   std::size_t ready = 0;        ///< number of batches that were preprocessed but not yet received
   double operations_per_s = 0;  ///< recorded operations per second
   double aggregated_per_s = 0;  ///< aggregated calls per second
-  std::vector<live_operation> operations;  ///< operations in order of first appearance
-  std::vector<live_stage> stages;          ///< stages in the order in which batches reach them
-  std::vector<live_batch> slowest;         ///< the slowest batches, with the slowest one first
+  /// Those operations that are among the first `most_operations` in one of the orders, in order of
+  /// first appearance; all aggregated operations are added to them.
+  std::vector<live_operation> operations;
+  std::vector<live_stage> stages;   ///< stages in the order in which batches reach them
+  std::vector<live_batch> slowest;  ///< the slowest batches, with the slowest one first
   std::vector<counter_figures> counters;
   std::optional<std::int64_t> last_batch_ns;   ///< when the last batch was received
   std::optional<std::int64_t> usual_gap_ns;    ///< median time between two received batches

@@ -183,8 +183,7 @@ part operations_part(const live_figures& now, const screen_state& state) {
                    [&](const live_operation& a, const live_operation& b) {
                      return value_of(a, state.order) > value_of(b, state.order);
                    });
-  constexpr std::size_t most = 100;
-  ordered.resize(std::min(most, ordered.size()));
+  ordered.resize(std::min(most_operations, ordered.size()));
   table rows(table_form::rows);
   const char* const order = head_of(state.order);
   // Columns to omit if the screen is narrow. The column that determines the order is never omitted.

@@ -2,9 +2,9 @@
 #ifndef LOTUS_TOOL_MODEL_CALLS_OPERATION_TOTALS_HPP
 #define LOTUS_TOOL_MODEL_CALLS_OPERATION_TOTALS_HPP
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "model/run_data.hpp"
 
@@ -17,9 +17,19 @@ struct operation_total {
   std::int64_t max_ns = 0;   ///< duration of the longest call
 };
 
-/// Returns the operations, sorted by descending self time. `run` must be read with
-/// run_parts::operations.
-std::vector<operation_total> operation_totals(const run_data& run);
+/// The sums over all operations of a run. They do not contain each operation, because there may be
+/// a million.
+struct operation_totals {
+  std::size_t operations = 0;  ///< number of operations that were called
+  std::uint64_t calls = 0;
+  double self_ns = 0;
+  operation_total largest;  ///< the operation with the most self time
+
+  bool empty() const noexcept { return operations == 0; }
+};
+
+/// Sums up the operations of a run, which must be read with run_parts::operations.
+operation_totals sum_operations(const run_data& run);
 
 }  // namespace lotus::tool
 

@@ -105,10 +105,8 @@ class composer {
     std::string text = printable_line(d_.dir);
     if (!d_.loader.empty()) text += " (loader '" + printable_line(d_.loader) + "')";
     if (!d_.operations.empty()) {
-      std::uint64_t calls = 0;
-      for (const operation_total& of : d_.operations) calls += of.calls;
-      text += ": " + count_text(calls, "call", "calls") + " of " +
-              count_text(d_.operations.size(), "operation", "operations");
+      text += ": " + count_text(d_.operations.calls, "call", "calls") + " of " +
+              count_text(d_.operations.operations, "operation", "operations");
       if (d_.recorded_ns > 0) text += " in " + human_time(static_cast<double>(d_.recorded_ns));
       return text;
     }
@@ -445,9 +443,8 @@ class composer {
 
   std::string slowest() const {
     if (!d_.operations.empty()) {
-      const operation_total& most = d_.operations.front();
-      double all_ns = 0;
-      for (const operation_total& of : d_.operations) all_ns += static_cast<double>(of.self_ns);
+      const operation_total& most = d_.operations.largest;
+      const double all_ns = d_.operations.self_ns;
       const auto self_ns = static_cast<double>(most.self_ns);
       return "Slowest operation: " + printable_line(shown_name(most.name)) + ", " +
              whole_percent(all_ns > 0 ? self_ns / all_ns : 0) + " of the recorded time, " +
@@ -469,7 +466,7 @@ class composer {
     shown_target to;
     if (!d_.operations.empty()) {
       to.what = shown_target::kind::operation;
-      to.name = shown_name(d_.operations.front().name);
+      to.name = shown_name(d_.operations.largest.name);
     } else if (!d_.slow_samples.empty()) {
       const slow_sample& s = d_.slow_samples.front();
       to = {shown_target::kind::call, shown_name(s.name), s.at_ns, s.duration_ns, s.file};

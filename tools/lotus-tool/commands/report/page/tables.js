@@ -99,6 +99,9 @@ function worstFirst(run) {
 function showOperations(select) {
   const all = report.runs.flatMap((run) => run.ops);
   byId("memory-note").hidden = !all.some((op) => op.allocated_bytes !== undefined);
+  const notes = [...new Set(report.runs.map((run) => run.ops_note))].join(" ").trim();
+  byId("ops-note").hidden = !notes;
+  byId("ops-note").textContent = notes;
   byId("cpu-note").hidden = !all.some((op) => op.cpu_ns !== undefined);
   showLeaks();
   const columns = withMainColumns(operationColumns(all, select), ["of the critical path", "total"]);

@@ -1,7 +1,7 @@
 // Sums up the operations that the timeline does not draw because they are too many, so that the
 // page's panels can still show exact sums.
-#ifndef LOTUS_TOOL_COMMANDS_REPORT_UNDRAWN_SUMS_HPP
-#define LOTUS_TOOL_COMMANDS_REPORT_UNDRAWN_SUMS_HPP
+#ifndef LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_UNDRAWN_SUMS_HPP
+#define LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_UNDRAWN_SUMS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -60,4 +60,4 @@ class undrawn_sums {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_COMMANDS_REPORT_UNDRAWN_SUMS_HPP
+#endif  // LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_UNDRAWN_SUMS_HPP

@@ -1,6 +1,6 @@
 // Writes the critical path, which the report's timeline draws as outlines.
-#ifndef LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_PATH_HPP
-#define LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_PATH_HPP
+#ifndef LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_TIMELINE_PATH_HPP
+#define LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_TIMELINE_PATH_HPP
 
 #include <cstddef>
 #include <string>
@@ -22,4 +22,4 @@ void write_path_segments(json_writer& json, std::string& text, const run_data& r
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_PATH_HPP
+#endif  // LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_TIMELINE_PATH_HPP

@@ -1,4 +1,4 @@
-#include "commands/report/call_tree.hpp"
+#include "commands/report/timeline/call_tree.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -45,10 +45,10 @@ std::int64_t call_tree::add_calls(const node& calls) {
   return static_cast<std::int64_t>(found->second);
 }
 
-void call_tree::write(json_writer& json, const std::vector<std::uint32_t>& name_of) const {
+void call_tree::write(json_writer& json) const {
   json.begin_array();
   for (const node& of : nodes_) {
-    json.begin_array().value(of.caller).value(name_of[of.name]).value(of.ns).value(of.count);
+    json.begin_array().value(of.caller).value(of.name).value(of.ns).value(of.count);
     json.end_array();
   }
   json.end_array();

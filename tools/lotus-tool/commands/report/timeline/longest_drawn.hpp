@@ -1,6 +1,6 @@
 // Limits how many intervals are drawn, by leaving out the shortest ones.
-#ifndef LOTUS_TOOL_COMMANDS_REPORT_LONGEST_DRAWN_HPP
-#define LOTUS_TOOL_COMMANDS_REPORT_LONGEST_DRAWN_HPP
+#ifndef LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_LONGEST_DRAWN_HPP
+#define LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_LONGEST_DRAWN_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -101,4 +101,4 @@ class longest_drawn {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_COMMANDS_REPORT_LONGEST_DRAWN_HPP
+#endif  // LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_LONGEST_DRAWN_HPP

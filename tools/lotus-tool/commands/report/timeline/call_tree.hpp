@@ -1,6 +1,6 @@
 // Finds which operation called which, for the icicle chart of the report.
-#ifndef LOTUS_TOOL_COMMANDS_REPORT_CALL_TREE_HPP
-#define LOTUS_TOOL_COMMANDS_REPORT_CALL_TREE_HPP
+#ifndef LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_CALL_TREE_HPP
+#define LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_CALL_TREE_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -25,8 +25,7 @@ class call_tree {
   void add(call_tree other);
 
   /// Writes [[caller, name, ns, count], …]. A caller is the index of an earlier entry; -1 for none.
-  /// @param name_of  maps a name's number in the run to its number on the page.
-  void write(json_writer& json, const std::vector<std::uint32_t>& name_of) const;
+  void write(json_writer& json) const;
 
  private:
   struct node {
@@ -50,4 +49,4 @@ class call_tree {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_COMMANDS_REPORT_CALL_TREE_HPP
+#endif  // LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_CALL_TREE_HPP

@@ -1,4 +1,4 @@
-#include "commands/report/undrawn_sums.hpp"
+#include "commands/report/timeline/undrawn_sums.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "commands/report/timeline_data.hpp"
+#include "commands/report/timeline/timeline_data.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -14,10 +14,11 @@
 #include "base/formats/json_writer.hpp"
 #include "base/parallel.hpp"
 #include "commands/report/base64.hpp"
-#include "commands/report/call_tree.hpp"
-#include "commands/report/longest_drawn.hpp"
-#include "commands/report/timeline_batches.hpp"
-#include "commands/report/undrawn_sums.hpp"
+#include "commands/report/listed_operations.hpp"
+#include "commands/report/timeline/call_tree.hpp"
+#include "commands/report/timeline/longest_drawn.hpp"
+#include "commands/report/timeline/timeline_batches.hpp"
+#include "commands/report/timeline/undrawn_sums.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/shown_name.hpp"
@@ -78,13 +79,17 @@ struct read_operations {
 };
 
 /// @param drawn_files  how many logs are drawn, from the first on.
-read_operations read_all_operations(const run_data& run, std::size_t drawn_files) {
+/// @param name_of  maps a name's number in the run to its number on the page.
+read_operations read_all_operations(const run_data& run, std::size_t drawn_files,
+                                    const std::vector<std::uint32_t>& name_of) {
   const std::size_t files = run.files->files.size();
   std::vector<read_operations> of_log(files);
   for_each_in_parallel(files, unlimited_threads, [&](std::size_t f) {
     if (!run.has_operations(f)) return;
     nesting_order order;
-    const auto add = [&calls = of_log[f].calls](const operation& op) { calls.add(op); };
+    const auto add = [&](const operation& op) {
+      of_log[f].calls.add({op.start_ns, op.duration_ns, name_of[op.name]});
+    };
     run.for_each_operation(f, [&](const operation& op) {
       if (f < drawn_files) of_log[f].durations.add(op.duration_ns);
       order.push(op, add);
@@ -209,14 +214,15 @@ drawn_limits drawn_limits::for_runs(std::size_t runs) {
   drawn_limits limits;
   const std::size_t share = std::max<std::size_t>(1, runs);
   limits.operations /= share;
-  for (std::size_t* of :
-       {&limits.batches, &limits.values, &limits.arrows, &limits.segments, &limits.threads}) {
+  for (std::size_t* of : {&limits.batches, &limits.values, &limits.arrows, &limits.segments,
+                          &limits.threads, &limits.names}) {
     *of = std::max<std::size_t>(*of / share, 1);
   }
   return limits;
 }
 
-void write_timeline(json_writer& json, std::string& text, const run_data& run, name_table& names,
+void write_timeline(json_writer& json, std::string& text, const run_data& run,
+                    const listed_operations& listed, name_table& names,
                     const drawn_limits& limits) {
   const std::vector<log_file>& files = run.files->files;
   const std::vector<std::vector<record_number>> batches = batches_by_file(run);
@@ -231,7 +237,8 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
   if (drawn_files < files.size()) {
     say(std::to_string(drawn_files) + " of " + std::to_string(files.size()) + " logs are drawn.");
   }
-  read_operations operations = read_all_operations(run, drawn_files);
+  const std::vector<std::uint32_t> name_of = listed.numbers_in(names);
+  read_operations operations = read_all_operations(run, drawn_files, name_of);
   const drawn_durations drawn = operations.durations.choose("operations", limits.operations, note);
   if (!drawn.draws_all()) say("Sums include those that are not drawn.");
   if (drawn_files < files.size()) say("The table of a range covers only the drawn logs.");
@@ -265,13 +272,8 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run, n
   const bool draws_arrows = run.batches.preprocessing_spans().size() <= limits.arrows;
   if (!draws_arrows) say("Arrows from batch to batch are not drawn.");
   json.member("note", note);
-  std::vector<std::uint32_t> name_of;
-  name_of.reserve(run.ops.size());
-  for (std::uint32_t n = 0; n < run.ops.size(); ++n) {
-    name_of.push_back(names.id_of_decoded(run.names.name(n)));
-  }
   json.newline().key("calls");
-  operations.calls.write(json, name_of);
+  operations.calls.write(json);
   operations.calls = call_tree();
   const std::vector<std::vector<std::int64_t>> cells =
       drawn.draws_all() ? std::vector<std::vector<std::int64_t>>(drawn_files)

@@ -1,4 +1,4 @@
-#include "commands/report/timeline_batches.hpp"
+#include "commands/report/timeline/timeline_batches.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // Writes the batch records of one log for the report's timeline.
-#ifndef LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_BATCHES_HPP
-#define LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_BATCHES_HPP
+#ifndef LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_TIMELINE_BATCHES_HPP
+#define LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_TIMELINE_BATCHES_HPP
 
 #include <cstddef>
 #include <vector>
@@ -22,4 +22,4 @@ void write_batches(json_writer& json, const run_data& run,
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_BATCHES_HPP
+#endif  // LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_TIMELINE_BATCHES_HPP

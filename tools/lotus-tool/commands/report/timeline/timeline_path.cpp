@@ -1,4 +1,4 @@
-#include "commands/report/timeline_path.hpp"
+#include "commands/report/timeline/timeline_path.hpp"
 
 #include <algorithm>
 #include <cstddef>

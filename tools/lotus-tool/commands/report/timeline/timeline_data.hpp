@@ -1,6 +1,6 @@
 // Writes the data that the report's timeline draws for a run.
-#ifndef LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_DATA_HPP
-#define LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_DATA_HPP
+#ifndef LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_TIMELINE_DATA_HPP
+#define LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_TIMELINE_DATA_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/formats/json_writer.hpp"
+#include "commands/report/listed_operations.hpp"
 #include "log/operation_names.hpp"
 #include "model/run_data.hpp"
 
@@ -25,6 +26,7 @@ struct drawn_limits {
   std::size_t arrows = 15'000;
   std::size_t segments = 20'000;  ///< segments of the critical path, about 10 bytes each
   std::size_t threads = 300;
+  std::size_t names = 10'000;  ///< names of operations, about 300 bytes each
 
   /// Returns the limits for each run if the page shows `runs` runs.
   static drawn_limits for_runs(std::size_t runs);
@@ -40,10 +42,11 @@ struct drawn_limits {
 /// start (zigzag), its duration and its name.
 /// @param text   the text that `json` appends to.
 /// @param run    read with run_parts::operations and totals.
+/// @param listed  the operations that are named; the others count as one operation.
 /// @param names  the names of operations in all runs; those of this run are added.
-void write_timeline(json_writer& json, std::string& text, const run_data& run, name_table& names,
-                    const drawn_limits& limits);
+void write_timeline(json_writer& json, std::string& text, const run_data& run,
+                    const listed_operations& listed, name_table& names, const drawn_limits& limits);
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_DATA_HPP
+#endif  // LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_TIMELINE_DATA_HPP
