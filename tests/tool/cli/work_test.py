@@ -16,7 +16,7 @@ BEGIN = 1_700_000_000 * 10**9
 LINES = 1000
 TIMES = 16
 MOST = 2 * TIMES  # limit of the ratio: n log n gives about 1.5 * TIMES, n squared gives TIMES * TIMES
-NAMES = 1 << 15
+NAMES = 70_000
 SIDE_LOG = '.lotus_beside_lotustrace_log_pid_7'
 
 
@@ -149,12 +149,11 @@ CHECKED = {
     asynchronous: ('viz',), batches: ('whatif', 'export'), one_batch: ('top', 'stats', 'diagnose'),
 }
 
-# At most, for a name with one record. Not checked: a report contains about 300 bytes of text for each name and
-# holds it in memory, and a comparison has a row of 312 bytes for each name besides the values of both sides.
-# From 30,000 names on, the diagnosis for the verdict of a trace needs more memory than the trace's buffers, so
-# viz then needs about twice as many bytes for each further name. While top looks for a verdict, it holds the lines
-# that it read twice, its table of operations, and the operations of the verdict. It reads at most 8 MiB of a log.
-NAME_BYTES = {'stats': 200, 'top': 350, 'viz': 200, 'export': 120, 'diagnose': 200, 'whatif': 200, 'report': 200, 'compare': 200}
+# At most, for a name with one record. A report and a comparison contain only 10,000 names, so further names need no
+# memory for their figures. While top looks for a verdict, it holds the lines that it read twice and the operations of
+# the verdict. It reads at most 8 MiB of a log, so with a million names it needs less than 100 bytes for each.
+NAME_BYTES = {'stats': 200, 'top': 280, 'viz': 200, 'export': 120, 'diagnose': 200, 'whatif': 200, 'report': 200,
+              'compare': 200}
 
 
 def counted(tool, shape, command, n, valgrind, look_for):

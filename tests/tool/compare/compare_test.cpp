@@ -166,3 +166,25 @@ TEST_CASE("shares are parsed, and invalid ones are incorrect use") {
   CHECK(run({"compare", "--a", "a"}).status == 2);
   CHECK(run({"compare", "a", "b", "--b", "c"}).status == 2);
 }
+
+TEST_CASE("of very many operations, those with the most time in all runs are compared") {
+  const temp_dir dir;
+  for (const char side : {'a', 'b'}) {
+    std::string log;
+    for (int i = 0; i < 10'500; ++i) {
+      log += "SFile" + std::to_string(i) + ',' + std::to_string(1000 + 20'000 * i) + ',' +
+             std::to_string(1000 + i) + '\n';
+    }
+    // An operation with an escaped name that only one of the runs has.
+    if (side == 'b') log += "SRead%2CIt,900000000,500000\n";
+    dir.file(std::string(1, side) + "/lotustrace_log_worker_pid_1", log);
+  }
+  const result r = run({"compare", dir.path() + "/a", dir.path() + "/b", "--json"});
+  CHECK(r.status == 0);
+  CHECK(
+      contains(r.err, "note: of 10501 operations, only the 10000 with the most time are compared"));
+  CHECK_FALSE(contains(r.out, "\"SFile500\""));
+  CHECK(contains(r.out, "\"SFile501\""));
+  CHECK(contains(r.out, "\"SFile10499\""));
+  CHECK(contains(r.out, "\"SRead,It\""));
+}

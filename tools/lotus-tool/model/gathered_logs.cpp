@@ -50,20 +50,17 @@ void gathered_logs::put(std::size_t index, log_data& log) {
       names[n] = to_.names.id_of_decoded(log.names.name(n));
     }
   }
-  // Reserve the memory here, because a vector that grows by itself doubles its capacity, so up to
-  // half of its memory would be unused.
-  const std::size_t ops = std::min(to_.names.size(), to_.ops.size() + log.ops.size());
-  if (ops > to_.ops.capacity()) to_.ops.reserve(std::max(ops, to_.ops.size() * 3 / 2));
-  for (std::uint32_t n = 0; n < std::min(count, log.ops.size()); ++n) {
+  for (std::uint32_t n = 0; n < count && !log.ops.empty(); ++n) {
     add_op(index, names[n], n, log);
+    log.ops.pop_front();  // frees memory that the operations of the run can use
   }
   to_.logs[index].packed = std::move(log.packed);
 }
 
 void gathered_logs::add_op(std::size_t index, std::uint32_t name, std::uint32_t name_in_log,
                            log_data& log) {
-  if (name >= to_.ops.size()) to_.ops.resize(name + std::size_t{1});
-  log_op& op = log.ops[name_in_log];
+  while (name >= to_.ops.size()) to_.ops.emplace_back();
+  log_op& op = log.ops.front();
   op_samples& to = to_.ops[name];
   to.durations.add(std::move(op.durations));
   if (name_in_log < log.blocks.size()) {

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <map>
 #include <memory>
@@ -39,8 +40,9 @@ struct log_data {
 
   batch_records records;
   name_table names;
-  // Statistics of operations, indexed by the id of the name in `names`.
-  std::vector<log_op> ops;
+  // Statistics of operations, indexed by the id of the name in `names`. A deque, because a vector
+  // that grows has up to twice the memory that it uses.
+  std::deque<log_op> ops;
   // The durations of each operation in blocks, indexed like `ops`; empty if run_parts::blocks is
   // false.
   std::vector<value_blocks> blocks;

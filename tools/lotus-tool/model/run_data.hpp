@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -107,8 +108,9 @@ struct run_data {
 
   const run_files* files = nullptr;  ///< the logs that were read; they must outlive this object
   name_table names;  ///< names of operations, in the order in which they first occur
-  /// Data about operations, indexed by the id of the name in `names`.
-  std::vector<op_samples> ops;
+  /// Data about operations, indexed by the id of the name in `names`. A deque, because there may be
+  /// a million, and a vector that grows has up to twice the memory that it uses.
+  std::deque<op_samples> ops;
   run_batches batches{{}};
   side_data side;  ///< contents of the side logs
   /// Statistics of aggregated operations, whose calls are counted instead of recorded. They always

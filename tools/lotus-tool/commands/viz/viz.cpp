@@ -230,7 +230,7 @@ int draw_default(const viz_options& options, const picture& preprocessed,
       diagnostic_log silent = diagnostic_log::silenced();
       data = read_run(run, diagnosis_parts, silent);
       verdict = find_verdict(data);
-      data.ops = std::vector<op_samples>();  // only the verdict needs these
+      data.ops.clear();  // only the verdict needs these
     }
     if (!options.coarse) waits = log_waits::read(data, diagnostics);
     empty = empty && data.empty();

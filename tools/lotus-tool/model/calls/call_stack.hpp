@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <vector>
 
@@ -88,12 +89,17 @@ class call_stack {
   }
 
  private:
+  static constexpr std::size_t many_names = 10'000;
+
   template <class OnEnd>
   void end_last(OnEnd& on_end) {
     const call last = open_.back();
     open_.pop_back();
     if (!longest_.empty() && longest_.back() == open_.size()) longest_.pop_back();
-    open_of_name_[last.what.name].pop_back();
+    std::vector<std::size_t>& named = open_of_name_[last.what.name];
+    named.pop_back();
+    // With few names, the memory is kept for the next call, which is faster.
+    if (named.empty() && open_of_name_.size() > many_names) named = std::vector<std::size_t>();
     on_end(last);
   }
 
@@ -123,7 +129,9 @@ class call_stack {
   // Indices in `open_` of those calls that end later than all calls in `open_` that began after
   // them. Only such a call can be the caller of the next call.
   std::vector<std::size_t> longest_;
-  std::vector<std::vector<std::size_t>> open_of_name_;  // by the id of a name: indices in `open_`
+  // By the id of a name: indices in `open_`. A deque, because there may be a million names, and a
+  // vector that grows has up to twice the memory that it uses.
+  std::deque<std::vector<std::size_t>> open_of_name_;
 };
 
 /// Calls `on_end(const call_stack::call&, const call_stack&)` for each call of one log in the order
