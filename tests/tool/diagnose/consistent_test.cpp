@@ -84,6 +84,10 @@ TEST_CASE("threads that sleep in their spans are no reason to use fewer of them"
   INFO(much.text);
   CHECK(much.checks == std::set<std::string>{"oversubscribed"});
   CHECK(contains(text_of(much, "oversubscribed"), "All times include waits for a CPU (29"));
+  CHECK(contains(text_of(much, "oversubscribed"), "fewer threads are hardly as fast"));
+  // If the threads wait for a CPU for most of the time, fewer of them may be as fast.
+  CHECK(contains(text_of(sleeping_workers(7), "oversubscribed"),
+                 "measure whether fewer threads are as fast"));
 }
 
 TEST_CASE("a stage-bound diagnosis says why, and names the next limit") {

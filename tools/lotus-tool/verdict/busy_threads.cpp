@@ -111,6 +111,11 @@ class queued_time {
   std::optional<double> share() const {
     return known_ && all_ns_ > 0 ? std::optional(queued_ns_ / all_ns_) : std::nullopt;
   }
+  /// Returns the rest that is neither such a wait nor CPU time, divided by the length of all spans.
+  std::optional<double> blocked_share() const {
+    return known_ && all_ns_ > 0 ? std::optional(1 - (queued_ns_ + cpu_ns_) / all_ns_)
+                                 : std::nullopt;
+  }
 
  private:
   bool known_ = true;
@@ -202,7 +207,10 @@ busy_threads count_busy_threads(const run_data& run) {
   if (any_ns > 0) found.over_share = over_ns / any_ns;
   // Threads cannot use more CPU time than the CPUs provide. If the logs claim that they did, some
   // waits for a CPU were not recorded, so the share would be wrong.
-  if (queued.cpu_ns() <= 1.1 * found.cpus * any_ns) found.queued_share = queued.share();
+  if (queued.cpu_ns() <= 1.1 * found.cpus * any_ns) {
+    found.queued_share = queued.share();
+    found.blocked_share = queued.blocked_share();
+  }
   return found;
 }
 

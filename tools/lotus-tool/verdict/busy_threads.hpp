@@ -18,6 +18,9 @@ struct busy_threads {
   /// Share (0..1) of the work on batches, steps and operations during which the thread waited for a
   /// CPU; nullopt if this was not recorded.
   std::optional<double> queued_share;
+  /// Share (0..1) of the same work during which the thread was blocked, for example because it
+  /// slept or waited for a lock; nullopt if this was not recorded.
+  std::optional<double> blocked_share;
 };
 
 /// Counts busy threads. A thread is busy while it preprocesses a batch or runs a stage or

@@ -232,7 +232,10 @@ class checker {
                   ? ". All times include waits for a CPU (" + human_share(*busy.queued_share) +
                         " of the threads' time)"
                   : ". If the threads waited for a CPU, times and rates include these waits"),
-         "use more CPUs, or measure whether fewer threads are as fast");
+         busy.blocked_share.value_or(0) > 0.5
+             ? "use more CPUs; fewer threads are hardly as fast, because they are blocked most of "
+               "the time"
+             : "use more CPUs, or measure whether fewer threads are as fast");
   }
 
   const run_data& run_;
