@@ -38,7 +38,7 @@ void compared_names::add(const run_files& run) {
   });
 }
 
-name_table compared_names::choose(diagnostic_log& diagnostics) const {
+name_table compared_names::choose(std::size_t most, diagnostic_log& diagnostics) const {
   name_table chosen;
   if (names_.size() <= most) return chosen;
   std::vector<std::uint32_t> order(totals_ns_.size());

@@ -17,15 +17,13 @@ namespace lotus::tool {
 /// would need much memory, and nobody could read it.
 class compared_names {
  public:
-  static constexpr std::size_t most = 10'000;
-
   /// Reads the logs of a run and sums up its operations. Problems of the logs are not reported,
   /// because they are reported when the run is read for the comparison. Throws input_error.
   void add(const run_files& run);
 
-  /// Returns the names of the operations with the most time. Returns an empty table if there are
-  /// at most `most`, so that all are compared; otherwise reports the number of others.
-  name_table choose(diagnostic_log& diagnostics) const;
+  /// Returns the names of the `most` operations with the most time, and reports how many operations
+  /// there are. Returns an empty table if there are not more than `most`, so that all are compared.
+  name_table choose(std::size_t most, diagnostic_log& diagnostics) const;
 
  private:
   name_table names_;

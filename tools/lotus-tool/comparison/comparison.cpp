@@ -141,12 +141,13 @@ std::vector<run_files> runs_in(const std::vector<std::string>& dirs, const compa
 
 /// Returns the names of the operations to compare; an empty table if all are compared.
 name_table names_to_compare(const std::vector<run_files>& before,
-                            const std::vector<run_files>& after, diagnostic_log& diagnostics) {
+                            const std::vector<run_files>& after, std::size_t most,
+                            diagnostic_log& diagnostics) {
   compared_names names;
   for (const std::vector<run_files>* const runs : {&before, &after}) {
     for (const run_files& run : *runs) names.add(run);
   }
-  return names.choose(diagnostics);
+  return names.choose(most, diagnostics);
 }
 
 }  // namespace
@@ -154,7 +155,8 @@ name_table names_to_compare(const std::vector<run_files>& before,
 comparison compare_runs(const compared_sides& sides, diagnostic_log& diagnostics) {
   const std::vector<run_files> runs_before = runs_in(sides.before, sides, diagnostics);
   const std::vector<run_files> runs_after = runs_in(sides.after, sides, diagnostics);
-  const name_table only = names_to_compare(runs_before, runs_after, diagnostics);
+  const name_table only =
+      names_to_compare(runs_before, runs_after, sides.most_operations, diagnostics);
   pooled_runs before = pool(runs_before, sides, only, diagnostics);
   pooled_runs after = pool(runs_after, sides, only, diagnostics);
   comparison found{{}, before.records, after.records, unlike_machines(before, after)};

@@ -20,6 +20,8 @@ struct compared_sides {
   std::string prefix{default_prefix};
   std::optional<double> fail_above;  ///< maximum slowdown to pass the comparison; 0.05 is 5 %
   std::size_t skip_batches = 0;  ///< number of batches to ignore at the beginning of every epoch
+  /// Maximum number of operations to compare; if there are more, those with the most time.
+  std::size_t most_operations = 10'000;
 };
 
 /// A value before and after a change of the program. grown_by() returns the relative difference;

@@ -108,6 +108,7 @@ void write_comparison_of(const std::vector<run_files>& shown, const report_optio
   sides.after = {shown[1].dir};
   sides.prefix = options.prefix;
   sides.skip_batches = options.skip_batches;
+  sides.most_operations = drawn_limits().names;
   // The messages are discarded, because they were already printed when the runs were read.
   std::ostringstream reported_already;
   diagnostic_log diagnostics(reported_already, true);

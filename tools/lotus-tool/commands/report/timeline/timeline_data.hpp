@@ -26,7 +26,7 @@ struct drawn_limits {
   std::size_t arrows = 15'000;
   std::size_t segments = 20'000;  ///< segments of the critical path, about 10 bytes each
   std::size_t threads = 300;
-  std::size_t names = 10'000;  ///< names of operations, about 300 bytes each
+  std::size_t names = 2000;  ///< names of operations; each is a row of the page's table
 
   /// Returns the limits for each run if the page shows `runs` runs.
   static drawn_limits for_runs(std::size_t runs);
