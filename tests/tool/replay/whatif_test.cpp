@@ -99,6 +99,29 @@ TEST_CASE("predictions for workers, prefetch, faster work and steps are right") 
   std::cout << "worst error " << 100 * worst << " %\n";
 }
 
+TEST_CASE("the interval of a run with very many batches is narrow and holds the truth") {
+  // Random samples of such a run contain only a part of its batches; see what_if::draw_runs().
+  for (const int epochs : {1, 7}) {
+    truthful_loader a;
+    a.workers = 3;
+    a.batches = 30'000 / epochs;
+    a.epochs = epochs;
+    a.make_sigma = 0.8;
+    a.step_ms = 1;
+    CAPTURE(epochs);
+    truthful_loader b = a;
+    b.make_ms *= 0.8;
+    const json answer = ask(a, {"--faster", "preprocess=1.25"});
+    REQUIRE(answer["changes"].size() == 1);
+    const json& change = answer["changes"][0];
+    const double truth = b.rate() * epochs;
+    CHECK(change["batches_per_s"].number() == Approx(truth).epsilon(0.02));
+    CHECK(change["low"].number() < truth);
+    CHECK(change["high"].number() > truth);
+    CHECK(change["high"].number() < 1.13 * change["low"].number());
+  }
+}
+
 TEST_CASE("without a change the prediction equals the run, and the table is sorted by gain") {
   truthful_loader loader;
   loader.make_ms = 30;
