@@ -163,3 +163,23 @@ TEST_CASE("a coroutine's scope that overlaps others leads to no verdict") {
   CHECK(a.checks.count("overlap") == 1);
   CHECK(contains(text_of(a, "overlap"), "async_scope"));
 }
+
+TEST_CASE("names that differ only in numbers are reported, and the verdict is the same") {
+  const auto with_names = [](int names) {
+    worker_loader loader;
+    loader.batches = 240;
+    loader.log_preprocessing = [names](planted_logs& logs, int thread, std::int64_t i,
+                                       std::int64_t start, std::int64_t duration) {
+      made_as_one(logs, thread, i, start, duration);
+      logs.op(thread, "Load_" + std::to_string(i % names), start + 100, duration / 4);
+    };
+    return diagnose(loader);
+  };
+  const answer many = with_names(240);
+  const answer few = with_names(40);
+  CHECK(many.verdict() == few.verdict());
+  CHECK(many.checks == std::set<std::string>{"numbered-names"});
+  CHECK(contains(text_of(many, "numbered-names"),
+                 "240 operations differ only in numbers in their names, such as Load_"));
+  CHECK(few.checks == no_checks);
+}

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,7 +13,9 @@
 #include "base/formats/json_writer.hpp"
 #include "base/terminal/table.hpp"
 #include "log/folder/log_files.hpp"
+#include "log/operation_names.hpp"
 #include "log/process_info.hpp"
+#include "log/shown_name.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 #include "verdict/busy_threads.hpp"
@@ -61,6 +64,46 @@ std::size_t consumed_too_early(const run_batches& batches, bool& before_it_began
   return early;
 }
 
+/// Names of operations that differ only in the numbers that they contain.
+struct numbered_names {
+  std::size_t count = 0;
+  std::string first;
+  std::string second;
+};
+
+/// Returns the largest group of names that differ only in numbers. To save memory, it is one of the
+/// first `most_groups` groups.
+numbered_names most_numbered(const name_table& names) {
+  constexpr std::size_t most_groups = 1000;
+  std::map<std::string, numbered_names> groups;
+  std::string form;  // the name with each number replaced by 0
+  for (std::uint32_t n = 0; n < names.size(); ++n) {
+    const std::string_view name = names.name(n);
+    form.clear();
+    bool has_digits = false;
+    for (const char c : name) {
+      const bool is_digit = c >= '0' && c <= '9';
+      if (!is_digit || form.empty() || form.back() != '0') form += is_digit ? '0' : c;
+      has_digits = has_digits || is_digit;
+    }
+    if (!has_digits) continue;
+    auto at = groups.find(form);
+    if (at == groups.end()) {
+      if (groups.size() == most_groups) continue;
+      at = groups.emplace(form, numbered_names()).first;
+    }
+    numbered_names& group = at->second;
+    ++group.count;
+    if (group.count == 1) group.first = shown_name(name);
+    if (group.count == 2) group.second = shown_name(name);
+  }
+  numbered_names most;
+  for (auto& [of, group] : groups) {
+    if (group.count > most.count) most = std::move(group);
+  }
+  return most;
+}
+
 class checker {
  public:
   checker(const run_data& run, const recorded_work& work) : run_(run), work_(work) {}
@@ -81,6 +124,7 @@ class checker {
     } else {
       overlap();
     }
+    names_with_numbers();
     dropped();
     std::stable_sort(failed_.begin(), failed_.end(),
                      [](const check& a, const check& b) { return a.unsafe && !b.unsafe; });
@@ -213,6 +257,18 @@ class checker {
         "short", false,
         "only " + counted(n, "batch was", "batches were") + " recorded, so all rates are uncertain",
         "record more batches, at least " + std::to_string(few_batches));
+  }
+
+  void names_with_numbers() {
+    constexpr std::size_t many = 200;
+    if (run_.names.size() < many) return;
+    const numbered_names names = most_numbered(run_.names);
+    if (names.count < many) return;
+    fail("numbered-names", false,
+         std::to_string(names.count) +
+             " operations differ only in numbers in their names, such as " + names.first + " and " +
+             names.second + ", so their times are not added up",
+         "give them one name, and pass the number to LOTUS_SCOPE_ARGS");
   }
 
   void oversubscribed() {
