@@ -273,6 +273,39 @@ TEST_CASE("a very long name is drawn in full") {
   CHECK(picture_of(dir.path()).named(name).size() == 2);
 }
 
+TEST_CASE("slices of many stages on one thread keep their names, also very long ones") {
+  const temp_dir dir;
+  std::string log;
+  std::string stages;
+  std::vector<std::string> names;
+  for (int i = 0; i < 40; ++i) {
+    // The names occur twice, so that they are drawn again after others.
+    const int of = i % 20;
+    names.push_back((of == 7 ? std::string(6000, 'x') : "Stage\"") + std::to_string(of));
+    std::string escaped = names.back();
+    if (const std::size_t quote = escaped.find('"'); quote != std::string::npos) {
+      escaped.replace(quote, 1, "%22");
+    }
+    const std::string span = 'S' + escaped + ',' + std::to_string(1000 + i * 100) + ",50";
+    log += span + '\n';
+    stages += "stage," + span + ',' + std::to_string(i) + '\n';
+  }
+  dir.file("lotustrace_log_worker_pid_11", log);
+  dir.file(".lotus_beside_lotustrace_log_pid_11", stages);
+  std::size_t found = 0;
+  const json trace = parse_json(run({"viz", dir.path(), "-o", "-", "-q"}).out);
+  for (const json& event : trace["traceEvents"].array()) {
+    if (event["ph"].text() != "X") continue;
+    REQUIRE(found < names.size());
+    CHECK(event["cat"].text() == "stage");
+    CHECK(event["name"].text() == names[found]);
+    CHECK(event["ts"].number() == Approx(0.1 * static_cast<double>(found)));
+    CHECK(event["dur"].number() == Approx(0.05));
+    ++found;
+  }
+  CHECK(found == names.size());
+}
+
 TEST_CASE("viz does not overwrite a log, nor create a file with the name of one") {
   const temp_dir dir;
   const std::string log = dir.file("lotustrace_log_worker_pid_1", "SA,1,2\n");

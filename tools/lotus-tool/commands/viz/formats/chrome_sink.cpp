@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "accelerator/trace/torch_trace.hpp"
 #include "base/files/output_file.hpp"
@@ -92,6 +93,12 @@ void chrome_sink::change_track(track where) {
   if (where.pid == track_.pid && where.tid == track_.tid) return;
   track_ = where;
   heads_.clear();
+  slice_heads_.clear();
+  event_ = ",";
+  json_writer to(event_);
+  append_place(to, where);
+  to.key("ts");
+  place_.assign(event_);
   times_.change_track();
 }
 
@@ -113,18 +120,47 @@ const copied_text& chrome_sink::head_of(track where, std::uint32_t name) {
   return head;
 }
 
+const copied_text& chrome_sink::head_of(const slice_event& event) {
+  for (const slice_head& known : slice_heads_) {
+    if (known.instant == event.instant && known.name == event.name &&
+        known.category == event.category) {
+      return known.text;
+    }
+  }
+  event_ = ",\n";
+  json_writer to(event_);
+  to.begin_object().member("ph", event.instant ? "i" : "X");
+  if (event.instant) to.member("s", "t");
+  to.member("cat", event.category).member("name", event.name);
+  append_place(to, event.where);
+  to.key("ts");
+  if (slice_heads_.size() == max_slice_heads) {
+    other_head_.assign(event_);
+    return other_head_;
+  }
+  slice_head& head = slice_heads_.emplace_back();
+  head.category = event.category;
+  head.name = event.name;
+  head.instant = event.instant;
+  head.text.assign(event_);
+  return head.text;
+}
+
+/// Writes the beginning of an event. Returns the position after it, in memory with enough space for
+/// two times and three arguments.
+char* chrome_sink::begin_with(const copied_text& head) {
+  if (!first_ && head.text().size() <= output_file::room_bytes / 2) {
+    return head.put(out_.room(output_file::room_bytes));
+  }
+  out_.write(head.text().substr(first_ ? 1 : 0));
+  first_ = false;
+  return out_.room(output_file::room_bytes);
+}
+
 void chrome_sink::operation(track where, std::uint32_t name, std::int64_t start_ns,
                             std::int64_t duration_ns) {
   change_track(where);
-  const copied_text& head = head_of(where, name);
-  char* p = nullptr;
-  if (first_ || head.text().size() > output_file::room_bytes / 2) {
-    out_.write(head.text().substr(first_ ? 1 : 0));
-    first_ = false;
-    p = out_.room(output_file::room_bytes);
-  } else {
-    p = head.put(out_.room(output_file::room_bytes));
-  }
+  char* p = begin_with(head_of(where, name));
   p = put_us(p, start_ns - base_ns_);
   p = put(p, R"(,"dur":)");
   p = times_.put_duration(p, start_ns - base_ns_, duration_ns);
@@ -133,28 +169,50 @@ void chrome_sink::operation(track where, std::uint32_t name, std::int64_t start_
 }
 
 void chrome_sink::slice(const slice_event& event) {
-  json_writer to = begin_event();
-  to.member("ph", event.instant ? "i" : "X");
-  if (event.instant) to.member("s", "t");
-  to.member("cat", event.category).member("name", event.name);
-  append_place(to, event.where);
-  append_time(to, "ts", event.start_ns - base_ns_);
+  change_track(event.where);
+  char* p = begin_with(head_of(event));
+  p = put_us(p, event.start_ns - base_ns_);
   if (!event.instant) {
-    change_track(event.where);
-    std::array<char, 24> digits{};
-    const char* const end =
-        times_.put_duration(digits.data(), event.start_ns - base_ns_, event.duration_ns);
-    to.key("dur").raw({digits.data(), static_cast<std::size_t>(end - digits.data())});
+    p = put(p, R"(,"dur":)");
+    p = times_.put_duration(p, event.start_ns - base_ns_, event.duration_ns);
   }
-  if (!event.arguments.empty() || !event.texts.empty()) {
-    to.key("args").begin_object();
-    for (const event_argument& a : event.arguments) to.member(a.name, a.value);
-    for (const event_text& t : event.texts) to.member(t.name, t.text);
-    to.end_object();
+  if (event.texts.empty()) {
+    p = put_numbers(p, event.arguments);
+    *p++ = '}';
+    out_.advance_to(p);
+  } else {
+    out_.advance_to(p);
+    write_arguments(event);
   }
-  to.end_object();
-  out_.write(event_);
   for (const flow_point& point : event.flows) flow(event, point);
+}
+
+/// Writes arguments that are all numbers. Their names need no escapes.
+char* chrome_sink::put_numbers(char* p, const std::vector<event_argument>& arguments) {
+  if (arguments.empty()) return p;
+  p = put(p, R"(,"args":)");
+  char separator = '{';
+  for (const event_argument& a : arguments) {
+    *p++ = separator;
+    *p++ = '"';
+    p = put(put(p, a.name), "\":");
+    p = put_integer(p, a.value);
+    separator = ',';
+  }
+  *p++ = '}';
+  return p;
+}
+
+/// Writes the arguments and the end of an event.
+void chrome_sink::write_arguments(const slice_event& event) {
+  event_ = R"(,"args":)";
+  json_writer to(event_);
+  to.begin_object();
+  for (const event_argument& a : event.arguments) to.member(a.name, a.value);
+  for (const event_text& t : event.texts) to.member(t.name, t.text);
+  to.end_object();
+  event_ += '}';
+  out_.write(event_);
 }
 
 void chrome_sink::async(const async_event& event) {
@@ -191,14 +249,16 @@ void chrome_sink::flow(const slice_event& event, const flow_point& point) {
   // open at its end, so the arrow begins 1 ns before the end.
   const std::int64_t last_ns =
       event.duration_ns > 0 ? event.start_ns + event.duration_ns - 1 : event.start_ns;
-  json_writer to = begin_event();
-  to.member("ph", leaves ? "s" : "f");
-  if (!leaves) to.member("bp", "e");
-  to.member("cat", "batch").member("name", "batch").member("id", point.id);
-  append_place(to, event.where);
-  append_time(to, "ts", (leaves ? last_ns : event.start_ns) - base_ns_);
-  to.end_object();
-  out_.write(event_);
+  char* p = out_.room(output_file::room_bytes);
+  p = put(p, leaves ? R"(,
+{"ph":"s","cat":"batch","name":"batch","id":)"
+                    : R"(,
+{"ph":"f","bp":"e","cat":"batch","name":"batch","id":)");
+  p = put_integer(p, point.id);
+  p = place_.put(p);
+  p = put_us(p, (leaves ? last_ns : event.start_ns) - base_ns_);
+  *p++ = '}';
+  out_.advance_to(p);
 }
 
 }  // namespace lotus::tool

@@ -49,10 +49,14 @@ class chrome_sink final : public trace_sink {
   static void append_place(json_writer& to, track where);
   static void append_time(json_writer& to, std::string_view key, std::int64_t ns);
   void change_track(track where);
+  static char* put_numbers(char* p, const std::vector<event_argument>& arguments);
+  void write_arguments(const slice_event& event);
   void flow(const slice_event& event, const flow_point& point);
   void async_end(const async_event& event, std::string_view phase, std::string_view name,
                  std::int64_t at_ns);
   const copied_text& head_of(track where, std::uint32_t name);
+  const copied_text& head_of(const slice_event& event);
+  char* begin_with(const copied_text& head);
 
   output_file& out_;
   const name_table& names_;
@@ -66,6 +70,16 @@ class chrome_sink final : public trace_sink {
   static constexpr std::size_t max_heads = 16384;
   std::vector<copied_text> heads_;
   copied_text other_head_;  // the same for a name that is not among the first
+  /// The same for slices of a category and name.
+  struct slice_head {
+    std::string_view category;
+    std::string name;
+    bool instant;
+    copied_text text;
+  };
+  static constexpr std::size_t max_slice_heads = 16;
+  std::vector<slice_head> slice_heads_;
+  copied_text place_;  // the text of an event from its track to the value of `ts`
   viewer_times times_;
 };
 

@@ -19,8 +19,9 @@ struct flow_point {
   std::uint64_t id = 0;  ///< number of the arrow, the same at both ends and unique in an output
 };
 
+/// A slice has at most three of them.
 struct event_argument {
-  std::string_view name;
+  std::string_view name;  ///< a short word that needs no escapes in any format
   std::uint64_t value = 0;
 };
 
