@@ -183,3 +183,25 @@ TEST_CASE("names that differ only in numbers are reported, and the verdict is th
                  "240 operations differ only in numbers in their names, such as Load_"));
   CHECK(few.checks == no_checks);
 }
+
+TEST_CASE("arguments and counters that differ only in numbers are no names of operations") {
+  const temp_dir dir;
+  std::string log;
+  std::string side;
+  for (int i = 0; i < 300; ++i) {
+    const std::string at = std::to_string(1'000'000 + i * 10'000);
+    log += "SResize," + at + ",1000\n";
+    side += "args,S[3%2C " + std::to_string(i) + "]," + at + ",0,0\ncounter,Squeue" +
+            std::to_string(i) + ',' + at + ",1,0\n";
+  }
+  dir.file("lotustrace_log_worker_pid_7", log);
+  dir.file(".lotus_beside_lotustrace_log_pid_7", side);
+  for (const auto& words :
+       std::vector<std::vector<std::string>>{{"diagnose", dir.path()},
+                                             {"stats", dir.path()},
+                                             {"stats", dir.path(), "--group-by-args"}}) {
+    const result r = run(words);
+    INFO(r.out << r.err);
+    CHECK_FALSE(contains(r.out + r.err, "differ only in numbers"));
+  }
+}

@@ -12,6 +12,7 @@
 
 #include "base/formats/json_writer.hpp"
 #include "base/terminal/table.hpp"
+#include "base/text.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
@@ -71,14 +72,27 @@ struct numbered_names {
   std::string second;
 };
 
-/// Returns the largest group of names that differ only in numbers. To save memory, it is one of the
-/// first `most_groups` groups.
-numbered_names most_numbered(const name_table& names) {
+/// Returns for each id in run_data::names whether it is the name of an operation. The others are
+/// names of counters, arguments of calls and the like.
+std::vector<bool> operation_names(const run_data& run) {
+  std::vector<bool> is_operation(run.names.size());
+  for (const run_data::log_operations& log : run.logs) {
+    for (const std::uint32_t name : log.names) is_operation[name] = true;
+  }
+  return is_operation;
+}
+
+/// Returns the largest group of names of operations that differ only in numbers. To save memory, it
+/// is one of the first `most_groups` groups.
+numbered_names most_numbered(const run_data& run) {
   constexpr std::size_t most_groups = 1000;
   std::map<std::string, numbered_names> groups;
   std::string form;  // the name with each number replaced by 0
-  for (std::uint32_t n = 0; n < names.size(); ++n) {
-    const std::string_view name = names.name(n);
+  const std::vector<bool> is_operation = operation_names(run);
+  for (std::uint32_t n = 0; n < run.names.size(); ++n) {
+    const std::string_view name = run.names.name(n);
+    // With run_parts::by_arguments, a name ends with the arguments in brackets.
+    if (!is_operation[n] || ends_with(name, ")")) continue;
     form.clear();
     bool has_digits = false;
     for (const char c : name) {
@@ -262,7 +276,7 @@ class checker {
   void names_with_numbers() {
     constexpr std::size_t many = 200;
     if (run_.names.size() < many) return;
-    const numbered_names names = most_numbered(run_.names);
+    const numbered_names names = most_numbered(run_);
     if (names.count < many) return;
     fail("numbered-names", false,
          std::to_string(names.count) +
