@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "accelerator/analysis.hpp"
+#include "accelerator/ranks.hpp"
+#include "accelerator/ranks_text.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/formats/json_writer.hpp"
@@ -25,6 +27,7 @@
 #include "model/run_data.hpp"
 #include "threads/data/thread_samples.hpp"
 #include "verdict/diagnosis.hpp"
+#include "verdict/diagnosis_text.hpp"
 #include "verdict/screen/first_screen.hpp"
 #include "verdict/verdict.hpp"
 #include "waits/stacks/name_stacks.hpp"

@@ -17,6 +17,7 @@
 #include "base/diagnostics.hpp"
 #include "base/parallel.hpp"
 #include "base/statistics/distribution.hpp"
+#include "base/terminal/table.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/shown_name.hpp"
 #include "model/calls/operation_totals.hpp"
