@@ -100,15 +100,15 @@ TEST_CASE("export writes what operations, waits and preprocessing were blocked o
   CHECK(r.err.empty());
   REQUIRE(r.status == 0);
   const std::string columns =
-      "run,loader,part,name,reason,what,held_by,held_share,ns,share,samples,stack\n";
+      "run,loader,part,name,reason,what,held_by,held_share,ns,share,samples,stack,held_in\n";
   // The worker was blocked for 30 ms, all of them in Load and in Read. According to its log, the
   // consumer was never off the CPU.
-  const std::string lock = ",lock,decoder_mutex (0x5540),waiting for a batch,1,22500000,0.75,3,\n";
-  const std::string file = ",file,/data/train.tar,,,7500000,0.25,1,\n";
+  const std::string lock = ",lock,decoder_mutex (0x5540),waiting for a batch,1,22500000,0.75,3,,\n";
+  const std::string file = ",file,/data/train.tar,,,7500000,0.25,1,,\n";
   CHECK(read_file(to.path() + "/tables/blocked_on.csv") ==
         columns + "0,\"\",operation,Load" + lock + "0,\"\",operation,Load" + file +
             "0,\"\",operation,Read" + lock + "0,\"\",operation,Read" + file +
-            "0,\"\",wait,,condition,0x77,,,0,1,1,\n0,\"\",preprocess," + lock +
+            "0,\"\",wait,,condition,0x77,,,0,1,1,,\n0,\"\",preprocess," + lock +
             "0,\"\",preprocess," + file);
   const std::string database = to.path() + "/run.db";
   if (export_as(dir, "sqlite", database).status == 2) lotus_test::skip("built without SQLite");

@@ -347,8 +347,11 @@ TEST_CASE("a snapshot because of a hang shows the threads of forked workers") {
   CHECK_FALSE(fs::exists(snapshot + "/.lotus_moment_request"));
 }
 
-TEST_CASE("stats names the function in which the holder of a lock waits") {
+TEST_CASE("stats and export name the function in which the holder of a lock waits") {
   const temp_dir dir;
   REQUIRE(run_program(program_named("stacks_o2"), dir, "2", "4000", "batches") == 0);
   CHECK(entry_of(run_of(dir), "SDecode", "lock")["held_in"].text() == "decode_under_lock");
+  const std::string tables = dir.path() + "/tables";
+  REQUIRE(run({"export", run_of(dir), "--format", "csv", "-o", tables}).status == 0);
+  CHECK(contains(read_file(tables + "/blocked_on.csv"), ",decode_under_lock\n"));
 }
