@@ -1,14 +1,13 @@
 #include "comparison/compared_names.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "base/diagnostics.hpp"
+#include "base/largest.hpp"
 #include "base/parallel.hpp"
 #include "log/batch_kinds.hpp"
 #include "log/folder/log_files.hpp"
@@ -41,15 +40,13 @@ void compared_names::add(const run_files& run) {
 name_table compared_names::choose(std::size_t most, diagnostic_log& diagnostics) const {
   name_table chosen;
   if (names_.size() <= most) return chosen;
-  std::vector<std::uint32_t> order(totals_ns_.size());
-  std::iota(order.begin(), order.end(), 0U);
-  const auto end = order.begin() + static_cast<std::ptrdiff_t>(most);
   // The ids depend on which log was read first, so equal operations are ordered by their names.
-  std::nth_element(order.begin(), end, order.end(), [this](std::uint32_t a, std::uint32_t b) {
-    return totals_ns_[a] != totals_ns_[b] ? totals_ns_[a] > totals_ns_[b]
-                                          : names_.name(a) < names_.name(b);
-  });
-  std::for_each(order.begin(), end, [&](std::uint32_t n) { chosen.id_of_decoded(names_.name(n)); });
+  const auto first = [this](std::uint32_t x, std::uint32_t y) {
+    return names_.name(x) < names_.name(y);
+  };
+  for (const std::uint32_t name : indices_of_largest(totals_ns_, most, first)) {
+    chosen.id_of_decoded(names_.name(name));
+  }
   diagnostics.note("of " + std::to_string(names_.size()) + " operations, only the " +
                    std::to_string(most) + " with the most time are compared");
   return chosen;

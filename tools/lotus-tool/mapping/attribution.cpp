@@ -153,9 +153,7 @@ void add_elapsed(const std::string& dir, std::string_view prefix, elapsed_by_con
     const std::string config = run.dir.substr(run.dir.find_last_of('/') + 1);
     const run_data data = read_run(run, {true, false, false}, diagnostics);
     for (const op_samples& op : data.ops) {
-      std::int64_t total_ns = 0;
-      for (std::size_t f = 0; f < op.by_file.size(); ++f) total_ns += op.by_file[f].total_ns;
-      configs[config][shown_name(op.name)] += static_cast<double>(total_ns) * 1e-9;
+      configs[config][shown_name(op.name)] += static_cast<double>(op.by_file.total_ns()) * 1e-9;
     }
   }
 }

@@ -60,6 +60,12 @@ class worker_shares {
     if (file + 1 == size_) return last_;
     return before_ != nullptr && file < before_->size() ? (*before_)[file] : no_share;
   }
+  /// Returns the time of all workers together.
+  std::int64_t total_ns() const noexcept {
+    std::int64_t sum_ns = 0;
+    for (std::size_t file = 0; file < size_; ++file) sum_ns += (*this)[file].total_ns;
+    return sum_ns;
+  }
   /// Sets the share of the worker with the log `file`.
   /// @param file  the index of the log, which must be higher than in all earlier calls.
   void set(std::size_t file, const worker_share& share);

@@ -1,43 +1,28 @@
 #include "commands/report/listed_operations.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <string>
 #include <vector>
 
+#include "base/largest.hpp"
 #include "base/terminal/table.hpp"
 #include "log/operation_names.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {
-namespace {
-
-std::int64_t total_ns(const op_samples& op) {
-  std::int64_t sum_ns = 0;
-  for (std::size_t f = 0; f < op.by_file.size(); ++f) sum_ns += op.by_file[f].total_ns;
-  return sum_ns;
-}
-
-}  // namespace
 
 listed_operations::listed_operations(const run_data& run, std::size_t most) : run_(run) {
   if (run.ops.size() <= most) return;
   std::vector<std::int64_t> totals_ns;
   totals_ns.reserve(run.ops.size());
-  for (const op_samples& op : run.ops) totals_ns.push_back(total_ns(op));
-  std::vector<std::uint32_t> order(run.ops.size());
-  std::iota(order.begin(), order.end(), 0U);
-  const auto end = order.begin() + static_cast<std::ptrdiff_t>(most);
-  std::nth_element(order.begin(), end, order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return totals_ns[a] != totals_ns[b] ? totals_ns[a] > totals_ns[b] : a < b;
-  });
+  for (const op_samples& op : run.ops) totals_ns.push_back(op.by_file.total_ns());
   is_listed_.resize(run.names.size());
-  std::for_each(order.begin(), end, [&](std::uint32_t name) { is_listed_[name] = true; });
-  const double others_ns = std::accumulate(
-      end, order.end(), 0.0,
-      [&](double sum, std::uint32_t name) { return sum + static_cast<double>(totals_ns[name]); });
+  for (const std::uint32_t name : indices_of_largest(totals_ns, most)) is_listed_[name] = true;
+  double others_ns = 0;
+  for (std::uint32_t name = 0; name < totals_ns.size(); ++name) {
+    if (!is_listed_[name]) others_ns += static_cast<double>(totals_ns[name]);
+  }
   note_ = "Of " + std::to_string(run.ops.size()) + " operations, the " + std::to_string(most) +
           " with the most time are listed; the others took " + human_time(others_ns) +
           " together. lotus-tool stats lists all.";

@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/largest.hpp"
 #include "commands/top/consumer_times.hpp"
 #include "model/pipeline/items.hpp"
 #include "model/pipeline/stages.hpp"
@@ -108,9 +108,6 @@ live_operation sum_of(const op_samples& op, double window_s) {
 /// Returns the ids of the names of those operations that the screen may show: the first ones in
 /// each of the orders that the user can choose. In order of first appearance.
 std::vector<std::uint32_t> shown_operations(const run_data& run, double window_s) {
-  std::vector<std::uint32_t> all(run.ops.size());
-  std::iota(all.begin(), all.end(), 0U);
-  if (all.size() <= most_operations) return all;
   std::vector<std::uint32_t> shown;
   std::vector<double> values(run.ops.size());
   for (const live_order order :
@@ -118,11 +115,8 @@ std::vector<std::uint32_t> shown_operations(const run_data& run, double window_s
     for (std::size_t name = 0; name < values.size(); ++name) {
       values[name] = value_of(sum_of(run.ops[name], window_s), order);
     }
-    const auto end = all.begin() + static_cast<std::ptrdiff_t>(most_operations);
-    std::nth_element(all.begin(), end, all.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return values[a] != values[b] ? values[a] > values[b] : a < b;
-    });
-    shown.insert(shown.end(), all.begin(), end);
+    const std::vector<std::uint32_t> largest = indices_of_largest(values, most_operations);
+    shown.insert(shown.end(), largest.begin(), largest.end());
   }
   std::sort(shown.begin(), shown.end());
   shown.erase(std::unique(shown.begin(), shown.end()), shown.end());

@@ -103,8 +103,7 @@ std::vector<std::string> waits_of(const run_data& run, const run_blocked_on& joi
   for (const op_samples& op : run.ops) {
     const blocked_list* const list = joined.of(op.name);
     if (list == nullptr) continue;
-    std::int64_t total_ns = 0;
-    for (std::size_t f = 0; f < op.by_file.size(); ++f) total_ns += op.by_file[f].total_ns;
+    const std::int64_t total_ns = op.by_file.total_ns();
     const std::optional<cpu_split>& cpu = op.details().cpu;
     const std::optional<std::int64_t> blocked_ns = cpu ? cpu->blocked_ns : std::nullopt;
     std::string text = waiting_text(joined, shown_name(op.name), blocked_ns, total_ns, min_blocked);

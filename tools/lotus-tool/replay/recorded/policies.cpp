@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/sort_runs.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 #include "replay/plan.hpp"
@@ -122,9 +123,7 @@ class policy_finder {
     const auto by_start = [this](std::uint32_t a, std::uint32_t b) {
       return span(a).start_ns < span(b).start_ns;
     };
-    if (!std::is_sorted(order.begin(), order.end(), by_start)) {
-      std::sort(order.begin(), order.end(), by_start);
-    }
+    sort_runs(order.begin(), order.end(), by_start);
     std::map<optional_file, std::optional<std::int64_t>> ended;
     ended_before_.assign(run_.batches.preprocessing_spans().size(), std::nullopt);
     for (const std::uint32_t n : order) {
