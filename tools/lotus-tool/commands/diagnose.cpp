@@ -76,9 +76,15 @@ class screen_printer {
       all.not_worth.clear();
       update();
     }
-    while (rows < min_rows && shown_warnings_ > 0) {
-      --shown_warnings_;
+    // If the table still does not fit, it replaces the slowest call.
+    if (rows < min_rows && !details_) {
+      const std::string slowest = std::exchange(all.slowest, std::string());
+      foot = foot_of(all, false);
       update();
+      if (rows < min_rows) {
+        all.slowest = slowest;
+        foot = foot_of(all, false);
+      }
     }
     out_ << head;
     if (!d_.pushed) note_label(out_, "consumer");
@@ -98,6 +104,7 @@ class screen_printer {
   static constexpr std::size_t max_rows = 6;
   static constexpr std::size_t good_rows = 4;
   static constexpr std::size_t min_rows = 2;
+  static constexpr std::size_t max_warnings = 2;
 
   static std::size_t rows_left(const std::string& head, const std::string& foot) {
     const std::size_t table_head = 2;
@@ -128,7 +135,7 @@ class screen_printer {
       }
       text += fitted_sentences(out_, printable_line(device)) + '\n';
     }
-    const std::size_t shown = details_ ? s.warnings.size() : shown_warnings_;
+    const std::size_t shown = details_ ? s.warnings.size() : max_warnings;
     for (std::size_t i = 0; i < std::min(s.warnings.size(), shown); ++i) {
       text +=
           styled(out_, style::yellow, fitted_sentences(out_, "Warning: " + s.warnings[i] + '.')) +
@@ -267,7 +274,6 @@ class screen_printer {
   std::ostream& out_;
   bool next_commands_;
   bool details_;
-  std::size_t shown_warnings_ = 2;  // fewer if the table would not fit otherwise
 };
 
 /// Whether the verdict of a run is one of `verdicts`. `preprocessing-bound` also stands for the
