@@ -23,7 +23,13 @@ std::string us(std::int64_t ns) {
 TEST_CASE("nanoseconds are written as exact microseconds") {
   CHECK(us(0) == "0.000");
   CHECK(us(7) == "0.007");
+  CHECK(us(999) == "0.999");
+  CHECK(us(1000) == "1.000");
+  CHECK(us(10'020) == "10.020");
+  CHECK(us(999'999) == "999.999");
+  CHECK(us(1'000'000) == "1000.000");
   CHECK(us(1234567) == "1234.567");
+  CHECK(us(1'002'003'004'005) == "1002003004.005");
   CHECK(us(-5) == "-0.005");
   CHECK(us(std::numeric_limits<std::int64_t>::max()) == "9223372036854775.807");
   CHECK(us(std::numeric_limits<std::int64_t>::min()) == "-9223372036854775.808");

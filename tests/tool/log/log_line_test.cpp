@@ -57,6 +57,38 @@ TEST_CASE("the kinds of batch records are distinguished") {
   CHECK(right("SBatchWait_123456789012345678,1,2").batch == 123456789012345678);
 }
 
+TEST_CASE("a line means the same in the middle of a block of lines and at its end") {
+  // A line that many bytes follow is read by the fast read_usual_record().
+  std::mt19937_64 random(7);
+  const auto pick = [&random](std::uint64_t below) { return random() % below; };
+  const std::string bytes = "S0123456789,, -.%\n\r\tab\xff";
+  std::size_t usual = 0;
+  std::size_t records = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    std::string text = "S" + std::string(pick(pick(4) == 0 ? 45 : 12), 'n') + ',';
+    text += std::to_string(pick(10) == 0 ? random() : 1'700'000'000'000'000'000 + random() / 1000);
+    text += ',' + std::to_string(random() >> pick(64));
+    if (pick(3) == 0) text[pick(text.size())] = bytes[pick(bytes.size())];
+    if (pick(9) == 0) text.erase(pick(text.size()), 1);
+    log_line at_end;
+    const char* const end =
+        lotus::tool::internal::read_any_record(text.data(), text.data() + text.size(), at_end);
+    const std::string block = text + "\nSNext,1700000000000000000,5\n" + std::string(96, '7');
+    log_line line;
+    const char* const fast = lotus::tool::internal::read_usual_record(block.data(), line);
+    if (end != nullptr) ++records;
+    if (fast == nullptr) continue;
+    ++usual;
+    INFO(text);
+    REQUIRE(end != nullptr);
+    REQUIRE(fast - block.data() == end - text.data());
+    REQUIRE(line.name == at_end.name);
+    REQUIRE(line.start_ns == at_end.start_ns);
+    REQUIRE(line.duration_ns == at_end.duration_ns);
+  }
+  CHECK(usual > records / 2);
+}
+
 TEST_CASE("operations whose names begin like a batch record are operations") {
   for (const auto* name : {"SBatchWaiter", "SBatchAugment", "SBatch", "SBatchNorm_2"}) {
     const std::string text = std::string(name) + ",1,2";

@@ -1,5 +1,7 @@
 #include "log/operation_names.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,6 +34,25 @@ TEST_CASE("names are numbered in order of appearance") {
   CHECK(names.id("SLoader") == 0);
   CHECK(names.name(1) == "SCrop");
   CHECK(names.size() == 2);
+}
+
+TEST_CASE("names that differ in one byte have different numbers, whatever their lengths") {
+  name_table names;
+  std::uint32_t next = 0;
+  for (std::size_t length = 0; length <= 20; ++length) {
+    const std::string name(length, 'x');
+    CHECK(names.id(name) == next++);
+    for (std::size_t at = 0; at < length; ++at) {
+      std::string other = name;
+      other[at] = 'y';
+      CHECK(names.id(other) == next++);
+      CHECK(names.name(next - 1) == other);
+    }
+  }
+  for (std::size_t length = 20, n = names.size(); length > 0; --length) {
+    n -= length + 1;
+    CHECK(names.id(std::string(length, 'x')) == n);
+  }
 }
 
 TEST_CASE("different spellings of a name share a number") {

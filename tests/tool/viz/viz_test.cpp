@@ -300,7 +300,8 @@ TEST_CASE("slices of many stages on one thread keep their names, also very long 
     CHECK(event["cat"].text() == "stage");
     CHECK(event["name"].text() == names[found]);
     CHECK(event["ts"].number() == Approx(0.1 * static_cast<double>(found)));
-    CHECK(event["dur"].number() == Approx(0.05));
+    // May be 0.001 ns shorter, so that slices do not overlap in a viewer.
+    CHECK(event["dur"].number() == Approx(0.05).margin(1.1e-6));
     ++found;
   }
   CHECK(found == names.size());

@@ -37,8 +37,11 @@ class copied_text {
   /// Writes the text to `to`, which must have space for 31 more bytes. Returns the position after
   /// the text.
   char* put(char* to) const noexcept {
-    for (std::size_t at = 0; at < bytes_; at += 32) std::memcpy(to + at, padded_.data() + at, 32);
-    return to + bytes_;
+    // Local variables, because the compiler must assume that copying bytes changes the members.
+    const char* const from = padded_.data();
+    const std::size_t bytes = bytes_;
+    for (std::size_t at = 0; at < bytes; at += 32) std::memcpy(to + at, from + at, 32);
+    return to + bytes;
   }
 
  private:
@@ -54,76 +57,52 @@ char* put_integer(char* to, Integer value) noexcept {
 
 namespace internal {
 
-/// The texts "00" to "99", one after another in an array.
-struct digit_pairs {
-  char text[200] = {};
-  constexpr digit_pairs() {
-    for (std::size_t i = 0; i < 100; ++i) {
-      text[2 * i] = static_cast<char>('0' + i / 10);
-      text[2 * i + 1] = static_cast<char>('0' + i % 10);
+/// The texts of the numbers 0 to 999, four bytes each.
+struct digit_groups {
+  char padded[4000] = {};  ///< "000" to "999"
+  /// "0" to "999". The fourth byte is the number of digits.
+  char plain[4000] = {};
+  constexpr digit_groups() {
+    for (std::size_t n = 0; n < 1000; ++n) {
+      const char digits[] = {static_cast<char>('0' + n / 100), static_cast<char>('0' + n / 10 % 10),
+                             static_cast<char>('0' + n % 10)};
+      const std::size_t zeros = n < 10 ? 2 : n < 100 ? 1 : 0;
+      for (std::size_t i = 0; i < 3; ++i) padded[4 * n + i] = digits[i];
+      for (std::size_t i = zeros; i < 3; ++i) plain[4 * n + i - zeros] = digits[i];
+      plain[4 * n + 3] = static_cast<char>(3 - zeros);
     }
   }
 };
-inline constexpr digit_pairs pairs;
+inline constexpr digit_groups groups;
+
+/// Writes the three digits of a number below 1000, and changes one byte after them.
+inline char* put_group(char* to, std::uint64_t group) noexcept {
+  std::memcpy(to, groups.padded + 4 * group, 4);
+  return to + 3;
+}
+
+/// Writes a number in groups of three digits, and changes up to three bytes after it.
+inline char* put_groups(char* to, std::uint64_t value) noexcept {
+  if (value >= 1000U) return put_group(put_groups(to, value / 1000U), value % 1000U);
+  std::memcpy(to, groups.plain + 4 * value, 4);
+  return to + groups.plain[4 * value + 3];
+}
 
 }  // namespace internal
 
-/// Returns the number of decimal digits of `value`.
-inline unsigned count_digits(std::uint64_t value) noexcept {
-  constexpr std::uint64_t powers[] = {1U,
-                                      10U,
-                                      100U,
-                                      1000U,
-                                      10000U,
-                                      100000U,
-                                      1000000U,
-                                      10000000U,
-                                      100000000U,
-                                      1000000000U,
-                                      10000000000U,
-                                      100000000000U,
-                                      1000000000000U,
-                                      10000000000000U,
-                                      100000000000000U,
-                                      1000000000000000U,
-                                      10000000000000000U,
-                                      100000000000000000U,
-                                      1000000000000000000U,
-                                      10000000000000000000U};
-  value |= 1U;  // the number 0 has one digit too
-  // The number of bits times log10(2), which is about 1233 / 4096, is the number of digits or one
-  // less (Warren, Hacker's Delight, 11-4).
-  const auto digits = (64U - static_cast<unsigned>(__builtin_clzll(value))) * 1233U >> 12U;
-  return digits + static_cast<unsigned>(value >= powers[digits]);
-}
-
-/// Writes a time given in ns as microseconds with exactly three decimals, at most 24 bytes. Returns
-/// the position after the text.
+/// Writes a time given in ns as microseconds with exactly three decimals, at most 24 bytes, and
+/// changes one byte after them. Returns the position after the text.
 inline char* put_us(char* to, std::int64_t ns) noexcept {
   auto magnitude = static_cast<std::uint64_t>(ns);
   if (ns < 0) {
     *to++ = '-';
     magnitude = 0 - magnitude;
   }
-  const std::size_t rest = magnitude % 1000U;
-  std::uint64_t us = magnitude / 1000U;
-  // Writes digits from the last to the first, two at a time, which is faster than std::to_chars.
-  char* const point = to + count_digits(us);
-  char* p = point;
-  while (us >= 100U) {
-    p -= 2;
-    std::memcpy(p, internal::pairs.text + 2 * (us % 100U), 2);
-    us /= 100U;
-  }
-  if (us >= 10U) {
-    std::memcpy(to, internal::pairs.text + 2 * us, 2);
-  } else {
-    *to = static_cast<char>('0' + us);
-  }
-  point[0] = '.';
-  point[1] = static_cast<char>('0' + rest / 100U);
-  std::memcpy(point + 2, internal::pairs.text + 2 * (rest % 100U), 2);
-  return point + 4;
+  // Three digits at a time from a table take half of the instructions of two at a time.
+  const std::uint64_t us = magnitude / 1000U;
+  char* const point = internal::put_groups(to, us);
+  *point = '.';
+  return internal::put_group(point + 1, magnitude - us * 1000U);
 }
 
 /// Appends `text` as a JSON string with quotes. Bytes that are not UTF-8 become %XX.

@@ -65,6 +65,35 @@ inline std::string shown_path(const log_file& file) {
                          : file.path + " (from byte " + std::to_string(file.first) + " on)";
 }
 
+/// Reads the first line of `lines` if read_record() could not. Reports a malformed line to
+/// `diagnostics`, if this is not nullptr.
+/// @param lines  the rest of a block of lines; set to the lines after the first.
+/// @return whether the line contained a record, which is then in `record`.
+template <class Line>
+bool read_odd_line(const log_file& file, std::string_view& lines, diagnostic_log* diagnostics,
+                   file_oddities& odd, Line& record) {
+  const std::size_t newline = lines.find('\n');
+  std::string_view text = lines.substr(0, newline);
+  lines.remove_prefix(newline != std::string_view::npos ? newline + 1 : lines.size());
+  if (!text.empty() && text.back() == '\r') {
+    text.remove_suffix(1);
+    odd.crlf = true;
+  }
+  const char* const what = parse_line(text, record);
+  if (what == nullptr) return true;
+  if (text.find_first_not_of(" \t") == std::string_view::npos) {
+    ++odd.blank_lines;
+  } else if (diagnostics != nullptr) {
+    if (newline == std::string_view::npos && text.size() <= max_line_bytes) {
+      diagnostics->note(shown_path(file) + ":" + std::to_string(odd.lines) +
+                        ": incomplete last line ignored");
+    } else {
+      diagnostics->malformed(shown_path(file), odd.lines, what);
+    }
+  }
+  return false;
+}
+
 /// Reads the lines of a text log for read_lines().
 ///
 /// Accepts, with a note to `diagnostics`: an empty file, blank lines, CRLF, spaces after commas,
@@ -86,35 +115,16 @@ void read_text_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord
       // no separate search for the line's end is needed.
       const char* const after = read_record(p, block_end, record);
       if (after != nullptr && after != block_end && *after == '\n') {
-        odd.blanks |= record.blanks;
-        on_record(record);
         p = after + 1;
-        continue;
+      } else {
+        std::string_view lines(p, static_cast<std::size_t>(block_end - p));
+        const bool has_record = read_odd_line(file, lines, diagnostics, odd, record);
+        p = lines.data();
+        if (!has_record) continue;
       }
-      const auto* newline =
-          static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(block_end - p)));
-      const char* line_end = newline != nullptr ? newline : block_end;
-      const char* const next_line = newline != nullptr ? newline + 1 : block_end;
-      if (line_end != p && line_end[-1] == '\r') {
-        --line_end;
-        odd.crlf = true;
-      }
-      const std::string_view text(p, static_cast<std::size_t>(line_end - p));
-      p = next_line;
-      const char* const what = parse_line(text, record);
-      if (what == nullptr) {
-        odd.blanks |= record.blanks;
-        on_record(record);
-      } else if (text.find_first_not_of(" \t") == std::string_view::npos) {
-        ++odd.blank_lines;
-      } else if (diagnostics != nullptr) {
-        if (newline == nullptr && text.size() <= max_line_bytes) {
-          diagnostics->note(shown_path(file) + ":" + std::to_string(odd.lines) +
-                            ": incomplete last line ignored");
-        } else {
-          diagnostics->malformed(shown_path(file), odd.lines, what);
-        }
-      }
+      odd.blanks |= record.blanks;
+      // This is the only call, so that compilers inline it.
+      on_record(record);
     }
   }
   if (diagnostics != nullptr) odd.tell(file, *diagnostics);

@@ -72,12 +72,7 @@ class raw_name_table {
 
   /// Like memcmp() == 0, but without the cost of a function call, which is high for short names.
   static bool equal(const char* a, const char* b, std::size_t n) noexcept {
-    if (n < 8) {
-      for (; n > 0; --n, ++a, ++b) {
-        if (*a != *b) return false;
-      }
-      return true;
-    }
+    if (n < 8) return short_text(a, n) == short_text(b, n);
     std::uint64_t x = 0;
     std::uint64_t y = 0;
     for (std::size_t at = 0; at + 8 < n; at += 8) {
@@ -90,6 +85,23 @@ class raw_name_table {
     std::memcpy(&x, a + n - 8, 8);
     std::memcpy(&y, b + n - 8, 8);
     return x == y;
+  }
+
+  /// Returns the bytes of a text of fewer than 8 bytes as a number. Texts of the same length have
+  /// the same number only if they are equal. For 4 to 7 bytes, some occur twice in the number.
+  static std::uint64_t short_text(const char* p, std::size_t n) noexcept {
+    if (n >= 4) {
+      std::uint32_t head = 0;
+      std::uint32_t tail = 0;
+      std::memcpy(&head, p, 4);
+      std::memcpy(&tail, p + n - 4, 4);
+      return head | std::uint64_t{tail} << 32U;
+    }
+    if (n == 0) return 0;
+    const auto byte = [p](std::size_t at) {
+      return std::uint64_t{static_cast<unsigned char>(p[at])};
+    };
+    return byte(0) | byte(n / 2) << 8U | byte(n - 1) << 16U;
   }
 
   /// A multiplicative hash over words of 8 bytes, designed for short names.
@@ -107,7 +119,7 @@ class raw_name_table {
         head ^= head >> 29U;
       }
     } else {
-      for (const char c : text) head = head << 8U | static_cast<unsigned char>(c);
+      head = short_text(text.data(), n);
     }
     std::uint64_t h = (head ^ n) * 0x9E3779B97F4A7C15U;
     h = (h ^ (h >> 32U) ^ tail) * 0xD6E8FEB86659FD93U;

@@ -84,6 +84,8 @@ class packed_operations {
   }
 
   bool empty() const noexcept { return blocks_.empty() && used_ == 0; }
+  /// Returns about how many bytes the operations take.
+  std::size_t bytes() const noexcept { return blocks_.size() * block_bytes + used_; }
 
   /// Returns the operations one by one, in the order in which they were added, so that several
   /// lists can be read at the same time. Slower than for_each().

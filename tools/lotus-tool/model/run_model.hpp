@@ -227,6 +227,7 @@ class run_batches {
   // begins with it.
   std::vector<std::int64_t> step_ends_;
   std::vector<batch> batches_;
+  std::size_t first_epoch_batches_ = 0;  // number of batches in epoch 0
   std::vector<epoch_times> epochs_;
   std::vector<std::uint32_t> first_epochs_;  // first epoch of each consumer, ascending
   std::size_t consumers_ = 1;

@@ -15,7 +15,7 @@
 #include "base/errors.hpp"
 #include "base/files/byte_stream.hpp"
 #include "base/files/found_file.hpp"
-#include "base/files/output_file.hpp"
+#include "base/files/output_buffer.hpp"
 #include "base/formats/json_reader.hpp"
 #include "base/text.hpp"
 #include "log/folder/log_files.hpp"
@@ -156,7 +156,7 @@ json_scan scan_json(const std::string& path) {
   return scan;
 }
 
-void torch_trace::copy_head(output_file& out, std::string_view key) const {
+void torch_trace::copy_head(output_buffer& out, std::string_view key) const {
   byte_stream in(path);
   const auto write = [&out](std::string_view text) { out.write(text); };
   std::uint64_t done = 0;
@@ -169,7 +169,7 @@ void torch_trace::copy_head(output_file& out, std::string_view key) const {
   if (done != events_end) throw input_error(path + ": has changed while it was read");
 }
 
-void torch_trace::copy_rest(output_file& out) const {
+void torch_trace::copy_rest(output_buffer& out) const {
   byte_stream in(path);
   in.pass(events_end, [](std::string_view) {});
   in.pass(UINT64_MAX, [&out](std::string_view text) { out.write(text); });

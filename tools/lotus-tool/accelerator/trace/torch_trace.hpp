@@ -11,7 +11,7 @@
 
 #include "accelerator/trace/device_trace.hpp"
 #include "base/diagnostics.hpp"
-#include "base/files/output_file.hpp"
+#include "base/files/output_buffer.hpp"
 
 namespace lotus::tool {
 
@@ -31,8 +31,8 @@ struct torch_trace {
   /// Copies the trace up to the position where events can be added. Inserts `key` (such as
   /// "\"a\":1") as the first member of the object, unless `key` is empty or the trace is an array.
   /// Throws input_error.
-  void copy_head(output_file& out, std::string_view key) const;
-  void copy_rest(output_file& out) const;
+  void copy_head(output_buffer& out, std::string_view key) const;
+  void copy_rest(output_buffer& out) const;
 };
 
 enum class json_kind : std::uint8_t {

@@ -162,17 +162,7 @@ output_file::~output_file() {
   if (!incomplete_.empty()) ::unlink(incomplete_.c_str());
 }
 
-void output_file::write(std::string_view text) {
-  while (!text.empty()) {
-    if (used_ == buffer_.size()) flush();
-    const std::size_t n = std::min(text.size(), buffer_.size() - used_);
-    std::memcpy(buffer_.data() + used_, text.data(), n);
-    used_ += n;
-    text.remove_prefix(n);
-  }
-}
-
-void output_file::flush() {
+void output_file::make_room(std::size_t /*n*/) {
   if (!writer_.joinable()) {
     writer_ = std::thread(&output_file::write_blocks, this);
   }
@@ -191,6 +181,12 @@ void output_file::write_blocks() {
   } catch (...) {
     blocks_.fail(std::current_exception());
   }
+}
+
+void output_file::write_block_now(std::string_view text) {
+  blocks_.wait_until_empty();
+  if (used_ > 0) write_block({buffer_.data(), std::exchange(used_, 0)}, false);
+  write_block(text, false);
 }
 
 void output_file::stop_writer() {

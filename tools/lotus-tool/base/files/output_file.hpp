@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <vector>
 
 #include "base/block_queue.hpp"
+#include "base/files/output_buffer.hpp"
 #include "base/files/unfinished.hpp"
 
 namespace lotus::tool {
@@ -39,7 +39,7 @@ new_output open_new_output(const std::string& path, leftovers left = leftovers::
 /// A second thread writes the data to disk and, if requested, compresses it before. Without this
 /// thread, half of the time to create a large trace would be spent in write() calls. The thread
 /// starts when the first buffer is full.
-class output_file {
+class output_file final : public output_buffer {
  public:
   /// Throws input_error if the file cannot be created.
   /// @param path  the path of the output; "-" selects `standard_output`.
@@ -48,30 +48,18 @@ class output_file {
               leftovers left = leftovers::possible);
   output_file(const output_file&) = delete;
   output_file& operator=(const output_file&) = delete;
-  ~output_file();
+  ~output_file() override;
 
-  /// Returns a pointer to at least `n` writable bytes (n <= room_bytes). The caller then calls
-  /// advance_to() with the end of what it has written.
-  char* room(std::size_t n) {
-    if (buffer_.size() - used_ < n) flush();
-    return buffer_.data() + used_;
-  }
-  void advance_to(const char* end) noexcept {
-    used_ = static_cast<std::size_t>(end - buffer_.data());
-  }
+  /// Writes a text of any length on this thread, after everything that was written before. For
+  /// large blocks, which need not be copied. Throws input_error if writing fails.
+  void write_block_now(std::string_view text);
 
-  /// Writes a text of any length. Both write() and commit() throw input_error if writing fails, for
-  /// example because the disk is full.
-  void write(std::string_view text);
-
+  /// Completes the output. Throws input_error if writing fails, for example because the disk is
+  /// full; so do all functions that write.
   void commit();
 
-  static constexpr std::size_t room_bytes = 4096;
-
  private:
-  using block = std::vector<char>;
-
-  void flush();
+  void make_room(std::size_t n) override;
   void write_blocks();
   void stop_writer();
   void write_block(std::string_view data, bool last);
@@ -82,8 +70,6 @@ class output_file {
   std::ostream* stream_ = nullptr;
   int descriptor_ = -1;
   std::unique_ptr<gzip_stream> gzip_;
-  block buffer_;
-  std::size_t used_ = 0;
 
   std::thread writer_;
   block_queue<block> blocks_{2};  // full buffers, which the writer thread writes

@@ -39,17 +39,14 @@ time_span drawn_span(const run_batches& batches, record_number n) {
   return batch_kind_of(r.kind).lasts_a_step ? batches.step(n).value_or(logged) : logged;
 }
 
-/// Returns the name of a slice without the batch's number, because viewers add up slices of the
-/// same name. The number becomes an argument of the slice.
-std::string drawn_name(const batch_record& r) {
-  const std::string name = shown_name(batch_kind_of(r.kind).family);
-  return r.is_marker() ? name + " (out of order)" : name;
-}
-
 }  // namespace
 
 batch_slices::batch_slices(const run_data& run, view& shown, name_table& names, std::uint64_t& flow)
     : run_(run), preprocessings_(run.batches.preprocessing_spans().size()) {
+  for (const batch_kind& kind : batch_kinds) {
+    names_[static_cast<std::size_t>(kind.kind)] = shown_name(kind.family);
+  }
+  marker_name_ = names_[static_cast<std::size_t>(record_kind::wait)] + " (out of order)";
   const std::vector<preprocessing_span>& all = run.batches.preprocessing_spans();
   std::iota(preprocessings_.begin(), preprocessings_.end(), span_number{0});
   const auto key = [&all](span_number n) {
@@ -57,6 +54,7 @@ batch_slices::batch_slices(const run_data& run, view& shown, name_table& names, 
   };
   sort_runs(preprocessings_.begin(), preprocessings_.end(),
             [&key](span_number a, span_number b) { return key(a) < key(b); });
+  slices_.reserve(run.batches.records().size() + run.side.stages.size());
   add_records(shown);
   add_stages(shown, names);
   sort_runs(slices_.begin(), slices_.end(), [](const batch_slice& a, const batch_slice& b) {
@@ -69,15 +67,20 @@ batch_slices::batch_slices(const run_data& run, view& shown, name_table& names, 
 }
 
 optional_span batch_slices::preprocessing_of(optional_file file, std::int64_t start_ns,
-                                             stage_id stage, std::int64_t number) const {
+                                             stage_id stage, std::int64_t number) {
   const std::vector<preprocessing_span>& all = run_.batches.preprocessing_spans();
   const auto wanted = std::tie(file, start_ns, stage, number);
   const auto key = [&all](span_number n) {
     return std::tie(all[n].file, all[n].start_ns, all[n].stage, all[n].number);
   };
-  const auto at = std::lower_bound(preprocessings_.begin(), preprocessings_.end(), wanted,
-                                   [&](span_number n, const auto& to) { return key(n) < to; });
-  if (at == preprocessings_.end() || key(*at) != wanted) return std::nullopt;
+  // Most calls are in the order of preprocessings_.
+  auto at = preprocessings_.begin() + next_asked_;
+  if (at == preprocessings_.end() || key(*at) != wanted) {
+    at = std::lower_bound(preprocessings_.begin(), preprocessings_.end(), wanted,
+                          [&](span_number n, const auto& to) { return key(n) < to; });
+    if (at == preprocessings_.end() || key(*at) != wanted) return std::nullopt;
+  }
+  next_asked_ = at + 1 - preprocessings_.begin();
   return *at;
 }
 
@@ -125,6 +128,11 @@ void batch_slices::add_arrows(std::uint64_t& flow) {
     if (run_.batches.at(of).consumed == slices_[i].record) step_of[of.value()] = i;
   }
   const std::vector<optional_span> next = next_spans(run_.batches);
+  struct arrow {
+    std::uint32_t from;  // index in slices_
+    std::uint32_t to;
+  };
+  std::vector<arrow> arrows;
   for (std::uint32_t m = 0; m < all.size(); ++m) {
     optional_place to;
     if (next[m]) {
@@ -133,12 +141,24 @@ void batch_slices::add_arrows(std::uint64_t& flow) {
       to = step_of[all[m].batch->value()];
     }
     if (!slice_of[m] || !to) continue;
-    points_.push_back({*slice_of[m], {flow_end::leaves, flow}});
-    points_.push_back({*to, {flow_end::arrives, flow}});
+    arrows.push_back({*slice_of[m], *to});
+    ++slices_[*slice_of[m]].points;
+    ++slices_[*to].points;
+  }
+  std::uint32_t points = 0;
+  for (batch_slice& s : slices_) {
+    s.first_point = points;
+    points += std::exchange(s.points, 0);
+  }
+  points_.resize(points);
+  const auto add = [this](batch_slice& to, const flow_point& point) {
+    points_[to.first_point + to.points++] = point;
+  };
+  for (const arrow& one : arrows) {
+    add(slices_[one.from], {flow_end::leaves, flow});
+    add(slices_[one.to], {flow_end::arrives, flow});
     ++flow;
   }
-  std::stable_sort(points_.begin(), points_.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
 }
 
 std::pair<const batch_slice*, const batch_slice*> batch_slices::of_file(std::size_t file) const {
@@ -157,32 +177,28 @@ void batch_slices::draw(const batch_slice& slice, track where, trace_sink& sink)
   event.where = where;
   event.start_ns = slice.start_ns;
   event.duration_ns = slice.duration_ns;
-  const auto index = static_cast<std::uint32_t>(&slice - slices_.data());
-  auto point = std::lower_bound(points_.begin(), points_.end(), index,
-                                [](const auto& p, std::uint32_t of) { return p.first < of; });
-  for (; point != points_.end() && point->first == index; ++point) {
-    event.flows.push_back(point->second);
-  }
+  const flow_point* const first = points_.data() + slice.first_point;
+  event.flows = {first, first + slice.points};
   if (slice.record) {
-    draw_record(slice, std::move(event), sink);
+    draw_record(slice, event, sink);
   } else {
-    draw_stage(slice, std::move(event), sink);
+    draw_stage(slice, event, sink);
   }
 }
 
-void batch_slices::draw_record(const batch_slice& slice, slice_event event,
+void batch_slices::draw_record(const batch_slice& slice, slice_event& event,
                                trace_sink& sink) const {
   const batch_record& r = *run_.batches.record(slice.record);
-  const std::string name = drawn_name(r);
   event.category = "batch";
-  event.name = name;
+  event.name = r.is_marker() ? marker_name_ : names_[static_cast<std::size_t>(r.kind)];
   event.instant = slice.instant;
-  event.arguments = {{"batch", shown_number(r.index)}};
-  if (knows_epochs()) event.arguments.push_back({"epoch", r.epoch});
+  event.arguments.add("batch", shown_number(r.index));
+  if (knows_epochs()) event.arguments.add("epoch", r.epoch);
   sink.slice(event);
 }
 
-void batch_slices::draw_stage(const batch_slice& slice, slice_event event, trace_sink& sink) const {
+void batch_slices::draw_stage(const batch_slice& slice, slice_event& event,
+                              trace_sink& sink) const {
   const stage_span& s = run_.side.stages[*slice.stage];
   const std::string name = shown_name(run_.names.name(s.name));
   event.category = "stage";
@@ -190,11 +206,11 @@ void batch_slices::draw_stage(const batch_slice& slice, slice_event event, trace
   const preprocessing_span* const preprocessing =
       slice.preprocessing ? &run_.batches.preprocessing_spans()[*slice.preprocessing] : nullptr;
   const bool of_item = preprocessing != nullptr && preprocessing->of_item;
-  event.arguments = {{of_item ? "item" : "batch", shown_number(s.number)}};
+  event.arguments.add(of_item ? "item" : "batch", shown_number(s.number));
   if (preprocessing != nullptr && preprocessing->batch) {
     const batch& b = run_.batches.at(*preprocessing->batch);
-    if (of_item) event.arguments.push_back({"batch", shown_number(b.index)});
-    if (knows_epochs()) event.arguments.push_back({"epoch", b.epoch});
+    if (of_item) event.arguments.add("batch", shown_number(b.index));
+    if (knows_epochs()) event.arguments.add("epoch", b.epoch);
   }
   sink.slice(event);
 }

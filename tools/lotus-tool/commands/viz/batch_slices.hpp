@@ -2,13 +2,16 @@
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_BATCH_SLICES_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_BATCH_SLICES_HPP
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "commands/viz/formats/trace_sink.hpp"
 #include "commands/viz/view.hpp"
+#include "log/batch_kinds.hpp"
 #include "log/operation_names.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
@@ -25,6 +28,8 @@ struct batch_slice {
   optional_index<std::uint32_t> stage;  ///< index in side_data::stages
   optional_span preprocessing;
   bool instant = false;
+  std::uint32_t points = 0;       ///< number of ends of arrows
+  std::uint32_t first_point = 0;  ///< index of the first of them in the list of all
 };
 
 /// The slices of one run that are shown. An arrow connects every span that worked on a batch or
@@ -48,17 +53,21 @@ class batch_slices {
   void add_stages(view& shown, name_table& names);
   void add_arrows(std::uint64_t& flow);
   optional_span preprocessing_of(optional_file file, std::int64_t start_ns, stage_id stage,
-                                 std::int64_t number) const;
+                                 std::int64_t number);
   /// Whether the numbers of epochs are known; if only a part of a run was read, they are not.
   bool knows_epochs() const noexcept { return !run_.files->window; }
-  void draw_record(const batch_slice& slice, slice_event event, trace_sink& sink) const;
-  void draw_stage(const batch_slice& slice, slice_event event, trace_sink& sink) const;
+  void draw_record(const batch_slice& slice, slice_event& event, trace_sink& sink) const;
+  void draw_stage(const batch_slice& slice, slice_event& event, trace_sink& sink) const;
 
   const run_data& run_;
   std::vector<span_number> preprocessings_;  // sorted, for a binary search
   std::vector<batch_slice> slices_;          // sorted by file
-  // Ends of arrows, sorted by the index of their slice.
-  std::vector<std::pair<std::uint32_t, flow_point>> points_;
+  std::vector<flow_point> points_;           // ends of arrows, in the order of their slices
+  // Names of slices by the kind of their record, without the batch's number, because viewers add up
+  // slices of the same name. The number becomes an argument of the slice.
+  std::array<std::string, record_kinds> names_;
+  std::string marker_name_;        // name of a slice for a batch that came out of order
+  std::ptrdiff_t next_asked_ = 0;  // index in preprocessings_ that follows the last one found
 };
 
 }  // namespace lotus::tool

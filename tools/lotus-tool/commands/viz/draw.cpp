@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <numeric>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "commands/viz/batch_slices.hpp"
@@ -49,6 +52,7 @@ class stage_operations {
     std::sort(all_.begin(), all_.end());
   }
   bool has(const operation& op) const {
+    if (all_.empty()) return false;
     return std::binary_search(all_.begin(), all_.end(),
                               std::make_tuple(op.start_ns, op.duration_ns, op.name));
   }
@@ -70,6 +74,11 @@ class names_in_trace {
     return number;
   }
 
+  /// Gives each name its number, so that from now on, several threads can use this object.
+  void give_all() {
+    for (std::uint32_t name = 0; name < numbers_.size(); ++name) (*this)[name];
+  }
+
  private:
   const name_table& of_run_;
   name_table& of_trace_;
@@ -80,33 +89,44 @@ class names_in_trace {
 class log_drawer {
  public:
   log_drawer(const batch_slices& batches, const log_waits& waits, std::size_t file,
-             const name_table& names, trace_sink& sink)
-      : batches_(batches), waits_(waits), file_(file), names_(names), sink_(sink) {}
+             const name_table& names)
+      : batches_(batches),
+        waits_(waits),
+        has_waits_(waits.has(file, INT64_MIN, INT64_MAX)),
+        file_(file),
+        names_(names) {}
 
-  void draw_log(const run_data& run, std::size_t file, track where, bool operations, view& shown,
-                name_table& names, names_in_trace& numbers) {
-    const auto slices = batches_.of_file(file);
+  void draw_log(const run_data& run, track where, bool operations, view& shown, name_table& names,
+                names_in_trace& numbers, trace_sink& sink) {
+    const auto slices = batches_.of_file(file_);
     const batch_slice* next = slices.first;
     const batch_slice* const end = slices.second;
     const auto draw_next = [&, this] {
-      const drawn_slice slice{next->start_ns, next->duration_ns, 0, next};
-      if (next->instant || lanes_.take(slice)) draw(slice, where);
+      if (next->instant || lanes_.fits(next->start_ns, next->duration_ns)) {
+        batches_.draw(*next, where, sink);
+      } else {
+        lanes_.keep({next->start_ns, next->duration_ns, 0, next});
+      }
       ++next;
     };
     if (operations) {
-      const stage_operations stages(run, file, names);
+      const stage_operations stages(run, file_, names);
       const auto emit = [&, this](const operation& op) {
         while (next != end &&
                (next->start_ns < op.start_ns ||
                 (next->start_ns == op.start_ns && next->duration_ns >= op.duration_ns)))
           draw_next();
-        const drawn_slice slice{op.start_ns, op.duration_ns, op.name, nullptr};
-        if (lanes_.take(slice)) draw(slice, where);
+        if (lanes_.fits(op.start_ns, op.duration_ns)) {
+          draw(op, where, sink);
+        } else {
+          lanes_.keep({op.start_ns, op.duration_ns, op.name, nullptr});
+        }
       };
       nesting_order order;
-      run.for_each_operation(file, [&](operation op) {
+      const bool all = shown.has_all_operations();
+      run.for_each_operation(file_, [&](operation op) {
         op.name = numbers[op.name];
-        if (!shown.has_operation(file, op.name, op.start_ns, op.end_ns(), names)) return;
+        if (!all && !shown.has_operation(file_, op.name, op.start_ns, op.end_ns(), names)) return;
         if (!stages.has(op)) order.push(op, emit);
       });
       order.finish(emit);
@@ -115,39 +135,73 @@ class log_drawer {
   }
 
   bool next_lane() { return lanes_.next(comes_before); }
-  void draw_lane(track where) {
-    lanes_.for_each([&](const drawn_slice& slice) { draw(slice, where); });
+  void draw_lane(track where, trace_sink& sink) const {
+    lanes_.for_each([&](const drawn_slice& slice) {
+      if (slice.batch != nullptr) {
+        batches_.draw(*slice.batch, where, sink);
+      } else {
+        draw({slice.start_ns, slice.duration_ns, slice.operation}, where, sink);
+      }
+    });
   }
 
  private:
-  void draw(const drawn_slice& slice, track where) {
-    const std::int64_t end_ns = slice.start_ns + slice.duration_ns;
-    if (slice.batch == nullptr && waits_.has(file_, slice.start_ns, end_ns)) {
-      const std::string name = shown_name(names_.name(slice.operation));
-      const std::string text = waits_.text(file_, slice.start_ns, end_ns, name);
-      sink_.slice({where,
-                   "op",
-                   name,
-                   slice.start_ns,
-                   slice.duration_ns,
-                   false,
-                   {},
-                   {},
-                   {{"blocked_on", text}}});
-    } else if (slice.batch == nullptr) {
-      sink_.operation(where, slice.operation, slice.start_ns, slice.duration_ns);
+  void draw(const operation& op, track where, trace_sink& sink) const {
+    if (has_waits_ && waits_.has(file_, op.start_ns, op.end_ns())) {
+      draw_with_waits(op, where, sink);
     } else {
-      batches_.draw(*slice.batch, where, sink_);
+      sink.operation(where, op.name, op.start_ns, op.duration_ns);
     }
+  }
+  void draw_with_waits(const operation& op, track where, trace_sink& sink) const {
+    const std::string name = shown_name(names_.name(op.name));
+    const std::string text = waits_.text(file_, op.start_ns, op.end_ns(), name);
+    sink.slice(
+        {where, "op", name, op.start_ns, op.duration_ns, false, {}, {}, {{"blocked_on", text}}});
   }
 
   const batch_slices& batches_;
   const log_waits& waits_;
+  bool has_waits_;
   std::size_t file_;
   const name_table& names_;
-  trace_sink& sink_;
   nesting_lanes<drawn_slice> lanes_;
 };
+
+/// The logs that each thread draws.
+using log_parts = std::vector<std::vector<std::size_t>>;
+
+/// Divides the logs of a run into at most `max_parts` parts that take about the same time. The last
+/// part gets less, because it also draws the counters. Returns no parts if several threads would
+/// not be faster.
+log_parts divide_logs(const run_data& run, const batch_slices& batches, std::size_t max_parts) {
+  constexpr std::uint64_t min_operations = 50'000;
+  const std::size_t count = std::min(max_parts, run.logs.size());
+  if (count < 2 || run.operations < min_operations) return {};
+  // About how much of the output is of each log, in operations.
+  std::vector<std::size_t> sizes;
+  for (std::size_t f = 0; f < run.logs.size(); ++f) {
+    constexpr std::size_t operation_bytes = 8;
+    constexpr std::size_t operations_per_slice = 3;
+    const auto slices = batches.of_file(f);
+    sizes.push_back(run.logs[f].packed.bytes() / operation_bytes +
+                    static_cast<std::size_t>(slices.second - slices.first) * operations_per_slice);
+  }
+  std::vector<std::size_t> logs(run.logs.size());
+  std::iota(logs.begin(), logs.end(), std::size_t{0});
+  std::stable_sort(logs.begin(), logs.end(),
+                   [&sizes](std::size_t a, std::size_t b) { return sizes[a] > sizes[b]; });
+  log_parts parts(count);
+  std::vector<std::size_t> part_sizes(count, 0);
+  part_sizes.back() = run.batches.records().size();
+  for (const std::size_t f : logs) {
+    const auto least = static_cast<std::size_t>(
+        std::min_element(part_sizes.begin(), part_sizes.end()) - part_sizes.begin());
+    parts[least].push_back(f);
+    part_sizes[least] += sizes[f];
+  }
+  return parts;
+}
 
 }  // namespace
 
@@ -155,17 +209,34 @@ void draw_run(const run_data& run, const run_tracks& tracks, bool operations,
               const log_waits& waits, view& shown, drawing_state& picture) {
   const batch_slices batches(run, shown, picture.names, picture.flow);
   names_in_trace numbers(run.names, picture.names);
+  std::vector<std::unique_ptr<log_drawer>> logs;
+  for (std::size_t f = 0; f < run.files->files.size(); ++f) {
+    logs.push_back(std::make_unique<log_drawer>(batches, waits, f, picture.names));
+  }
+  const auto draw_log = [&](std::size_t f, trace_sink& sink) {
+    logs[f]->draw_log(run, tracks.of_file[f], operations, shown, picture.names, numbers, sink);
+  };
+  const log_parts parts = operations && shown.has_all_names()
+                              ? divide_logs(run, batches, picture.sink.max_parts())
+                              : log_parts();
+  if (!parts.empty()) {
+    numbers.give_all();
+    picture.sink.draw_in_parts(parts.size(), [&](std::size_t part, trace_sink& sink) {
+      for (const std::size_t f : parts[part]) draw_log(f, sink);
+      if (part + 1 == parts.size()) draw_counters(run, tracks, shown, sink);
+    });
+  }
   for (std::size_t f = 0; f < run.files->files.size(); ++f) {
     const track thread = tracks.of_file[f];
     const std::string& name = tracks.file_name[f];
-    log_drawer log(batches, waits, f, picture.names, picture.sink);
-    log.draw_log(run, f, thread, operations, shown, picture.names, numbers);
-    for (int lane = 1; log.next_lane(); ++lane) {
+    if (parts.empty()) draw_log(f, picture.sink);
+    const std::unique_ptr<log_drawer> log = std::move(logs[f]);
+    for (int lane = 1; log->next_lane(); ++lane) {
       const track where{thread.pid, picture.tids.take(0)};
       std::string label = name + " (overlapping";
       if (lane > 1) label.append(" ").append(std::to_string(lane));
       picture.sink.thread_below(where, thread, label + ')', thread_order(f, 1));
-      log.draw_lane(where);
+      log->draw_lane(where, picture.sink);
     }
     range_drawer ranges(run, f, shown);
     while (ranges.next_lane()) {
@@ -183,7 +254,7 @@ void draw_run(const run_data& run, const run_tracks& tracks, bool operations,
     draw_off_cpu(run, f, where, shown, picture.sink);
   }
   draw_async(run, tracks, shown, picture.names, picture.async, picture.sink);
-  draw_counters(run, tracks, shown, picture.sink);
+  if (parts.empty()) draw_counters(run, tracks, shown, picture.sink);
 }
 
 }  // namespace lotus::tool

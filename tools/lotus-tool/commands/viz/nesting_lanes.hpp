@@ -113,26 +113,18 @@ class first_free_lane {
 template <class Slice>
 class nesting_lanes {
  public:
-  /// Returns whether the slice fits on the first lane. If not, stores it for the further lanes.
-  bool take(const Slice& slice) {
-    const std::int64_t end_ns = slice.start_ns + slice.duration_ns;
-    bool fits = slice.start_ns >= last_ns_;
-    if (fits) {
-      while (!open_ends_ns_.empty() && open_ends_ns_.back() <= slice.start_ns) {
-        open_ends_ns_.pop_back();
-      }
-      fits = open_ends_ns_.empty() || end_ns <= open_ends_ns_.back();
-    }
-    if (!fits) {
-      kept_.push_back(slice);
-      return false;
-    }
+  /// Returns whether a slice fits on the first lane. If not, call keep() for it.
+  bool fits(std::int64_t start_ns, std::int64_t duration_ns) {
+    if (start_ns < last_ns_) return false;
+    const std::int64_t end_ns = start_ns + duration_ns;
+    while (!open_ends_ns_.empty() && open_ends_ns_.back() <= start_ns) open_ends_ns_.pop_back();
+    if (!open_ends_ns_.empty() && end_ns > open_ends_ns_.back()) return false;
     open_ends_ns_.push_back(end_ns);
-    last_ns_ = slice.start_ns;
+    last_ns_ = start_ns;
     return true;
   }
 
-  /// Stores a slice for the further lanes without trying the first lane.
+  /// Stores a slice for the further lanes.
   void keep(const Slice& slice) { kept_.push_back(slice); }
 
   /// Begins the next lane; returns false if there is none. The first call distributes the stored

@@ -145,9 +145,8 @@ void draw_off_cpu(const run_data& run, std::size_t file, track where, const view
     event.name = names[static_cast<std::size_t>(reason_of(s))];
     if (s.run_queue_ns >= 0) {
       const std::int64_t run_queue_ns = std::min(s.run_queue_ns, s.duration_ns());
-      event.arguments = {
-          {"run_queue_ns", static_cast<std::uint64_t>(run_queue_ns)},
-          {"blocked_ns", static_cast<std::uint64_t>(s.duration_ns() - run_queue_ns)}};
+      event.arguments.add("run_queue_ns", static_cast<std::uint64_t>(run_queue_ns));
+      event.arguments.add("blocked_ns", static_cast<std::uint64_t>(s.duration_ns() - run_queue_ns));
     }
     sink.slice(event);
   }
@@ -178,7 +177,7 @@ void range_drawer::draw_lane(track where, trace_sink& sink) const {
     event.where = where;
     event.category = "range";
     event.name = name;
-    if (r.number >= 0) event.arguments = {{"number", static_cast<std::uint64_t>(r.number)}};
+    if (r.number >= 0) event.arguments.add("number", static_cast<std::uint64_t>(r.number));
     event.start_ns = r.start_ns;
     event.duration_ns = r.duration_ns;
     sink.slice(event);

@@ -23,6 +23,14 @@ double as_read(std::int64_t ns) {
   return us;
 }
 
+/// Durations below this many ns are integers of ps that a double represents exactly.
+constexpr std::int64_t max_in_ps = (std::int64_t{1} << 53U) / 1000;
+
+/// Returns the double that a program gets when it parses the µs of `ns` less 0.001 ns.
+double less_by_a_ps(std::int64_t ns) {
+  return static_cast<double>(ns * 1000 - 1) / 1e6;
+}
+
 }  // namespace
 
 char* viewer_times::put_duration(char* to, std::int64_t start_ns, std::int64_t duration_ns) {
@@ -42,13 +50,19 @@ char* viewer_times::put_duration(char* to, std::int64_t start_ns, std::int64_t d
     return start_us + us <= last_us && rebased_us + us <= last_rebased_us;
   };
   double us = as_read(duration_ns);
-  const bool plain = fits(us);
-  if (!plain) {
+  char* end = nullptr;
+  if (fits(us)) {
+    end = put_us(to, duration_ns);
+  } else if (duration_ns > 0 && duration_ns < max_in_ps && fits(less_by_a_ps(duration_ns))) {
+    us = less_by_a_ps(duration_ns);
+    end = put(put_us(to, duration_ns - 1), "999");
+  } else {
     us = std::max(0.0, std::min({us, last_us - start_us, last_rebased_us - rebased_us}));
     while (us > 0 && !fits(us)) us = std::nextafter(us, 0.0);
+    end = std::to_chars(to, to + 24, us).ptr;
   }
   open_.emplace_back(end_ns, start_us + us, rebased_us + us);
-  return plain ? put_us(to, duration_ns) : std::to_chars(to, to + 24, us).ptr;
+  return end;
 }
 
 }  // namespace lotus::tool

@@ -10,9 +10,10 @@ namespace lotus::tool {
 /// Writes the durations of a track's slices as µs. Viewers add starts and durations as doubles,
 /// which are inexact: 123.797 + 170.812 is more than 294.609, so a slice that ends there would
 /// overlap the next one or exceed its parent. In such a case a slightly shorter duration is
-/// written: the largest double that avoids the overlap, also when a viewer subtracts the track's
-/// first start from all starts, as speedscope does. It is shorter by at most two units in the last
-/// place of a start, which is 0.001 ns in a run's first hour.
+/// written, which avoids the overlap also when a viewer subtracts the track's first start from all
+/// starts, as speedscope does. It is 0.001 ns shorter. If this is not enough, which is possible
+/// after a run's first hour, the largest possible double is written, which is shorter by at most
+/// two units in the last place of a start.
 class viewer_times {
  public:
   /// Writes the duration of a slice whose start is written by put_us(), and returns the end of the

@@ -150,9 +150,23 @@ class preprocessing_finder {
     }
   };
 
-  delivery_range deliveries_of(const number_key& key) const {
-    return {std::lower_bound(deliveries_.begin(), deliveries_.end(), std::pair(key, INT64_MIN)),
-            std::upper_bound(deliveries_.begin(), deliveries_.end(), std::pair(key, INT64_MAX))};
+  delivery_range deliveries_of(const number_key& key) {
+    // Most calls ask for the same number as the previous call, or for the next number.
+    const delivery_list::const_iterator end = deliveries_.end();
+    auto first = last_asked_.value_or(end);
+    if (first != end && first->first < key) first = end_of_number(first);
+    const bool is_first = first != end && first->first == key;
+    if (!is_first) first = std::lower_bound(deliveries_.cbegin(), end, std::pair(key, INT64_MIN));
+    last_asked_ = first;
+    const bool is_known = first != end && first->first == key;
+    return {first, is_known ? end_of_number(first) : first};
+  }
+
+  /// Returns the end of the range that begins at `first` and has the same number.
+  delivery_list::const_iterator end_of_number(delivery_list::const_iterator first) const {
+    const auto next = first + 1;
+    if (next == deliveries_.end() || next->first != first->first) return next;
+    return std::upper_bound(next, deliveries_.end(), std::pair(first->first, INT64_MAX));
   }
 
   /// Counts the receptions of batches that several spans built together.
@@ -187,7 +201,7 @@ class preprocessing_finder {
   /// reception are passed in one more call.
   template <class OnSegments>
   void for_each_delivery(const span_number* first, const span_number* last,
-                         OnSegments&& on_segments) const {
+                         OnSegments&& on_segments) {
     const delivery_range of = deliveries_of(key_of(found_.spans[*first]));
     while (first != last) {
       const std::size_t k = of.index_after(found_.spans[*first].start_ns);
@@ -330,6 +344,8 @@ class preprocessing_finder {
   batch_preprocessings found_;
   std::size_t usual_segments_ = 1;  // usual number of spans of a preprocessing
   delivery_list deliveries_;        // when batches were received, sorted by number, then by time
+  // The first of the deliveries that deliveries_of() returned last.
+  std::optional<delivery_list::const_iterator> last_asked_;
   // For each batch number: the preprocessings of the batches with this number, sorted by start.
   // This map is filled only if the run records which items became part of which batch.
   std::map<number_key, std::vector<batch_id>> by_number_;

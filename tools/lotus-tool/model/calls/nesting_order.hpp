@@ -34,7 +34,12 @@ class nesting_order {
   template <class Emit>
   void push(const operation& next, Emit&& emit) {
     if (held_.size() + far_.size() == window) settle(window / 2, emit);
-    const entry one{next, ++lines_};
+    ++lines_;
+    if (held_.empty() || !comes_before(entry(next, lines_), held_.back())) {
+      held_.emplace_back(next, lines_);
+      return;
+    }
+    const entry one(next, lines_);
     // Nearly all operations belong near the end of held_ and are inserted there. Any other
     // operation is first appended to far_; settle() later sorts all operations in far_ into held_
     // together.
@@ -57,9 +62,13 @@ class nesting_order {
   }
 
  private:
+  /// Has a constructor, so that emplace_back() creates the object in its final place. Copying a
+  /// temporary object would be slower, because the copy would wait until its numbers are in memory.
   struct entry {
+    entry(const operation& of, std::uint64_t of_line)
+        : op{of.start_ns, of.duration_ns, of.name}, line(of_line) {}
     operation op;
-    std::uint64_t line = 0;  ///< number of the line in the log
+    std::uint64_t line;  ///< number of the line in the log
   };
 
   /// Orders operations by start. If two start together, the longer one is the parent and comes

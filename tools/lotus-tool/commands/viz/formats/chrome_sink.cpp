@@ -4,12 +4,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "accelerator/trace/torch_trace.hpp"
-#include "base/files/output_file.hpp"
+#include "base/files/output_buffer.hpp"
+#include "base/files/output_parts.hpp"
 #include "base/formats/json_writer.hpp"
 #include "base/text.hpp"
 #include "commands/viz/formats/trace_sink.hpp"
@@ -40,6 +43,23 @@ void chrome_sink::finish() {
   } else {
     out_.write("\n]}\n");
   }
+}
+
+std::size_t chrome_sink::max_parts() const noexcept {
+  // With more parts than CPUs, the threads wait for each other. With more than four, they would
+  // wait for the file system, which lets only one thread write to a file.
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 2, 4);
+}
+
+void chrome_sink::draw_in_parts(std::size_t count,
+                                const std::function<void(std::size_t, trace_sink&)>& draw) {
+  const bool done = count > 1 && !first_ &&
+                    form_in_parts(*file_, count, [&](std::size_t number, output_buffer& part) {
+                      chrome_sink sink(part, *this);
+                      sink.first_ = false;
+                      draw(number, sink);
+                    });
+  if (!done) trace_sink::draw_in_parts(count, draw);
 }
 
 json_writer chrome_sink::begin_event() {
@@ -89,8 +109,7 @@ void chrome_sink::process_track(track where, std::string_view name, std::uint32_
   thread(where, name, order);
 }
 
-void chrome_sink::change_track(track where) {
-  if (where.pid == track_.pid && where.tid == track_.tid) return;
+void chrome_sink::begin_track(track where) {
   track_ = where;
   heads_.clear();
   slice_heads_.clear();
@@ -102,21 +121,19 @@ void chrome_sink::change_track(track where) {
   times_.change_track();
 }
 
-const copied_text& chrome_sink::head_of(track where, std::uint32_t name) {
+const copied_text& chrome_sink::make_head(track where, std::uint32_t name) {
   const bool is_kept = name < max_heads;
   if (is_kept && name >= heads_.size()) heads_.resize(std::min(max_heads, names_.size()));
   copied_text& head = is_kept ? heads_[name] : other_head_;
-  if (head.empty() || !is_kept) {
-    event_ = ",\n";
-    json_writer to(event_);
-    to.begin_object()
-        .member("ph", "X")
-        .member("cat", "op")
-        .member("name", shown_name(names_.name(name)));
-    append_place(to, where);
-    to.key("ts");
-    head.assign(event_);
-  }
+  event_ = ",\n";
+  json_writer to(event_);
+  to.begin_object()
+      .member("ph", "X")
+      .member("cat", "op")
+      .member("name", shown_name(names_.name(name)));
+  append_place(to, where);
+  to.key("ts");
+  head.assign(event_);
   return head;
 }
 
@@ -148,24 +165,28 @@ const copied_text& chrome_sink::head_of(const slice_event& event) {
 
 /// Writes the beginning of an event. Returns the position after it, in memory with enough space for
 /// two times and three arguments.
-char* chrome_sink::begin_with(const copied_text& head) {
-  if (!first_ && head.text().size() <= output_file::room_bytes / 2) {
-    return head.put(out_.room(output_file::room_bytes));
-  }
+inline char* chrome_sink::begin_with(const copied_text& head) {
+  if (first_ || head.text().size() > output_buffer::room_bytes / 2) return begin_with_long(head);
+  return head.put(out_.room(output_buffer::room_bytes));
+}
+
+char* chrome_sink::begin_with_long(const copied_text& head) {
   out_.write(head.text().substr(first_ ? 1 : 0));
   first_ = false;
-  return out_.room(output_file::room_bytes);
+  return out_.room(output_buffer::room_bytes);
 }
 
 void chrome_sink::operation(track where, std::uint32_t name, std::int64_t start_ns,
                             std::int64_t duration_ns) {
   change_track(where);
-  char* p = begin_with(head_of(where, name));
+  const bool is_known = name < heads_.size() && !heads_[name].empty();
+  char* p = begin_with(is_known ? heads_[name] : make_head(where, name));
   p = put_us(p, start_ns - base_ns_);
   p = put(p, R"(,"dur":)");
   p = times_.put_duration(p, start_ns - base_ns_, duration_ns);
   *p++ = '}';
   out_.advance_to(p);
+  out_.end_piece();
 }
 
 void chrome_sink::slice(const slice_event& event) {
@@ -185,10 +206,11 @@ void chrome_sink::slice(const slice_event& event) {
     write_arguments(event);
   }
   for (const flow_point& point : event.flows) flow(event, point);
+  out_.end_piece();
 }
 
 /// Writes arguments that are all numbers. Their names need no escapes.
-char* chrome_sink::put_numbers(char* p, const std::vector<event_argument>& arguments) {
+char* chrome_sink::put_numbers(char* p, const event_arguments& arguments) {
   if (arguments.empty()) return p;
   p = put(p, R"(,"args":)");
   char separator = '{';
@@ -236,11 +258,19 @@ void chrome_sink::async_end(const async_event& event, std::string_view phase, st
 
 void chrome_sink::counter(std::uint32_t pid, std::string_view name, std::int64_t at_ns,
                           std::int64_t value) {
-  json_writer to = begin_event();
-  to.member("ph", "C").member("name", name).member("pid", pid);
-  append_time(to, "ts", at_ns - base_ns_);
-  to.key("args").begin_object().member("value", value).end_object().end_object();
-  out_.write(event_);
+  if (counter_.text.empty() || counter_.pid != pid || counter_.name != name) {
+    event_ = ",\n";
+    json_writer to(event_);
+    to.begin_object().member("ph", "C").member("name", name).member("pid", pid).key("ts");
+    counter_.pid = pid;
+    counter_.name = name;
+    counter_.text.assign(event_);
+  }
+  char* p = put_us(begin_with(counter_.text), at_ns - base_ns_);
+  p = put(p, R"(,"args":{"value":)");
+  p = put(put_integer(p, value), "}}");
+  out_.advance_to(p);
+  out_.end_piece();
 }
 
 void chrome_sink::flow(const slice_event& event, const flow_point& point) {
@@ -249,7 +279,7 @@ void chrome_sink::flow(const slice_event& event, const flow_point& point) {
   // open at its end, so the arrow begins 1 ns before the end.
   const std::int64_t last_ns =
       event.duration_ns > 0 ? event.start_ns + event.duration_ns - 1 : event.start_ns;
-  char* p = out_.room(output_file::room_bytes);
+  char* p = out_.room(output_buffer::room_bytes);
   p = put(p, leaves ? R"(,
 {"ph":"s","cat":"batch","name":"batch","id":)"
                     : R"(,

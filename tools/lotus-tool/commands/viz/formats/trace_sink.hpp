@@ -2,7 +2,10 @@
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_FORMATS_TRACE_SINK_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_FORMATS_TRACE_SINK_HPP
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -19,10 +22,32 @@ struct flow_point {
   std::uint64_t id = 0;  ///< number of the arrow, the same at both ends and unique in an output
 };
 
-/// A slice has at most three of them.
+/// A range of points of arrows, which the owner of the points keeps in memory.
+struct flow_points {
+  const flow_point* first = nullptr;
+  const flow_point* last = nullptr;
+
+  const flow_point* begin() const noexcept { return first; }
+  const flow_point* end() const noexcept { return last; }
+};
+
 struct event_argument {
   std::string_view name;  ///< a short word that needs no escapes in any format
   std::uint64_t value = 0;
+};
+
+/// The arguments of a slice that are numbers, at most three.
+class event_arguments {
+ public:
+  void add(std::string_view name, std::uint64_t value) { all_.at(size_++) = {name, value}; }
+
+  bool empty() const noexcept { return size_ == 0; }
+  const event_argument* begin() const noexcept { return all_.data(); }
+  const event_argument* end() const noexcept { return all_.data() + size_; }
+
+ private:
+  std::array<event_argument, 3> all_;
+  std::size_t size_ = 0;
 };
 
 struct event_text {
@@ -41,8 +66,8 @@ struct slice_event {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
   bool instant = false;
-  std::vector<event_argument> arguments{};
-  std::vector<flow_point> flows{};
+  event_arguments arguments{};
+  flow_points flows{};
   std::vector<event_text> texts{};  ///< further arguments of the slice
 };
 
@@ -95,6 +120,17 @@ class trace_sink {
   virtual void counter(std::uint32_t pid, std::string_view name, std::int64_t at_ns,
                        std::int64_t value) = 0;
   virtual void finish() = 0;
+
+  /// The number of threads that can draw tracks at the same time.
+  virtual std::size_t max_parts() const noexcept { return 1; }
+  /// Calls `draw(part, sink)` for each part below `count` (at most max_parts()), each possibly on a
+  /// thread of its own. `draw` calls only operation(), slice() and counter() of the sink that it is
+  /// given; a track or counter belongs to one part. The output does not depend on how fast the
+  /// threads are.
+  virtual void draw_in_parts(std::size_t count,
+                             const std::function<void(std::size_t, trace_sink&)>& draw) {
+    for (std::size_t part = 0; part < count; ++part) draw(part, *this);
+  }
 };
 
 }  // namespace lotus::tool
