@@ -31,12 +31,12 @@ using lotus::tool_test::temp_dir;
 
 namespace {
 
-/// Writes the lines "PART 0", "PART 1" and so on. Every hundredth line is longer than the room that
-/// a buffer offers.
+/// Writes the lines "PART 0", "PART 1" and so on. Some lines do not fit in a buffer that is nearly
+/// full.
 void form_lines(std::size_t part, std::size_t lines, output_buffer& out) {
   for (std::size_t i = 0; i < lines; ++i) {
     out.write(std::to_string(part) + ' ');
-    const std::string number = std::to_string(i) + (i % 100 == 0 ? std::string(9000, '.') : "");
+    const std::string number = std::to_string(i) + (i % 500 == 0 ? std::string(40'000, '.') : "");
     if (number.size() < output_buffer::room_bytes) {
       char* const to = out.room(number.size());
       number.copy(to, number.size());
