@@ -11,12 +11,13 @@
 namespace lotus::tool {
 namespace {
 
+/// Non-negative integers below this are exact as doubles.
+constexpr std::uint64_t exact = std::uint64_t{1} << 53U;
+
 /// Returns the double that a program gets when it parses the text of put_us(ns): the one nearest to
 /// the exact value.
 double as_read(std::int64_t ns) {
-  constexpr std::int64_t exact = std::int64_t{1} << 53U;
-  // An integer in this range is exact as a double, so only the division rounds.
-  if (ns > -exact && ns < exact) return static_cast<double>(ns) / 1000.0;
+  if (static_cast<std::uint64_t>(ns) < exact) return static_cast<double>(ns) / 1000.0;
   std::array<char, 24> digits{};
   double us = 0;
   std::from_chars(digits.data(), put_us(digits.data(), ns), us);
@@ -24,7 +25,7 @@ double as_read(std::int64_t ns) {
 }
 
 /// Durations below this many ns are integers of ps that a double represents exactly.
-constexpr std::int64_t max_in_ps = (std::int64_t{1} << 53U) / 1000;
+constexpr std::int64_t max_in_ps = static_cast<std::int64_t>(exact) / 1000;
 
 /// Returns the double that a program gets when it parses the µs of `ns` less 0.001 ns.
 double less_by_a_ps(std::int64_t ns) {
@@ -34,11 +35,22 @@ double less_by_a_ps(std::int64_t ns) {
 }  // namespace
 
 char* viewer_times::put_duration(char* to, std::int64_t start_ns, std::int64_t duration_ns) {
-  const double start_us = as_read(start_ns);
+  const std::int64_t end_ns = start_ns + duration_ns;
+  double start_us = 0;
+  double end_us = 0;
+  double us = 0;
+  if (static_cast<std::uint64_t>(start_ns | end_ns) < exact) {
+    // Nearly always. Only the divisions round.
+    start_us = static_cast<double>(start_ns) / 1000.0;
+    end_us = static_cast<double>(end_ns) / 1000.0;
+    us = static_cast<double>(duration_ns) / 1000.0;
+  } else {
+    start_us = as_read(start_ns);
+    end_us = as_read(end_ns);
+    us = as_read(duration_ns);
+  }
   if (first_us_ == no_start) first_us_ = start_us;
   const double rebased_us = start_us - first_us_;
-  const std::int64_t end_ns = start_ns + duration_ns;
-  const double end_us = as_read(end_ns);
   double last_us = end_us;
   double last_rebased_us = end_us - first_us_;
   while (!open_.empty() && open_.back().ns <= start_ns) open_.pop_back();
@@ -46,10 +58,9 @@ char* viewer_times::put_duration(char* to, std::int64_t start_ns, std::int64_t d
     last_us = std::min(last_us, open_.back().us);
     last_rebased_us = std::min(last_rebased_us, open_.back().rebased_us);
   }
-  const auto fits = [&](double us) {
-    return start_us + us <= last_us && rebased_us + us <= last_rebased_us;
+  const auto fits = [&](double tried_us) {
+    return start_us + tried_us <= last_us && rebased_us + tried_us <= last_rebased_us;
   };
-  double us = as_read(duration_ns);
   char* end = nullptr;
   if (fits(us)) {
     end = put_us(to, duration_ns);
