@@ -19,10 +19,11 @@
 namespace lotus::tool {
 namespace {
 
-constexpr std::size_t divided_at = std::size_t{256} << 10U;
+constexpr std::size_t divided_at = std::size_t{512} << 10U;
 constexpr std::size_t part_bytes = divided_at + 4 * output_buffer::room_bytes;
-/// The number of blocks of a part that may wait to be written.
-constexpr std::size_t max_waiting = 2;
+/// The number of blocks of a part that may wait to be written. More blocks would take more memory
+/// than the CPUs' caches.
+constexpr std::size_t max_waiting = 1;
 
 /// Writes the blocks of several parts in turn. Each thread writes the blocks of its own part.
 /// Thread-safe; each part must be used by one thread only.
