@@ -44,6 +44,11 @@ class raw_name_table {
   /// Returns the number of the text; `none` if the table does not contain the text.
   std::uint32_t find(std::string_view text) const noexcept { return find(text, hash_of(text)); }
 
+  /// Whether the number `id` (below size()) is that of the text.
+  bool has(std::uint32_t id, std::string_view text) const noexcept {
+    return same(this->text(id), text);
+  }
+
   std::string_view text(std::uint32_t id) const noexcept {
     std::uint32_t bytes = 0;
     std::memcpy(&bytes, texts_[id], sizeof bytes);
@@ -147,8 +152,17 @@ class name_table {
   /// Returns the number of a name, and assigns a new number if the table does not contain the name.
   /// @param raw  the name as it is in the log, with escapes.
   std::uint32_t id(std::string_view raw) {
+    // Operations follow each other in the same order again and again.
+    if (last_ < after_.size()) {
+      const std::uint32_t expected = after_[last_];
+      if (expected != raw_name_table::none && names_.has(expected, raw)) return last_ = expected;
+    }
     const std::uint32_t n = names_.find(raw);
-    return n != raw_name_table::none && means_itself_[n] ? n : id_of_other(raw);
+    if (n == raw_name_table::none || !means_itself_[n]) return id_of_other(raw);
+    if (last_ < after_.size()) after_[last_] = n;
+    last_ = n;
+    if (n >= after_.size() && n < max_followed) after_.resize(n + 1, raw_name_table::none);
+    return n;
   }
 
   /// Returns the number of a name; raw_name_table::none if the table does not contain the name.
@@ -168,6 +182,8 @@ class name_table {
   std::size_t size() const noexcept { return names_.size(); }
 
  private:
+  static constexpr std::uint32_t max_followed = 1024;
+
   std::uint32_t id_of_other(std::string_view raw);
   std::uint32_t find_other(std::string_view raw) const;
 
@@ -176,6 +192,10 @@ class name_table {
   raw_name_table others_;           // raw names that decode to a different text
   // Indexed by the number of a raw name in others_: the number of its decoded name in names_.
   std::vector<std::uint32_t> ids_;
+  // For each of the first `max_followed` names that mean themselves: the name that id() was asked
+  // for after it; `none` if unknown.
+  std::vector<std::uint32_t> after_;
+  std::uint32_t last_ = raw_name_table::none;  // the last name that id() returned
 };
 
 }  // namespace lotus::tool

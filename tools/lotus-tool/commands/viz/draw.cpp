@@ -96,8 +96,9 @@ class log_drawer {
         file_(file),
         names_(names) {}
 
+  /// @param order  an object without operations; has none again at the end.
   void draw_log(const run_data& run, track where, bool operations, view& shown, name_table& names,
-                names_in_trace& numbers, trace_sink& sink) {
+                names_in_trace& numbers, nesting_order& order, trace_sink& sink) {
     const auto slices = batches_.of_file(file_);
     const batch_slice* next = slices.first;
     const batch_slice* const end = slices.second;
@@ -122,7 +123,6 @@ class log_drawer {
           lanes_.keep({op.start_ns, op.duration_ns, op.name, nullptr});
         }
       };
-      nesting_order order;
       const bool all = shown.has_all_operations();
       run.for_each_operation(file_, [&](operation op) {
         op.name = numbers[op.name];
@@ -213,8 +213,9 @@ void draw_run(const run_data& run, const run_tracks& tracks, bool operations,
   for (std::size_t f = 0; f < run.files->files.size(); ++f) {
     logs.push_back(std::make_unique<log_drawer>(batches, waits, f, picture.names));
   }
-  const auto draw_log = [&](std::size_t f, trace_sink& sink) {
-    logs[f]->draw_log(run, tracks.of_file[f], operations, shown, picture.names, numbers, sink);
+  const auto draw_log = [&](std::size_t f, nesting_order& order, trace_sink& sink) {
+    logs[f]->draw_log(run, tracks.of_file[f], operations, shown, picture.names, numbers, order,
+                      sink);
   };
   const log_parts parts = operations && shown.has_all_names()
                               ? divide_logs(run, batches, picture.sink.max_parts())
@@ -222,14 +223,16 @@ void draw_run(const run_data& run, const run_tracks& tracks, bool operations,
   if (!parts.empty()) {
     numbers.give_all();
     picture.sink.draw_in_parts(parts.size(), [&](std::size_t part, trace_sink& sink) {
-      for (const std::size_t f : parts[part]) draw_log(f, sink);
+      nesting_order order;
+      for (const std::size_t f : parts[part]) draw_log(f, order, sink);
       if (part + 1 == parts.size()) draw_counters(run, tracks, shown, sink);
     });
   }
+  nesting_order order;
   for (std::size_t f = 0; f < run.files->files.size(); ++f) {
     const track thread = tracks.of_file[f];
     const std::string& name = tracks.file_name[f];
-    if (parts.empty()) draw_log(f, picture.sink);
+    if (parts.empty()) draw_log(f, order, picture.sink);
     const std::unique_ptr<log_drawer> log = std::move(logs[f]);
     for (int lane = 1; log->next_lane(); ++lane) {
       const track where{thread.pid, picture.tids.take(0)};

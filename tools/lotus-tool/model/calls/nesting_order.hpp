@@ -62,21 +62,27 @@ class nesting_order {
   }
 
  private:
-  /// Has a constructor, so that emplace_back() creates the object in its final place. Copying a
-  /// temporary object would be slower, because the copy would wait until its numbers are in memory.
+  /// An operation and the number of its line in the log. The number may overflow, because only
+  /// lines that are near each other are compared. Has a constructor, so that emplace_back() creates
+  /// the object in its final place. Copying a temporary object would be slower, because the copy
+  /// would wait until its numbers are in memory.
   struct entry {
-    entry(const operation& of, std::uint64_t of_line)
-        : op{of.start_ns, of.duration_ns, of.name}, line(of_line) {}
-    operation op;
-    std::uint64_t line;  ///< number of the line in the log
+    entry(const operation& op, std::uint32_t of_line)
+        : start_ns(op.start_ns), duration_ns(op.duration_ns), name(op.name), line(of_line) {}
+    operation op() const noexcept { return {start_ns, duration_ns, name}; }
+
+    std::int64_t start_ns;
+    std::int64_t duration_ns;
+    std::uint32_t name;
+    std::uint32_t line;
   };
 
   /// Orders operations by start. If two start together, the longer one is the parent and comes
   /// first. If both are equally long, the operation in the later line of the log is the parent.
   static bool comes_before(const entry& a, const entry& b) noexcept {
-    if (a.op.start_ns != b.op.start_ns) return a.op.start_ns < b.op.start_ns;
-    if (a.op.duration_ns != b.op.duration_ns) return a.op.duration_ns > b.op.duration_ns;
-    return a.line > b.line;
+    if (a.start_ns != b.start_ns) return a.start_ns < b.start_ns;
+    if (a.duration_ns != b.duration_ns) return a.duration_ns > b.duration_ns;
+    return static_cast<std::int32_t>(a.line - b.line) > 0;
   }
 
   template <class Emit>
@@ -88,13 +94,13 @@ class nesting_order {
       far_.clear();
       std::inplace_merge(held_.begin(), held_.begin() + middle, held_.end(), comes_before);
     }
-    for (std::size_t i = 0; i < n; ++i) emit(held_[i].op);
+    for (std::size_t i = 0; i < n; ++i) emit(held_[i].op());
     held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(n));
   }
 
   std::vector<entry> held_;  // operations not emitted yet, sorted by comes_before()
   std::vector<entry> far_;
-  std::uint64_t lines_ = 0;
+  std::uint32_t lines_ = 0;
 };
 
 }  // namespace lotus::tool
