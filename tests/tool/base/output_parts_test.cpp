@@ -81,7 +81,7 @@ TEST_CASE("the parts of an output are complete, in order and divided only betwee
   bool in_turn = false;  // whether the parts follow each other more than once
   std::size_t last_part = 0;
   while (std::getline(text, line) && line != "last") {
-    const std::size_t part = line.front() - std::size_t{'0'};
+    const auto part = static_cast<std::size_t>(line.front() - '0');
     const std::size_t number = next[part]++;
     REQUIRE(line.substr(2, line.find('.') - 2) == std::to_string(number));
     in_turn = in_turn || part < last_part;

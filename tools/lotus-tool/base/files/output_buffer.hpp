@@ -55,14 +55,14 @@ class output_buffer {
   /// @param divided_at  the number of bytes after which end_piece() calls divide().
   explicit output_buffer(std::size_t divided_at = SIZE_MAX) : divided_at_(divided_at) {}
 
-  /// Makes at least `n` bytes (n <= room_bytes) of the buffer writable.
-  virtual void make_room(std::size_t n) = 0;
-  virtual void divide() {}
-
   block buffer_;          // NOLINT(*-non-private-member-variables-in-classes)
   std::size_t used_ = 0;  // NOLINT(*-non-private-member-variables-in-classes)
 
  private:
+  /// Makes at least `n` bytes (n <= room_bytes) of the buffer writable.
+  virtual void make_room(std::size_t n) = 0;
+  virtual void divide() {}
+
   std::size_t divided_at_;
 };
 

@@ -210,6 +210,7 @@ void draw_run(const run_data& run, const run_tracks& tracks, bool operations,
   const batch_slices batches(run, shown, picture.names, picture.flow);
   names_in_trace numbers(run.names, picture.names);
   std::vector<std::unique_ptr<log_drawer>> logs;
+  logs.reserve(run.files->files.size());
   for (std::size_t f = 0; f < run.files->files.size(); ++f) {
     logs.push_back(std::make_unique<log_drawer>(batches, waits, f, picture.names));
   }

@@ -152,7 +152,7 @@ class preprocessing_finder {
 
   delivery_range deliveries_of(const number_key& key) {
     // Most calls ask for the same number as the previous call, or for the next number.
-    const delivery_list::const_iterator end = deliveries_.end();
+    const auto end = deliveries_.cend();
     auto first = last_asked_.value_or(end);
     if (first != end && first->first < key) first = end_of_number(first);
     const bool is_first = first != end && first->first == key;
