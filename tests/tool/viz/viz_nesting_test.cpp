@@ -11,6 +11,7 @@
 
 #include "catch.hpp"
 #include "tool/tool_test.hpp"
+#include "viz_test.hpp"
 
 using namespace lotus::tool_test;
 
@@ -23,15 +24,6 @@ struct seen_slice {
 };
 
 using seen_track = std::vector<seen_slice>;
-
-std::string drawn(const std::string& dir, const std::vector<std::string>& more) {
-  std::vector<std::string> arguments{"viz", dir, "-o", "-", "-q"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  const result r = run(arguments);
-  INFO(r.err);
-  REQUIRE(r.status == 0);
-  return r.out;
-}
 
 /// Returns the tracks of a Chrome trace.
 /// @param rebased  whether to subtract the first start of a track from all its starts before adding

@@ -10,6 +10,7 @@
 
 #include "catch.hpp"
 #include "tool/tool_test.hpp"
+#include "viz_test.hpp"
 
 using namespace lotus::tool_test;
 
@@ -47,15 +48,6 @@ void write_run(const temp_dir& dir) {
     dir.file("lotustrace_log_worker_pid_" + std::to_string(11 + w),
              logs[static_cast<std::size_t>(w)]);
   }
-}
-
-std::string drawn(const std::string& dir, const std::vector<std::string>& more = {}) {
-  std::vector<std::string> arguments{"viz", dir, "-o", "-", "-q"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  const result r = run(arguments);
-  INFO(r.err);
-  REQUIRE(r.status == 0);
-  return r.out;
 }
 
 /// Returns the lines of the events of each track, in their order, and sorted those that belong to

@@ -10,14 +10,19 @@
 
 namespace lotus::tool_test {
 
-/// Returns the output of `viz` for a folder as JSON.
-inline json draw(const std::string& dir, const std::vector<std::string>& more = {}) {
-  std::vector<std::string> arguments{"viz", dir, "-o", "-"};
+/// Returns the output of `viz` for a folder.
+inline std::string drawn(const std::string& dir, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments{"viz", dir, "-o", "-", "-q"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   const result r = run(arguments);
   INFO(r.err);
   REQUIRE(r.status == 0);
-  return parse_json(r.out);
+  return r.out;
+}
+
+/// Like drawn(), as JSON.
+inline json draw(const std::string& dir, const std::vector<std::string>& more = {}) {
+  return parse_json(drawn(dir, more));
 }
 
 /// Returns an event's name followed by its number, which is an argument: "BatchWait_0", "Decode_2",

@@ -254,11 +254,11 @@ run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& 
   data.aggregated = read_aggregated(run, diagnostics);
   take_side(std::move(side), data);
   const bool cut_off = run.window.has_value() || whole_from_ns != 0;
-  for_each_in_parallel(2, unlimited_threads, [&](std::size_t i) {
+  for_each_in_parallel(wanted.durations ? 2 : 1, unlimited_threads, [&](std::size_t i) {
     if (i == 0) {
       data.batches =
           run_batches(std::move(records), data.side.stages, data.side.inclusions, cut_off);
-    } else if (wanted.durations) {
+    } else {
       describe_many(data);
     }
   });
