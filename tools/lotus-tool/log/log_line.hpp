@@ -66,8 +66,6 @@ inline std::uint64_t value_of_eight(std::uint64_t word) noexcept {
   return (word & 0x0000FFFF0000FFFFU) * 42949672960001U >> 32U;
 }
 
-#endif
-
 constexpr std::uint64_t powers_of_ten[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
 
 /// Returns the value of the first `n` (0 to 7) bytes of a word, which are digits.
@@ -75,6 +73,8 @@ inline std::uint64_t value_of_first(std::uint64_t word, unsigned n) noexcept {
   // The shifts move the digits to the end of the word and put zero bytes before them.
   return value_of_eight(word << (8U * (7U - n)) << 8U);
 }
+
+#endif
 
 /// Reads the decimal digits at `p`. Returns the position after them, and sets `value` to the number
 /// that they form and `digits` to how many they are. The value is exact for up to 19 digits and
@@ -143,9 +143,10 @@ const char* blame(std::string_view text) noexcept;
 inline constexpr std::ptrdiff_t usual_record_room = 96;
 
 /// Reads a record in the form that nearly all have: a name of at most 32 bytes, and a start of 19
-/// digits, as all have since 2001. Takes two thirds of the instructions of read_record(), because
-/// it needs no loops and does not check for the end of the text. Like read_record(), but returns
-/// nullptr also for other records, and does not set `line.batch`, `line.kind` and `line.blanks`.
+/// digits, as all have since 2001. Takes two thirds of the instructions of read_any_record(),
+/// because it reads numbers without loops and does not check for the end of the text. Returns the
+/// position after the record's digits; nullptr if the record has another form. Sets only the name,
+/// start and duration of `line`.
 inline const char* read_usual_record(const char* p, log_line& line) noexcept {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
   constexpr std::ptrdiff_t max_name = 32;
