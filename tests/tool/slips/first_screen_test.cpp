@@ -147,6 +147,49 @@ void check_screen(const std::string& screen) {
   CHECK(contains(screen, "--details"));
 }
 
+/// Returns "run long long", with so many words "long".
+std::string long_name(int words) {
+  std::string name = "run";
+  for (int word = 0; word < words; ++word) name += " long";
+  return name;
+}
+
+/// Writes a run of two workers, whose batches take twelve steps each.
+/// @param slowest_ns  duration of one of the steps; 0: none is slower than usual.
+void write_steps(const std::string& folder, std::int64_t slowest_ns) {
+  constexpr std::int64_t begin = 1'700'000'000'000 * ms;
+  std::filesystem::create_directories(folder);
+  const auto line = [](const std::string& of, std::int64_t start, std::int64_t duration) {
+    return of + ',' + std::to_string(start) + ',' + std::to_string(duration) + '\n';
+  };
+  std::string workers[2];
+  std::int64_t free_at[2] = {begin, begin + 20 * ms};
+  std::string consumer;
+  std::int64_t step_end = begin;
+  for (int batch = 0; batch < 60; ++batch) {
+    const int worker = batch % 2;
+    const std::int64_t start = free_at[worker];
+    std::int64_t& now = free_at[worker];
+    for (int step = 0; step < 12; ++step) {
+      const bool is_slowest = slowest_ns > 0 && batch == 31 && step == 5;
+      const std::int64_t duration = is_slowest ? slowest_ns : (12 - step) * ms / 2;
+      workers[worker] += line("SStep" + std::to_string(step), now, duration);
+      now += duration;
+    }
+    workers[worker] += line("SBatchPreprocessed_" + std::to_string(batch), start, now - start);
+    const std::int64_t received = std::max(step_end, now);
+    consumer += line("SBatchWait_" + std::to_string(batch), step_end, received - step_end);
+    consumer += line("SBatchConsumed_" + std::to_string(batch), received, 1000);
+    step_end = received + 5 * ms;
+  }
+  const auto write = [&](const std::string& log, const std::string& lines) {
+    std::ofstream(folder + "/lotustrace_log_" + log) << lines;
+  };
+  write("main_pid_1", consumer);
+  write("worker_pid_2", workers[0]);
+  write("worker_pid_3", workers[1]);
+}
+
 }  // namespace
 
 TEST_CASE("the first screen fits 24 lines, and its numbers agree with each other") {
@@ -196,46 +239,34 @@ TEST_CASE("the demo's recording has a first screen, and --details adds the rest"
 }
 
 TEST_CASE("a long title leaves four rows of the time table, and replaces the suggested command") {
-  constexpr std::int64_t begin = 1'700'000'000'000 * ms;
   const temp_dir dir;
-  std::string name = "run";
-  for (int word = 1; word < 16; ++word) name += " long";
-  const std::string folder = dir.path() + '/' + name;
-  std::filesystem::create_directories(folder);
-  const auto line = [](const std::string& of, std::int64_t start, std::int64_t duration) {
-    return of + ',' + std::to_string(start) + ',' + std::to_string(duration) + '\n';
-  };
-  std::string workers[2];
-  std::int64_t free_at[2] = {begin, begin + 20 * ms};
-  std::string consumer;
-  std::int64_t step_end = begin;
-  for (int batch = 0; batch < 60; ++batch) {
-    const int worker = batch % 2;
-    const std::int64_t start = free_at[worker];
-    std::int64_t& now = free_at[worker];
-    for (int step = 0; step < 12; ++step) {
-      const std::int64_t duration = (12 - step) * ms / 2;
-      workers[worker] += line("SStep" + std::to_string(step), now, duration);
-      now += duration;
-    }
-    workers[worker] += line("SBatchPreprocessed_" + std::to_string(batch), start, now - start);
-    const std::int64_t received = std::max(step_end, now);
-    consumer += line("SBatchWait_" + std::to_string(batch), step_end, received - step_end);
-    consumer += line("SBatchConsumed_" + std::to_string(batch), received, 1000);
-    step_end = received + 5 * ms;
-  }
-  const auto write = [&](const std::string& log, const std::string& lines) {
-    std::ofstream(folder + "/lotustrace_log_" + log) << lines;
-  };
-  write("main_pid_1", consumer);
-  write("worker_pid_2", workers[0]);
-  write("worker_pid_3", workers[1]);
+  const std::string name = long_name(15);
+  write_steps(dir.path() + '/' + name, 0);
   const result r = shell(dir, "lotus-tool diagnose '" + name + "'");
   INFO(r.out << r.err);
   CHECK(lines_of(r.out).size() == 24);
   CHECK_FALSE(contains(r.out, "lotus-tool whatif"));
   CHECK(std::regex_search(r.out, std::regex("\n  [0-9]+ other parts, each smaller ")));
   check_shares(r.out);
+}
+
+TEST_CASE("the time table takes the place of the slowest call, if this makes it fit") {
+  struct title {
+    int words;
+    bool has_table;
+    bool has_slowest;
+  };
+  // On this narrow screen, the longest title leaves no room for the table even without the call.
+  for (const title& of : {title{1, true, true}, title{15, true, false}, title{30, false, true}}) {
+    const temp_dir dir;
+    const std::string name = long_name(of.words);
+    write_steps(dir.path() + '/' + name, 400 * ms);
+    const result r = shell(dir, "COLUMNS=50 lotus-tool diagnose '" + name + "'");
+    INFO(r.out << r.err);
+    CHECK(lines_of(r.out).size() <= 24);
+    CHECK(contains(r.out, "critical path (") == of.has_table);
+    CHECK(contains(r.out, "Slowest call") == of.has_slowest);
+  }
 }
 
 TEST_CASE("a narrow first screen keeps the column with most of the time") {
