@@ -139,7 +139,7 @@ const char* classify_batch(log_line& line) noexcept;
 /// Returns a description of the error in a line that parse_line() could not read.
 const char* blame(std::string_view text) noexcept;
 
-/// The number of bytes that read_usual_record() may read.
+/// read_usual_record() reads fewer bytes than this.
 inline constexpr std::ptrdiff_t usual_record_room = 96;
 
 /// Reads a record in the form that nearly all have: a name of at most 32 bytes, and a start of 19
@@ -151,18 +151,8 @@ inline const char* read_usual_record(const char* p, log_line& line) noexcept {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
   constexpr std::ptrdiff_t max_name = 32;
   const char* const name = p;
-  const char* comma = p;
-  for (;;) {
-    const std::uint64_t found = first_less(load_word(comma), ',' + 1);
-    if (found == 0) {
-      comma += 8;
-    } else {
-      comma += __builtin_ctzll(found) / 8;
-      if (*comma == ',') break;
-      if (*comma++ == '\n') return nullptr;
-    }
-    if (comma - name > max_name) return nullptr;
-  }
+  const char* const comma = find_comma(p, p + max_name);
+  if (*comma != ',') return nullptr;
   const std::uint64_t start_0 = load_word(comma + 1);
   const std::uint64_t start_8 = load_word(comma + 9);
   const std::uint64_t start_16 = load_word(comma + 17);

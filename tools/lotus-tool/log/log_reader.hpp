@@ -123,7 +123,7 @@ void read_text_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord
         if (!has_record) continue;
       }
       odd.blanks |= record.blanks;
-      // This is the only call, so that compilers inline it.
+      // The only call, because compilers rarely inline a function that is called twice.
       on_record(record);
     }
   }

@@ -27,30 +27,36 @@ namespace {
 /// inconsistency stays visible.
 class preprocessing_of_batch {
  public:
-  preprocessing_of_batch(const run_batches& batches, const batch& b) {
-    const preprocessing_span* const first = batches.preprocessing_spans().data() + b.first_span;
-    const std::optional<std::int64_t> until_ns = batches.delivery_ns(b);
-    for (const preprocessing_span* s = first; s != first + b.spans; ++s) {
-      if (!until_ns || s->start_ns < *until_ns) spans_.push_back(s);
-    }
-    if (!spans_.empty()) return;
-    for (const preprocessing_span* s = first; s != first + b.spans; ++s) spans_.push_back(s);
+  preprocessing_of_batch(const run_batches& batches, const batch& b)
+      : first_(batches.preprocessing_spans().data() + b.first_span),
+        last_(first_ + b.spans),
+        until_ns_(batches.delivery_ns(b).value_or(INT64_MAX)) {
+    // The spans are sorted by start, so if the first began too late, all did.
+    if (first_ != last_ && first_->start_ns >= until_ns_) until_ns_ = INT64_MAX;
   }
 
-  const std::vector<const preprocessing_span*>& spans() const noexcept { return spans_; }
+  /// Calls `on_span(span)` for each of the spans, in order of their starts.
+  template <class OnSpan>
+  void for_each(OnSpan&& on_span) const {
+    for (const preprocessing_span* s = first_; s != last_ && s->start_ns < until_ns_; ++s) {
+      on_span(*s);
+    }
+  }
 
   /// Returns the sum of the times of those spans for which `counts(span)` is true.
   template <class Counts>
   work_time time(Counts&& counts) const {
     work_time sum;
-    for (const preprocessing_span* const s : spans_) {
-      if (counts(*s)) sum.add(*s);
-    }
+    for_each([&](const preprocessing_span& s) {
+      if (counts(s)) sum.add(s);
+    });
     return sum;
   }
 
  private:
-  std::vector<const preprocessing_span*> spans_;  // the batch's spans, sorted by start
+  const preprocessing_span* first_;
+  const preprocessing_span* last_;
+  std::int64_t until_ns_;  // spans that begin at this time or later do not belong to the batch
 };
 
 }  // namespace
@@ -403,15 +409,9 @@ std::optional<std::int64_t> run_batches::delay_ns(const batch& b) const {
 
 std::optional<time_span> run_batches::made(const batch& b) const {
   if (b.spans == 0) return std::nullopt;
-  // The same spans as those of preprocessing_of_batch, but without a list of them, because this
-  // function is called for each batch many times.
-  const preprocessing_span* const first = preprocessing_spans_.data() + b.first_span;
-  std::int64_t until_ns = delivery_ns(b).value_or(INT64_MAX);
-  if (first->start_ns >= until_ns) until_ns = INT64_MAX;
-  time_span whole{first->start_ns, INT64_MIN};
-  for (const preprocessing_span* s = first; s != first + b.spans; ++s) {
-    if (s->start_ns < until_ns) whole.end_ns = std::max(whole.end_ns, s->end_ns());
-  }
+  time_span whole{preprocessing_spans_[b.first_span].start_ns, INT64_MIN};
+  preprocessing_of_batch(*this, b).for_each(
+      [&whole](const preprocessing_span& s) { whole.end_ns = std::max(whole.end_ns, s.end_ns()); });
   return whole;
 }
 

@@ -123,10 +123,9 @@ class log_drawer {
           lanes_.keep({op.start_ns, op.duration_ns, op.name, nullptr});
         }
       };
-      const bool all = shown.has_all_operations();
       run.for_each_operation(file_, [&](operation op) {
         op.name = numbers[op.name];
-        if (!all && !shown.has_operation(file_, op.name, op.start_ns, op.end_ns(), names)) return;
+        if (!shown.has_operation(file_, op.name, op.start_ns, op.end_ns(), names)) return;
         if (!stages.has(op)) order.push(op, emit);
       });
       order.finish(emit);

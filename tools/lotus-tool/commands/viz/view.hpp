@@ -87,8 +87,6 @@ class view {
   /// Whether has_operation() depends only on the operation's time, so that several threads can call
   /// it.
   bool has_all_names() const noexcept { return simple_; }
-  /// Whether has_operation() returns true for all operations.
-  bool has_all_operations() const noexcept { return simple_ && !from_ns_ && !to_ns_; }
   /// Whether to draw an operation.
   /// @param file  index of the operation's log in the run.
   bool has_operation(std::size_t file, std::uint32_t name, std::int64_t start_ns,

@@ -11,7 +11,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Non-negative integers below this are exact as doubles.
+/// Non-negative integers below this are exact as doubles, so only a division rounds.
 constexpr std::uint64_t exact = std::uint64_t{1} << 53U;
 
 /// Returns the double that a program gets when it parses the text of put_us(ns): the one nearest to
@@ -36,19 +36,9 @@ double less_by_a_ps(std::int64_t ns) {
 
 char* viewer_times::put_duration(char* to, std::int64_t start_ns, std::int64_t duration_ns) {
   const std::int64_t end_ns = start_ns + duration_ns;
-  double start_us = 0;
-  double end_us = 0;
-  double us = 0;
-  if (static_cast<std::uint64_t>(start_ns | end_ns) < exact) {
-    // Nearly always. Only the divisions round.
-    start_us = static_cast<double>(start_ns) / 1000.0;
-    end_us = static_cast<double>(end_ns) / 1000.0;
-    us = static_cast<double>(duration_ns) / 1000.0;
-  } else {
-    start_us = as_read(start_ns);
-    end_us = as_read(end_ns);
-    us = as_read(duration_ns);
-  }
+  const double start_us = as_read(start_ns);
+  const double end_us = as_read(end_ns);
+  double us = as_read(duration_ns);
   if (first_us_ == no_start) first_us_ = start_us;
   const double rebased_us = start_us - first_us_;
   double last_us = end_us;

@@ -153,13 +153,14 @@ class preprocessing_finder {
   delivery_range deliveries_of(const number_key& key) {
     // Most calls ask for the same number as the previous call, or for the next number.
     const auto end = deliveries_.cend();
-    auto first = last_asked_.value_or(end);
+    const auto is_of_key = [&](auto at) { return at != end && at->first == key; };
+    auto first = deliveries_.cbegin() + last_asked_;
     if (first != end && first->first < key) first = end_of_number(first);
-    const bool is_first = first != end && first->first == key;
-    if (!is_first) first = std::lower_bound(deliveries_.cbegin(), end, std::pair(key, INT64_MIN));
-    last_asked_ = first;
-    const bool is_known = first != end && first->first == key;
-    return {first, is_known ? end_of_number(first) : first};
+    if (!is_of_key(first)) {
+      first = std::lower_bound(deliveries_.cbegin(), end, std::pair(key, INT64_MIN));
+    }
+    last_asked_ = first - deliveries_.cbegin();
+    return {first, is_of_key(first) ? end_of_number(first) : first};
   }
 
   /// Returns the end of the range that begins at `first` and has the same number.
@@ -344,8 +345,8 @@ class preprocessing_finder {
   batch_preprocessings found_;
   std::size_t usual_segments_ = 1;  // usual number of spans of a preprocessing
   delivery_list deliveries_;        // when batches were received, sorted by number, then by time
-  // The first of the deliveries that deliveries_of() returned last.
-  std::optional<delivery_list::const_iterator> last_asked_;
+  // Index of the first of the deliveries that deliveries_of() returned last.
+  std::ptrdiff_t last_asked_ = 0;
   // For each batch number: the preprocessings of the batches with this number, sorted by start.
   // This map is filled only if the run records which items became part of which batch.
   std::map<number_key, std::vector<batch_id>> by_number_;
