@@ -47,7 +47,6 @@ TEST_CASE("every command warns of dropped records, even with --quiet") {
       {"viz", lossy, "-o", output},
       {"viz", lossy, "-o", output, "--compat"},
       {"report", lossy, "-o", output},
-      {"report", lossy, "--bundle", output},
       {"export", lossy, "--format", "pstats", "-o", output},
       {"whatif", lossy, "--workers", "2"},
       {"compare", lossy, whole_run()}};

@@ -59,7 +59,6 @@ TEST_CASE("--explain explains every label in tables") {
                                                        {"stats", staged},
                                                        {"diagnose", a, "--details"},
                                                        {"whatif", a},
-                                                       {"whatif", a, "--bytes-per-batch", "1000"},
                                                        {"compare", a, a},
                                                        {"compare", staged, dir.path() + "/new"}};
   for (const std::vector<std::string>& command : commands) {

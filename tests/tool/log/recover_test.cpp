@@ -191,7 +191,6 @@ TEST_CASE("every command reports records that were only in a killed process's me
       {"viz", run.c_str(), "-o", output.c_str(), "--compat"},
       {"diagnose", run.c_str()},
       {"report", run.c_str(), "-o", output.c_str()},
-      {"report", run.c_str(), "--bundle", output.c_str()},
       {"export", run.c_str(), "--format", "csv", "-o", output.c_str()},
       {"export", run.c_str(), "--format", "pstats", "-o", output.c_str()},
       {"whatif", run.c_str(), "--faster", "Forged=2"},

@@ -308,14 +308,6 @@ TEST_CASE("a snapshot because of a hang shows which function hangs, and what all
     CHECK(contains(table, "threads when the snapshot was taken"));
     CHECK(contains(table, "stuck_decoder"));
     CHECK(contains(table, "has waited for a batch for"));
-    // A bundle for a bug report contains neither paths of files nor names of functions.
-    const std::string bundle = dir.path() + "/bundle.tar.gz";
-    if (run({"report", snapshot, "--bundle", bundle}).status == 0) {
-      const std::string unpacked = dir.path() + "/unpacked";
-      REQUIRE(std::system(("tar xzOf '" + bundle + "' > '" + unpacked + '\'').c_str()) == 0);
-      CHECK(contains(read_file(unpacked), "threads when the snapshot was taken\n  (left out)"));
-      CHECK_FALSE(contains(read_file(unpacked), "stuck_decoder"));
-    }
     // The program's run directory is not a snapshot, so it has no list of threads at a snapshot.
     CHECK_FALSE(stats(run_of(dir))["runs"][0].has("threads_at_snapshot"));
   }

@@ -164,7 +164,6 @@ constexpr entry entries[] = {
     {"speedup", "2x means half the run time; below 1x means slower"},
     {"in flight", "maximum number of batches given to workers but not yet received"},
     {"batches in flight", "maximum number of batches given to workers but not yet received"},
-    {"batch memory", "size of the batches in flight"},
     // Labels in the output of `lotus-tool compare`.
     {"mean time of", "a call of an operation, or a time per batch"},
     {"95 % interval", "of the change; contains the true change 19 times in 20"},

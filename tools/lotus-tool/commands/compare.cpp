@@ -12,7 +12,6 @@
 #include "base/formats/json_writer.hpp"
 #include "commands/compare_print.hpp"
 #include "comparison/comparison.hpp"
-#include "comparison/comparison_bmf.hpp"
 #include "comparison/comparison_json.hpp"
 #include "comparison/comparison_markdown.hpp"
 
@@ -52,10 +51,6 @@ void print(const compare_options& options, const comparison& found, std::ostream
       break;
     case compare_form::markdown:
       out << comparison_markdown(options, found);
-      break;
-    case compare_form::bmf:
-      write_bmf(found, to);
-      out << text << '\n';
       break;
   }
 }

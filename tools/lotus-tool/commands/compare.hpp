@@ -14,7 +14,7 @@ namespace lotus::tool {
 /// more than the user allowed with `fail_above`.
 inline constexpr int exit_slower = 3;
 
-enum class compare_form : std::uint8_t { table, json, markdown, bmf };
+enum class compare_form : std::uint8_t { table, json, markdown };
 
 struct compare_options : compared_sides {
   compare_form form = compare_form::table;

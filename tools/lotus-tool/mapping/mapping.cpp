@@ -47,17 +47,12 @@ void mapping_builder::add(const std::string& op, const function_report& run) {
   }
 }
 
-mapping mapping_builder::build(const hit_rule& rule) const {
+mapping mapping_builder::build() const {
   mapping result = all_;
   for (auto& [name, op] : result.ops) {
     double total = 0;
     for (const auto& [function, use] : op.functions) total += use.samples;
-    for (auto at = op.functions.begin(); at != op.functions.end();) {
-      function_use& use = at->second;
-      use.share = total > 0 ? use.samples / total : 0;
-      const bool counts = use.hits >= rule.min_hits && (!rule.majority || use.hits * 2 > op.runs);
-      at = counts ? std::next(at) : op.functions.erase(at);
-    }
+    for (auto& [function, use] : op.functions) use.share = total > 0 ? use.samples / total : 0;
   }
   return result;
 }

@@ -40,18 +40,11 @@ struct mapping {
   bool has_shares() const;
 };
 
-/// How often a function must be seen in the runs of an operation to become part of the mapping.
-struct hit_rule {
-  std::uint64_t min_hits = 1;
-  bool majority = false;  ///< whether a function must also be seen in more than half of the runs
-};
-
-/// Combines the reports of several runs to a mapping. Leaves out functions that are seen too
-/// rarely, but includes their samples in the total from which shares are computed.
+/// Combines the reports of several runs to a mapping, which has all functions that any run has.
 class mapping_builder {
  public:
   void add(const std::string& op, const function_report& run);
-  mapping build(const hit_rule& rule) const;
+  mapping build() const;
   bool empty() const noexcept { return all_.ops.empty(); }
 
  private:

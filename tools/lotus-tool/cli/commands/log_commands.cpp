@@ -260,14 +260,11 @@ void add_compare(CLI::App& app, action& chosen) {
       ->option_text("5%");
   CLI::Option* const json = command->add_flag_callback(
       "--json", [options] { options->form = compare_form::json; }, "print JSON");
-  command
-      ->add_option("--format", options->form,
-                   "markdown: for a pull request;\nbmf: JSON for bencher.dev")
+  command->add_option("--format", options->form, "markdown: for a pull request")
       ->transform(one_of<compare_form>({{"table", compare_form::table},
                                         {"json", compare_form::json},
-                                        {"markdown", compare_form::markdown},
-                                        {"bmf", compare_form::bmf}}))
-      ->option_text("table|json|markdown|bmf")
+                                        {"markdown", compare_form::markdown}}))
+      ->option_text("table|json|markdown")
       ->excludes(json);
   add_table_options(*command);
   add_skipping(*command, options->skip_batches);

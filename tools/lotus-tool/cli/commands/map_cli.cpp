@@ -51,20 +51,6 @@ CLI::Option* add_rate(CLI::App& command, double& rate_hz) {
       ->option_text("HZ");
 }
 
-void add_hit_rule(CLI::App& command, hit_rule& rule) {
-  CLI::Option* hits =
-      command
-          .add_option("--min-hits", rule.min_hits, "ignore functions sampled in fewer than N runs")
-          ->check(whole_number(1))
-          ->option_text("N");
-  CLI::Option* all = command.add_flag_callback(
-      "--union", [] {}, "include functions sampled in any run (the default)");
-  command
-      .add_flag("--majority", rule.majority, "include functions sampled in over half of the runs")
-      ->excludes(all)
-      ->excludes(hits);
-}
-
 /// Returns the path of the mapping file to write (it lists the functions of each operation):
 /// `given`, or a default name if `given` is empty and a table is printed, or "" to write no file.
 std::string mapping_output(const std::string& given, print_as print) {
@@ -78,7 +64,6 @@ void add_map_build(CLI::App& map, action& chosen) {
   command->footer(
       "Examples:\n"
       "  lotus-tool map build reports/ -o mapping_funcs.json\n"
-      "  lotus-tool map build reports/ --majority --min-hits 3\n"
       "Writes a mapping: a file that lists the functions of each operation.\n"
       "DIR holds a folder for each operation, or is the folder of one operation.\n"
       "The folder of an operation has a report for each run.\n"
@@ -86,7 +71,6 @@ void add_map_build(CLI::App& map, action& chosen) {
       "Reports can also be callgrind's profiles or samples of the built-in collector.\n"
       "With --json or --csv, a mapping file is written only if -o is given.");
   command->add_option("DIR", options->dirs, "folders of reports")->required();
-  add_hit_rule(*command, options->rule);
   command
       ->add_option("-o,--output", options->output,
                    "file for the mapping; default: mapping_funcs.json")
@@ -181,7 +165,6 @@ void add_map_run(CLI::App& map, action& chosen) {
       ->capture_default_str()
       ->option_text("TIME")
       ->excludes(runs);
-  add_hit_rule(*command, options->rule);
   command
       ->add_option("-o,--output", options->output,
                    "file for the mapping; default: mapping_funcs.json")

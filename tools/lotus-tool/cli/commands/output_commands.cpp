@@ -12,10 +12,8 @@
 
 #include "base/errors.hpp"
 #include "cli/arguments.hpp"
-#include "cli/cli.hpp"
 #include "cli/commands/map_cli.hpp"
 #include "cli/reading_options.hpp"
-#include "commands/bundle/bundle.hpp"
 #include "commands/export/export.hpp"
 #include "commands/unpack.hpp"
 #include "commands/viz/formats/viz_formats.hpp"
@@ -129,35 +127,6 @@ void add_viz(CLI::App& app, action& chosen) {
   });
 }
 
-namespace {
-
-/// Adds the options of `report --bundle`, which writes an archive for a bug report instead of a
-/// page.
-std::shared_ptr<bundle_options> add_bundle(CLI::App& command, CLI::Option* page) {
-  auto options = std::make_shared<bundle_options>();
-  CLI::Option* const file = command
-                                .add_option("--bundle", options->output,
-                                            "write an archive for a bug report instead of the page")
-                                ->check(not_empty())
-                                ->option_text("FILE");
-  if (page != nullptr) file->excludes(page);
-  command
-      .add_flag("--hide-names", options->hide_names,
-                "with --bundle: also hide the names of operations,\n"
-                "stages, counters, threads and loaders")
-      ->needs(file);
-  return options;
-}
-
-int bundle_of(const std::vector<std::string>& dirs, bundle_options& options, std::ostream& out,
-              std::ostream& err) {
-  if (dirs.size() != 1) throw usage_error("--bundle takes one folder only");
-  options.dir = dirs.front();
-  return run_bundle(options, run_in_process, out, err);
-}
-
-}  // namespace
-
 #ifdef LOTUS_TOOL_REPORT
 namespace {
 
@@ -185,50 +154,25 @@ void add_report(CLI::App& app, action& chosen) {
       app.add_subcommand("report", "Write one HTML page with everything about a run");
   command->footer(
       "Examples:\n"
-      "  lotus-tool report runs/ -o report.html          # to open in a browser\n"
-      "  lotus-tool report run/ --bundle bundle.tar.gz   # for a bug report\n"
+      "  lotus-tool report runs/ -o report.html\n"
       "The page works without a network.\n"
       "If DIR holds several runs in subfolders, the page shows each of them.\n"
       "With --mapping, or if the program ran under 'lotus-tool map record', the page shows "
       "the functions in which each operation (LOTUS_SCOPE) spends its time.\n"
-      "--counters adds hardware counters, as 'lotus-tool map attribute' shows them.\n"
-      "A bundle contains version numbers, information about the run's processes, the first "
-      "and last lines of the logs, and the output of 'stats' and 'diagnose'.\n"
-      "A bundle contains no command lines, environment variables, host or folder names.");
+      "--counters adds hardware counters, as 'lotus-tool map attribute' shows them.");
   command->add_option("DIR", options->dirs, logs_folders)->required();
   const attribution_arguments arguments = add_attribution(*command, options->hardware);
   arguments.counters->needs(arguments.mapping)->allow_extra_args(false);
   arguments.elapsed->needs(arguments.counters);
-  CLI::Option* const page =
-      command->add_option("-o,--output", options->output, "file to write; - is standard output")
-          ->option_text("FILE");
-  const std::shared_ptr<bundle_options> bundle = add_bundle(*command, page);
+  command->add_option("-o,--output", options->output, "file to write; - is standard output")
+      ->option_text("FILE")
+      ->required();
   add_skipping(*command, options->skip_batches);
   add_reading(*command, *options);
-  command->callback([options, bundle, &chosen] {
-    chosen = [options, bundle](std::ostream& out, std::ostream& err) {
-      if (!bundle->output.empty()) {
-        bundle->prefix = options->prefix;
-        bundle->quiet = options->quiet;
-        return bundle_of(options->dirs, *bundle, out, err);
-      }
-      if (options->output.empty())
-        throw usage_error("give -o FILE (for an HTML page) or --bundle FILE (for a bug report)");
+  command->callback([options, &chosen] {
+    chosen = [options](std::ostream& out, std::ostream& err) {
       take_counters(*options);
       return run_report(*options, out, err);
-    };
-  });
-}
-#else
-void add_report(CLI::App& app, action& chosen) {
-  auto dirs = std::make_shared<std::vector<std::string>>();
-  CLI::App* command = app.add_subcommand("report", "Pack what a bug report needs of a run");
-  command->add_option("DIR", *dirs, logs_folder)->required();
-  const std::shared_ptr<bundle_options> bundle = add_bundle(*command, nullptr);
-  command->get_option("--bundle")->required();
-  command->callback([dirs, bundle, &chosen] {
-    chosen = [dirs, bundle](std::ostream& out, std::ostream& err) {
-      return bundle_of(*dirs, *bundle, out, err);
     };
   });
 }

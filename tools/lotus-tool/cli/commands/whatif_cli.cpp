@@ -38,7 +38,7 @@ std::size_t thread_count(double value, const std::string& option) {
 /// Values of options of `lotus-tool whatif`, as the user typed them. take_texts() converts them.
 struct whatif_texts {
   std::vector<std::string> workers, faster, without;
-  std::string prefetch, step, cpus, recorded_cpus, batch_size, target, bytes;
+  std::string prefetch, step, cpus, recorded_cpus, batch_size, target;
 };
 
 void take_texts(const whatif_texts& given, whatif_options& options) {
@@ -65,7 +65,6 @@ void take_texts(const whatif_texts& given, whatif_options& options) {
   take(given.recorded_cpus, "", "--recorded-cpus", options.recorded_cpus);
   take(given.batch_size, "x", "--batch-size", change.batch_size);
   take(given.target, "/s", "--target", options.target_per_s);
-  take(given.bytes, "", "--bytes-per-batch", options.bytes_per_batch);
 }
 
 void add_changes(CLI::App& command, whatif_options& options, whatif_texts& given) {
@@ -103,8 +102,6 @@ void add_changes(CLI::App& command, whatif_options& options, whatif_texts& given
   command.add_flag("--own-thread", options.change.own_thread,
                    "if the consumer builds its batches itself: let a\n"
                    "worker thread build them");
-  command.add_flag("--no-start-up", options.change.no_start_up,
-                   "make workers ready immediately, without start-up");
 }
 
 }  // namespace
@@ -157,12 +154,6 @@ void add_whatif(CLI::App& app, action& chosen) {
                  "find the fewest workers with which the consumer does\n"
                  "not wait")
       ->excludes(target);
-  command
-      ->add_option("--bytes-per-batch", given->bytes,
-                   "size of a batch, to estimate the memory of batches;\n"
-                   "default: the counter \"bytes per batch\" in the logs")
-      ->check(not_empty())
-      ->option_text("N");
   command->add_flag("--json", options->json, "print JSON");
   add_table_options(*command);
   add_prefix(*command, options->prefix);

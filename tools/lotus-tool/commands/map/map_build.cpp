@@ -167,7 +167,7 @@ int run_map_build(const map_build_options& options, std::ostream& out, std::ostr
                         ": contains no report; expected a folder per operation, a report per run");
     }
   }
-  output_mapping(builder.build(options.rule), options.output, options.print, out);
+  output_mapping(builder.build(), options.output, options.print, out);
   return exit_fine;
 }
 

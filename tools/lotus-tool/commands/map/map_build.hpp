@@ -16,7 +16,6 @@ enum class print_as { table, json, csv };
 
 struct map_build_options {
   std::vector<std::string> dirs;
-  hit_rule rule;
   std::string output;  ///< path of the mapping file; empty: only print the mapping
   print_as print = print_as::table;
   bool quiet = false;

@@ -251,7 +251,7 @@ int run_map_run(const map_run_options& options, std::ostream& out, std::ostream&
       throw input_error(options.program[0] +
                         ": nothing was collected; it must enter a LOTUS_MAP_REGION");
     }
-    mapping result = builder.build(options.rule);
+    mapping result = builder.build();
     for (auto at = result.ops.begin(); at != result.ops.end();) {
       at = wanted(at->first, options.ops) ? std::next(at) : result.ops.erase(at);
     }

@@ -19,8 +19,7 @@ struct map_run_options {
   double confidence = 0.75;       ///< probability of seeing a function at least once
   std::int64_t span_ns = 660000;  ///< time in ns that such a function takes in each run
   std::uint64_t runs = 0;         ///< number of runs; 0: calculated from `confidence` and `span_ns`
-  hit_rule rule;
-  std::string output;   ///< path of the mapping file; empty: only print the mapping
+  std::string output;             ///< path of the mapping file; empty: only print the mapping
   std::string reports;  ///< folder of the raw reports; empty: a folder named after the output
   std::vector<std::string> program;
   print_as print = print_as::table;

@@ -29,10 +29,6 @@ std::string interval(const prediction& p) {
   return three_digits(p.low) + " to " + three_digits(p.high) + "/s";
 }
 
-std::string megabytes(double batches, double bytes_per_batch) {
-  return three_digits(batches * bytes_per_batch / 1e6) + " MB";
-}
-
 double batches_out(const prediction& p, const recorded_pipeline& pipeline) {
   return static_cast<double>(p.max_out) / pipeline.items_per_batch;
 }
@@ -158,23 +154,14 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
   const bool narrow = line_width(out) > 0 && line_width(out) < 90;
   const std::string in_flight = narrow ? "in flight" : "batches in flight";
   table changes;
-  std::vector<std::string> head{"simulated change", "run time", "batches/s",
-                                "90 % interval",    "speedup",  in_flight};
-  if (answers.bytes_per_batch) head.emplace_back("batch memory");
-  changes.row(head);
+  changes.row({"simulated change", "run time", "batches/s", "90 % interval", "speedup", in_flight});
   // In a narrow terminal, whole names of changes matter more than this column.
   changes.spare({in_flight});
   for (const answer& a : answers.changes) {
     const std::string text = change_text(a.change, p);
-    const double batches = batches_out(a.would_be, p);
-    std::vector<std::string> row{printable_line(text.empty() ? "none" : text),
-                                 human_time(a.would_be.run_ns),
-                                 three_digits(a.would_be.per_s),
-                                 interval(a.would_be),
-                                 three_digits(a.would_be.gain) + "x",
-                                 three_digits(batches)};
-    if (answers.bytes_per_batch) row.push_back(megabytes(batches, *answers.bytes_per_batch));
-    changes.row(row);
+    changes.row({printable_line(text.empty() ? "none" : text), human_time(a.would_be.run_ns),
+                 three_digits(a.would_be.per_s), interval(a.would_be),
+                 three_digits(a.would_be.gain) + "x", three_digits(batches_out(a.would_be, p))});
   }
   changes.print(out);
   out << "  in flight: maximum number of batches given to workers but not yet received\n";
@@ -213,10 +200,7 @@ void write_answers(json_writer& json, const whatif_answers& answers) {
     json.member("high", a.would_be.high).member("gain", a.would_be.gain);
     json.member("run_ns", a.would_be.run_ns);
     json.member("steady_batches_per_s", a.would_be.steady_per_s);
-    const double batches = batches_out(a.would_be, p);
-    json.member("batches_out", batches);
-    if (answers.bytes_per_batch) json.member("bytes", batches * *answers.bytes_per_batch);
-    json.end_object();
+    json.member("batches_out", batches_out(a.would_be, p)).end_object();
   }
   json.newline().end_array();
   const speed_law& law = run.law().law;

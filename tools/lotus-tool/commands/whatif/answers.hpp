@@ -29,7 +29,6 @@ struct whatif_answers {
   std::vector<answer> changes;
   std::optional<path_to_target> way;
   bool target_is_consumer = false;  ///< whether the target is what the consumer can receive
-  std::optional<double> bytes_per_batch;
 };
 
 /// Returns the assumptions behind the answers, and effects that the answers do not include.

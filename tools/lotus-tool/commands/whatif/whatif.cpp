@@ -130,18 +130,6 @@ pipeline_change change_for(pipeline_change change, const recorded_pipeline& pipe
   return change;
 }
 
-/// Returns the size of a batch in bytes: the mean value of the counter "bytes per batch".
-std::optional<double> counted_bytes(const run_data& run) {
-  double sum = 0;
-  double count = 0;
-  for (const counter_value& c : run.side.counters) {
-    if (run.names.name(c.name) != "Sbytes per batch") continue;
-    sum += static_cast<double>(c.value);
-    ++count;
-  }
-  return count > 0 ? std::optional(sum / count) : std::nullopt;
-}
-
 class asker {
  public:
   asker(const whatif_options& options, diagnostic_log& diagnostics)
@@ -178,8 +166,6 @@ class asker {
     if (!answers.why_not.empty()) return answers;
     answers.run = &*kept.asked;
     answers.has_second_run = kept.also.has_value();
-    answers.bytes_per_batch =
-        options_.bytes_per_batch ? options_.bytes_per_batch : counted_bytes(kept.run);
     if (options_.feed_consumer || options_.target_per_s) {
       // With --feed-consumer, the target is 99 % of the rate of the consumer: 100 % is impossible,
       // because receiving a batch takes time.

@@ -19,7 +19,6 @@ struct whatif_options {
   std::optional<double> recorded_cpus;  ///< number of CPUs that the recorded run could use
   std::optional<double> target_per_s;
   bool feed_consumer = false;
-  std::optional<double> bytes_per_batch;
   bool json = false;
   bool strict = false;
   bool quiet = false;

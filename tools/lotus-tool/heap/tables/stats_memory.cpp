@@ -152,8 +152,6 @@ void write_memory_json(json_writer& json, const run_data& run,
   const memory_totals sum = totals_of(heap);
   json.end_object().newline().member("allocated_bytes", sum.allocated_bytes);
   json.member("allocations", sum.allocations).member("held_bytes", sum.held);
-  // The old name of most_sampled_held_bytes; scripts may still read it.
-  json.member("most_held_bytes", sum.max_held);
   json.member("most_sampled_held_bytes", sum.max_held).newline().key("leaks").begin_array();
   for (const leak& l : find_leaks(heap)) {
     json.newline().begin_object().member("name", run.names.name(l.name));
