@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "findings/diagnosis_text.hpp"
 #include "tool/diagnose/planted_shapes.hpp"
 #include "tool/json.hpp"
 #include "tool/replay/simulated_truth.hpp"
 #include "tool/tool_test.hpp"
-#include "verdict/diagnosis_text.hpp"
 
 using namespace lotus::tool_test;
 

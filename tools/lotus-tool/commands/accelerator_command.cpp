@@ -17,9 +17,9 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/formats/json_writer.hpp"
+#include "findings/diagnosis.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/run_data.hpp"
-#include "verdict/diagnosis.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -16,8 +16,8 @@
 #include "base/terminal/table.hpp"
 #include "comparison/comparison.hpp"
 #include "comparison/conclusion.hpp"
+#include "findings/diagnosis_text.hpp"
 #include "model/quantities.hpp"
-#include "verdict/diagnosis_text.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -23,13 +23,13 @@
 #include "base/terminal/table.hpp"
 #include "commands/diagnose_columns.hpp"
 #include "commands/diagnose_details.hpp"
+#include "findings/diagnosis.hpp"
+#include "findings/diagnosis_text.hpp"
+#include "findings/screen/first_screen.hpp"
+#include "findings/verdict.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/run_data.hpp"
 #include "threads/data/thread_samples.hpp"
-#include "verdict/diagnosis.hpp"
-#include "verdict/diagnosis_text.hpp"
-#include "verdict/screen/first_screen.hpp"
-#include "verdict/verdict.hpp"
 #include "waits/stacks/name_stacks.hpp"
 
 namespace lotus::tool {
@@ -284,8 +284,7 @@ bool is_forbidden(const diagnosis& d, const std::vector<std::string>& verdicts) 
     return std::find(verdicts.begin(), verdicts.end(), name) != verdicts.end();
   };
   return is_named(verdict_name(*d.is)) ||
-         ((d.is == verdict::stage_bound || d.is == verdict::lock_bound) &&
-          is_named(verdict_name(verdict::preprocessing_bound)));
+         (row_of(*d.is).of_preprocessing && is_named(verdict_name(verdict::preprocessing_bound)));
 }
 
 /// Diagnoses one run. If one of its logs is unreadable, the run gets no verdict, but the caller can

@@ -16,11 +16,11 @@
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
 #include "commands/diagnose_columns.hpp"
+#include "findings/diagnosis.hpp"
+#include "findings/diagnosis_text.hpp"
+#include "findings/screen/first_screen.hpp"
 #include "log/shown_name.hpp"
 #include "model/figures.hpp"
-#include "verdict/diagnosis.hpp"
-#include "verdict/diagnosis_text.hpp"
-#include "verdict/screen/first_screen.hpp"
 #include "waits/stacks/name_stacks.hpp"
 
 namespace lotus::tool {

@@ -5,8 +5,8 @@
 #include <iosfwd>
 #include <vector>
 
-#include "verdict/diagnosis.hpp"
-#include "verdict/screen/first_screen.hpp"
+#include "findings/diagnosis.hpp"
+#include "findings/screen/first_screen.hpp"
 
 namespace lotus::tool {
 

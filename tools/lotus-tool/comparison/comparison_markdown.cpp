@@ -9,7 +9,7 @@
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
 #include "comparison/conclusion.hpp"
-#include "verdict/diagnosis_text.hpp"
+#include "findings/diagnosis_text.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -12,9 +12,9 @@
 
 #include "base/terminal/table.hpp"
 #include "comparison/comparison.hpp"
+#include "findings/diagnosis_text.hpp"
 #include "log/shown_name.hpp"
 #include "model/quantities.hpp"
-#include "verdict/diagnosis_text.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "base/errors.hpp"
 #include "cli/arguments.hpp"
@@ -23,6 +24,7 @@
 #include "commands/diagnose.hpp"
 #include "commands/run_snapshot.hpp"
 #include "commands/stats/stats.hpp"
+#include "findings/verdict.hpp"
 #include "log/folder/lost_records.hpp"
 
 namespace lotus::tool {
@@ -114,19 +116,18 @@ void add_diagnose(CLI::App& app, action& chosen) {
   auto options = std::make_shared<diagnose_options>();
   CLI::App* command =
       app.add_subcommand("diagnose", "Find the bottleneck and suggest what to change");
+  std::string verdicts;
+  std::vector<std::string> names;
+  for (const verdict_row& v : all_verdicts) {
+    names.emplace_back(v.key);
+    verdicts += "  " + names.back() + std::string(22 - v.key.size(), ' ').append(v.meaning) + '\n';
+  }
   command->footer(
       "Examples:\n"
       "  lotus-tool diagnose run/\n"
       "  lotus-tool diagnose run/ --fail-if preprocessing-bound   # exits with 3 if so\n"
-      "The verdict is the bottleneck, that is, what most limits the run:\n"
-      "  consumer-bound        the consumer's work on batches, such as training\n"
-      "  preprocessing-bound   the work of the workers, which build the batches\n"
-      "  stage-bound           one stage (LOTUS_STAGE), a part of the pipeline\n"
-      "  lock-bound            one lock, for which preprocessing mostly waits\n"
-      "  order-bound           the rule that batches are received in order\n"
-      "  prefetch-bound        the limit of batches that workers may prepare in advance\n"
-      "  start-up-bound        the time until the workers are ready\n"
-      "  balanced              no bottleneck: no change (see below) gains 5 % or more\n"
+      "The verdict is the bottleneck, that is, what most limits the run:\n" +
+      verdicts +
       "To find the verdict, the run is simulated several times, each with one change.\n"
       "Either the work of the consumer, the workers or a stage is 1.25 times as fast, "
       "or the receiving order, the prefetch limit or the start-up time is removed.\n"
@@ -141,8 +142,7 @@ void add_diagnose(CLI::App& app, action& chosen) {
                    "exit with status 3 if this is the verdict; several\n"
                    "verdicts (listed below) are separated by commas")
       ->delimiter(',')
-      ->check(known_word({"consumer-bound", "preprocessing-bound", "stage-bound", "lock-bound",
-                          "order-bound", "prefetch-bound", "start-up-bound", "balanced"}))
+      ->check(known_word(names))
       ->option_text("VERDICT")
       ->allow_extra_args(false);
   CLI::Option* const json = command->add_flag("--json", options->json, "print JSON");

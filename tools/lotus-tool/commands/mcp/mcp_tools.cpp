@@ -20,6 +20,7 @@
 #ifdef LOTUS_TOOL_SQLITE
   #include "commands/mcp/sql_query.hpp"
 #endif
+#include "findings/verdict.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -53,12 +54,20 @@ constexpr const char* threads_query =
     "GROUP BY o.run, o.host, o.rank, o.pid, o.tid ORDER BY operations_ns DESC";
 #endif
 
+/// Returns the things that can limit a pipeline, such as "consumer, operation, stage".
+std::string limits() {
+  std::string text;
+  for (const verdict_row& v : all_verdicts) {
+    if (!v.kind.empty()) text.append(text.empty() ? "" : ", ").append(v.kind);
+  }
+  return text;
+}
+
 const std::vector<mcp_tool>& tools() {
   static const std::vector<mcp_tool> all{
       {"diagnose", "Find the bottleneck",
-       "What limits this recorded data-loading pipeline (workers, a stage, the consumer, order, "
-       "prefetch, start-up), the evidence, and changes to try with predicted run times. Call this "
-       "first.",
+       "What limits this recorded data-loading pipeline (" + limits() +
+           "), the evidence, and changes to try with predicted run times. Call this first.",
        R"({"type":"object","additionalProperties":false,"properties":{)" LOTUS_MCP_FORMAT
        "," LOTUS_MCP_SKIP
        R"(,"details":{"type":"boolean","description":"text with all checks and numbers"}}})"},

@@ -15,7 +15,7 @@ namespace lotus::tool {
 struct mcp_tool {
   const char* name;
   const char* title;
-  const char* description;   ///< explains the tool to the language model that chooses one
+  std::string description;   ///< explains the tool to the language model that chooses one
   const char* input_schema;  ///< JSON Schema of the arguments
 };
 

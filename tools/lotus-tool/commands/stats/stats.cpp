@@ -20,13 +20,13 @@
 #include "commands/stats/stats_pipeline.hpp"
 #include "commands/stats/stats_profile.hpp"
 #include "commands/stats/stats_table.hpp"
+#include "findings/check.hpp"
+#include "findings/recorded_work.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "model/figures.hpp"
 #include "model/quantities.hpp"
 #include "model/run_data.hpp"
-#include "verdict/check.hpp"
-#include "verdict/recorded_work.hpp"
 #include "waits/stacks/name_stacks.hpp"
 
 namespace lotus::tool {

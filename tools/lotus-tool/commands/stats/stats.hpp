@@ -11,6 +11,7 @@
 
 #include "accelerator/analysis.hpp"
 #include "base/diagnostics.hpp"
+#include "findings/check.hpp"
 #include "heap/tables/stats_memory.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/figures.hpp"
@@ -18,7 +19,6 @@
 #include "model/quantities.hpp"
 #include "model/run_data.hpp"
 #include "model/stage_stats.hpp"
-#include "verdict/check.hpp"
 #include "waits/join/blocked_on.hpp"
 #include "waits/stacks/snapshot_threads.hpp"
 

@@ -12,13 +12,13 @@
 #include "base/formats/json_writer.hpp"
 #include "commands/stats/stats.hpp"
 #include "commands/stats/stats_pipeline.hpp"
+#include "findings/check.hpp"
 #include "heap/tables/stats_memory.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/figures.hpp"
 #include "model/quantities.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
-#include "verdict/check.hpp"
 #include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {

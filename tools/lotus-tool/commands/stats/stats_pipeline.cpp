@@ -15,9 +15,9 @@
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
 #include "commands/stats/stats.hpp"
+#include "findings/diagnosis_text.hpp"
 #include "log/shown_name.hpp"
 #include "model/stage_stats.hpp"
-#include "verdict/diagnosis_text.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -16,11 +16,11 @@
 #include "base/terminal/table.hpp"
 #include "commands/stats/stats.hpp"
 #include "commands/stats/stats_pipeline.hpp"
+#include "findings/check.hpp"
 #include "heap/tables/stats_memory.hpp"
 #include "log/shown_name.hpp"
 #include "model/figures.hpp"
 #include "model/quantities.hpp"
-#include "verdict/check.hpp"
 
 namespace lotus::tool {
 namespace {

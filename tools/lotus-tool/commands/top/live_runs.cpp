@@ -17,14 +17,14 @@
 #include "base/terminal/table.hpp"
 #include "commands/top/clock_time.hpp"
 #include "commands/top/consumer_times.hpp"
+#include "findings/diagnosis.hpp"
+#include "findings/verdict.hpp"
 #include "log/folder/record_losses.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
 #include "log/shown_name.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/run_data.hpp"
-#include "verdict/diagnosis.hpp"
-#include "verdict/verdict.hpp"
 #include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {

@@ -11,9 +11,9 @@
 
 #include "commands/top/live_figures.hpp"
 #include "commands/top/live_folder.hpp"
+#include "findings/verdict.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
-#include "verdict/verdict.hpp"
 
 namespace lotus::tool {
 

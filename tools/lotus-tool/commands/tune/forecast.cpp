@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "verdict/gains.hpp"
-#include "verdict/run_limits.hpp"
+#include "findings/gains.hpp"
+#include "findings/run_limits.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "verdict/diagnosis_text.hpp"
+#include "findings/diagnosis_text.hpp"
 
 namespace lotus::tool {
 namespace {

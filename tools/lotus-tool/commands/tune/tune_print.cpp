@@ -15,7 +15,7 @@
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
-#include "verdict/diagnosis_text.hpp"
+#include "findings/diagnosis_text.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -11,12 +11,12 @@
 #include "base/diagnostics.hpp"
 #include "commands/viz/draw.hpp"
 #include "commands/viz/formats/trace_sink.hpp"
+#include "findings/diagnosis.hpp"
+#include "findings/screen/first_screen.hpp"
 #include "log/shown_name.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/run_data.hpp"
 #include "model/tracks.hpp"
-#include "verdict/diagnosis.hpp"
-#include "verdict/screen/first_screen.hpp"
 
 namespace lotus::tool {
 namespace {

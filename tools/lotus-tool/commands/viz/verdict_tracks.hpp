@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "commands/viz/draw.hpp"
+#include "findings/screen/first_screen.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/run_data.hpp"
 #include "model/tracks.hpp"
-#include "verdict/screen/first_screen.hpp"
 
 namespace lotus::tool {
 

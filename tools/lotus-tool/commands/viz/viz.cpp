@@ -25,13 +25,13 @@
 #include "commands/viz/formats/viz_formats.hpp"
 #include "commands/viz/verdict_tracks.hpp"
 #include "commands/viz/view.hpp"
+#include "findings/diagnosis.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/shown_name.hpp"
 #include "log/window/log_window.hpp"
 #include "model/run_data.hpp"
 #include "model/tracks.hpp"
-#include "verdict/diagnosis.hpp"
 #include "waits/join/log_waits.hpp"
 
 namespace lotus::tool {

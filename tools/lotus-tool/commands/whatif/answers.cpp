@@ -13,14 +13,14 @@
 #include "base/terminal/labels.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
+#include "findings/diagnosis_text.hpp"
+#include "findings/gains.hpp"
+#include "findings/run_limits.hpp"
 #include "replay/change.hpp"
 #include "replay/change_text.hpp"
 #include "replay/prediction.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/target.hpp"
-#include "verdict/diagnosis_text.hpp"
-#include "verdict/gains.hpp"
-#include "verdict/run_limits.hpp"
 
 namespace lotus::tool {
 namespace {

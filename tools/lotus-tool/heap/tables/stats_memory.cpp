@@ -9,13 +9,13 @@
 #include "base/formats/json_writer.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
+#include "findings/diagnosis_text.hpp"
 #include "heap/data/heap_data.hpp"
 #include "heap/data/leaks.hpp"
 #include "log/log_line.hpp"
 #include "log/shown_name.hpp"
 #include "model/quantities.hpp"
 #include "model/run_data.hpp"
-#include "verdict/diagnosis_text.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/printable.hpp"
 #include "base/text.hpp"
-#include "verdict/verdict.hpp"
+#include "findings/verdict.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -102,11 +102,9 @@ std::string openmetrics_text(const std::vector<live_run>& runs) {
   write_head("lotus_verdict", "1 for what limits the run, 0 for the other verdicts.", text);
   for (const live_run& run : runs) {
     const std::optional<verdict> is = fresh_verdict(run);
-    for (const verdict v :
-         {verdict::consumer_bound, verdict::preprocessing_bound, verdict::stage_bound,
-          verdict::order_bound, verdict::prefetch_bound, verdict::balanced}) {
-      text += "lotus_verdict{" + labels_of(run) + ",verdict=" + quoted_label(verdict_name(v)) +
-              "} " + (is == v ? "1" : "0") + '\n';
+    for (const verdict_row& v : all_verdicts) {
+      text += "lotus_verdict{" + labels_of(run) + ",verdict=" + quoted_label(v.key) + "} " +
+              (is == v.is ? "1" : "0") + '\n';
     }
   }
   return text + "# EOF\n";

@@ -1,4 +1,4 @@
-#include "verdict/gains.hpp"
+#include "findings/gains.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +12,9 @@
 
 #include "base/parallel.hpp"
 #include "base/terminal/table.hpp"
+#include "findings/diagnosis_text.hpp"
+#include "findings/run_limits.hpp"
+#include "findings/verdict.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/run_data.hpp"
 #include "replay/change.hpp"
@@ -19,9 +22,6 @@
 #include "replay/prediction.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/single_changes.hpp"
-#include "verdict/diagnosis_text.hpp"
-#include "verdict/run_limits.hpp"
-#include "verdict/verdict.hpp"
 
 namespace lotus::tool {
 namespace {

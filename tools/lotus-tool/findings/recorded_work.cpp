@@ -1,4 +1,4 @@
-#include "verdict/recorded_work.hpp"
+#include "findings/recorded_work.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "base/parallel.hpp"
+#include "findings/span_overlaps.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "log/shown_name.hpp"
 #include "model/calls/nesting_times.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
-#include "verdict/span_overlaps.hpp"
 
 namespace lotus::tool {
 namespace {

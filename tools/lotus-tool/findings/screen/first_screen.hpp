@@ -1,7 +1,7 @@
 // Provides the summary of a diagnosis that a user reads first. All outputs show this summary with
 // the same words and numbers.
-#ifndef LOTUS_TOOL_VERDICT_SCREEN_FIRST_SCREEN_HPP
-#define LOTUS_TOOL_VERDICT_SCREEN_FIRST_SCREEN_HPP
+#ifndef LOTUS_TOOL_FINDINGS_SCREEN_FIRST_SCREEN_HPP
+#define LOTUS_TOOL_FINDINGS_SCREEN_FIRST_SCREEN_HPP
 
 #include <cstdint>
 #include <optional>
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/formats/json_writer.hpp"
+#include "findings/diagnosis.hpp"
 #include "model/identifiers.hpp"
 #include "model/path/critical_path.hpp"
-#include "verdict/diagnosis.hpp"
 
 namespace lotus::tool {
 
@@ -83,4 +83,4 @@ void write_first_screen(json_writer& json, const first_screen& screen);
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_VERDICT_SCREEN_FIRST_SCREEN_HPP
+#endif  // LOTUS_TOOL_FINDINGS_SCREEN_FIRST_SCREEN_HPP

@@ -1,6 +1,6 @@
 // Diagnoses a run: determines the verdict and the measurements that support it.
-#ifndef LOTUS_TOOL_VERDICT_DIAGNOSIS_HPP
-#define LOTUS_TOOL_VERDICT_DIAGNOSIS_HPP
+#ifndef LOTUS_TOOL_FINDINGS_DIAGNOSIS_HPP
+#define LOTUS_TOOL_FINDINGS_DIAGNOSIS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -10,16 +10,16 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
+#include "findings/check.hpp"
+#include "findings/gains.hpp"
+#include "findings/slow_workers.hpp"
+#include "findings/verdict.hpp"
 #include "log/process_info.hpp"
 #include "model/calls/operation_totals.hpp"
 #include "model/figures.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/run_data.hpp"
 #include "model/worker_time.hpp"
-#include "verdict/check.hpp"
-#include "verdict/gains.hpp"
-#include "verdict/slow_workers.hpp"
-#include "verdict/verdict.hpp"
 #include "waits/join/blocked_on.hpp"
 #include "waits/join/limiting_lock.hpp"
 
@@ -157,4 +157,4 @@ inline constexpr run_parts diagnosis_parts = checked_parts;
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_VERDICT_DIAGNOSIS_HPP
+#endif  // LOTUS_TOOL_FINDINGS_DIAGNOSIS_HPP

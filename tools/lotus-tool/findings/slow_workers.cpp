@@ -1,4 +1,4 @@
-#include "verdict/slow_workers.hpp"
+#include "findings/slow_workers.hpp"
 
 #include <algorithm>
 #include <cmath>

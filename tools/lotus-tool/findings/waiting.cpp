@@ -1,4 +1,4 @@
-#include "verdict/waiting.hpp"
+#include "findings/waiting.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "verdict/check.hpp"
+#include "findings/check.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -13,16 +13,16 @@
 #include "base/formats/json_writer.hpp"
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
+#include "findings/busy_threads.hpp"
+#include "findings/markers.hpp"
+#include "findings/number_sequences.hpp"
+#include "findings/recorded_work.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
 #include "log/shown_name.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
-#include "verdict/busy_threads.hpp"
-#include "verdict/markers.hpp"
-#include "verdict/number_sequences.hpp"
-#include "verdict/recorded_work.hpp"
 
 namespace lotus::tool {
 namespace {

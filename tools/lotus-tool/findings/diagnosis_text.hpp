@@ -1,11 +1,11 @@
 // Formats a diagnosis as text and as JSON.
-#ifndef LOTUS_TOOL_VERDICT_DIAGNOSIS_TEXT_HPP
-#define LOTUS_TOOL_VERDICT_DIAGNOSIS_TEXT_HPP
+#ifndef LOTUS_TOOL_FINDINGS_DIAGNOSIS_TEXT_HPP
+#define LOTUS_TOOL_FINDINGS_DIAGNOSIS_TEXT_HPP
 
 #include <optional>
 #include <string>
 
-#include "verdict/diagnosis.hpp"
+#include "findings/diagnosis.hpp"
 
 namespace lotus::tool {
 
@@ -17,9 +17,6 @@ std::string rate(std::optional<double> per_second);
 
 /// Returns a range such as "9.1 to 13.2 batches/s" if `interval` is set, otherwise the rate.
 std::string rate(std::optional<double> per_second, const std::optional<rate_interval>& interval);
-
-/// Returns the verdict in one sentence, or the reason why there is none.
-std::string verdict_sentence(const diagnosis& d);
 
 /// Returns the reason for the verdict stage_bound, without a final period: how much the threads of
 /// the stage can process or how busy they are, and which part of the pipeline would be the next
@@ -36,4 +33,4 @@ std::string diagnosis_json(const diagnosis& d);
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_VERDICT_DIAGNOSIS_TEXT_HPP
+#endif  // LOTUS_TOOL_FINDINGS_DIAGNOSIS_TEXT_HPP

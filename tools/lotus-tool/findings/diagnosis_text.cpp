@@ -1,4 +1,4 @@
-#include "verdict/diagnosis_text.hpp"
+#include "findings/diagnosis_text.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,13 +12,13 @@
 #include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
+#include "findings/check.hpp"
+#include "findings/diagnosis.hpp"
+#include "findings/gains.hpp"
+#include "findings/screen/first_screen.hpp"
+#include "findings/verdict.hpp"
 #include "model/path/critical_path.hpp"
 #include "replay/change_text.hpp"
-#include "verdict/check.hpp"
-#include "verdict/diagnosis.hpp"
-#include "verdict/gains.hpp"
-#include "verdict/screen/first_screen.hpp"
-#include "verdict/verdict.hpp"
 #include "waits/join/blocked_on.hpp"
 #include "waits/join/limiting_lock.hpp"
 
@@ -27,36 +27,10 @@ namespace {
 
 constexpr std::size_t rows_in_json = 6;
 
-std::string workers_text(std::size_t n) {
-  return std::to_string(n) + (n == 1 ? " worker" : " workers");
-}
-
 void write_interval(json_writer& to, std::string_view key,
                     const std::optional<rate_interval>& interval) {
   if (!interval) return;
   to.key(key).begin_array().value(interval->low).value(interval->high).end_array();
-}
-
-std::string_view bound_kind(verdict v) {
-  switch (v) {
-    case verdict::order_bound:
-      return "order";
-    case verdict::prefetch_bound:
-      return "prefetch";
-    case verdict::start_up_bound:
-      return "start-up";
-    case verdict::preprocessing_bound:
-      return "operation";
-    case verdict::stage_bound:
-      return "stage";
-    case verdict::lock_bound:
-      return "lock";
-    case verdict::consumer_bound:
-      return "consumer";
-    case verdict::balanced:
-      break;
-  }
-  return {};
 }
 
 /// Returns the name of the limiting stage, of the limiting lock, or of the operation with the
@@ -75,7 +49,7 @@ void write_bound(json_writer& to, const diagnosis& d) {
     to.value(nullptr);
     return;
   }
-  to.begin_object().member("kind", bound_kind(*d.is));
+  to.begin_object().member("kind", row_of(*d.is).kind);
   const std::string name = bound_name(d);
   if (!name.empty()) to.member("name", name);
   to.end_object();
@@ -187,51 +161,6 @@ std::string next_limit_text(const diagnosis& d, const suggestion& m, bool of_sev
          " would be the bottleneck, at " + rate(most_per_s) + '.';
 }
 
-std::string verdict_sentence(const diagnosis& d) {
-  if (!d.is) return "no verdict: " + d.why_silent + '.';
-  const std::string waits =
-      d.pushed ? "batches leave the pipeline with its last stage, at " + rate(d.steady)
-               : "the consumer waits " + human_share(d.wait_share) + " of its time";
-  const std::string could_take =
-      ", but the consumer could receive " + rate(d.consumer_capacity, d.consumer_interval);
-  std::string text = std::string(verdict_name(*d.is)) + ": ";
-  switch (*d.is) {
-    case verdict::consumer_bound:
-      text += waits + ", and most of the run is its own work";
-      break;
-    case verdict::preprocessing_bound:
-      text += waits + ", because " + workers_text(d.workers) + " can build " +
-              rate(d.preprocessing_capacity, d.preprocessing_interval) + could_take;
-      break;
-    case verdict::stage_bound:
-      text += waits + ", because of stage " + d.stage;
-      break;
-    case verdict::lock_bound:
-      text += waits + ", because " + lock_text(*d.lock) + ". " + lock_advice;
-      break;
-    case verdict::order_bound:
-      text += waits + ", and during " + human_share(d.head_of_line_share) +
-              " of that a later batch was ready but not the next one";
-      break;
-    case verdict::prefetch_bound:
-      text += waits + ", because too few batches are in flight";
-      break;
-    case verdict::start_up_bound:
-      text += waits + ", mostly for the first batches of an epoch";
-      break;
-    case verdict::balanced:
-      text += waits + ", and making any one part 1.25 times as fast would gain less than 5 %";
-      break;
-  }
-  if (d.limited_by_cpus) text += "; more CPUs would help";
-  if (d.suggestions.empty()) {
-    return text + (*d.is == verdict::consumer_bound && d.possible.empty()
-                       ? ": building batches faster would not help."
-                       : ".");
-  }
-  return text + ". First: " + d.suggestions.front().text + '.';
-}
-
 std::string diagnosis_json(const diagnosis& d) {
   std::string text;
   json_writer to(text);
@@ -245,8 +174,11 @@ std::string diagnosis_json(const diagnosis& d) {
   }
   if (!d.stage.empty()) to.member("stage", d.stage);
   if (d.is) write_bound(to, d);
-  to.member("sentence", verdict_sentence(d)).key("screen");
-  write_first_screen(to, first_screen_of(d, rows_in_json));
+  const first_screen screen = first_screen_of(d, rows_in_json);
+  std::string sentence = screen.headline + (screen.why.empty() ? "" : ' ' + screen.why);
+  if (d.is && !d.suggestions.empty()) sentence += " First: " + d.suggestions.front().text + '.';
+  to.member("sentence", sentence).key("screen");
+  write_first_screen(to, screen);
   to.key("checks");
   write_checks(to, d.checks);
   to.member("achieved_batches_per_s", d.achieved).member("steady_batches_per_s", d.steady);

@@ -1,4 +1,4 @@
-#include "verdict/busy_threads.hpp"
+#include "findings/busy_threads.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // Checks a run for problems that make results of `lotus-tool diagnose` unreliable.
-#ifndef LOTUS_TOOL_VERDICT_CHECK_HPP
-#define LOTUS_TOOL_VERDICT_CHECK_HPP
+#ifndef LOTUS_TOOL_FINDINGS_CHECK_HPP
+#define LOTUS_TOOL_FINDINGS_CHECK_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/formats/json_writer.hpp"
+#include "findings/recorded_work.hpp"
 #include "model/run_data.hpp"
-#include "verdict/recorded_work.hpp"
 
 namespace lotus::tool {
 
@@ -40,4 +40,4 @@ void write_checks(json_writer& json, const std::vector<check>& failed);
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_VERDICT_CHECK_HPP
+#endif  // LOTUS_TOOL_FINDINGS_CHECK_HPP

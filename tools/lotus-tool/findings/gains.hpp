@@ -1,16 +1,16 @@
 // Predicts how much faster a run becomes if a bottleneck is reduced, and suggests changes.
-#ifndef LOTUS_TOOL_VERDICT_GAINS_HPP
-#define LOTUS_TOOL_VERDICT_GAINS_HPP
+#ifndef LOTUS_TOOL_FINDINGS_GAINS_HPP
+#define LOTUS_TOOL_FINDINGS_GAINS_HPP
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "findings/verdict.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/run_data.hpp"
 #include "replay/change.hpp"
 #include "replay/prediction.hpp"
-#include "verdict/verdict.hpp"
 
 namespace lotus::tool {
 
@@ -102,4 +102,4 @@ std::vector<path_gain> path_gains_of(const what_if& run, const critical_path& pa
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_VERDICT_GAINS_HPP
+#endif  // LOTUS_TOOL_FINDINGS_GAINS_HPP

@@ -1,4 +1,4 @@
-#include "verdict/run_limits.hpp"
+#include "findings/run_limits.hpp"
 
 #include <cmath>
 #include <cstddef>
@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "base/terminal/table.hpp"
+#include "findings/diagnosis_text.hpp"
+#include "findings/gains.hpp"
+#include "findings/verdict.hpp"
 #include "replay/change.hpp"
 #include "replay/prediction.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
-#include "verdict/diagnosis_text.hpp"
-#include "verdict/gains.hpp"
-#include "verdict/verdict.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/formats/json_writer.hpp"
-#include "verdict/screen/first_screen.hpp"
+#include "findings/screen/first_screen.hpp"
 
 namespace lotus::tool {
 

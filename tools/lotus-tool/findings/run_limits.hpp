@@ -1,6 +1,6 @@
 // Describes what limits a run as it was recorded, and why the simulation of a run may be wrong.
-#ifndef LOTUS_TOOL_VERDICT_RUN_LIMITS_HPP
-#define LOTUS_TOOL_VERDICT_RUN_LIMITS_HPP
+#ifndef LOTUS_TOOL_FINDINGS_RUN_LIMITS_HPP
+#define LOTUS_TOOL_FINDINGS_RUN_LIMITS_HPP
 
 #include <optional>
 #include <string>
@@ -48,4 +48,4 @@ std::string others_text(const what_if& run);
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_VERDICT_RUN_LIMITS_HPP
+#endif  // LOTUS_TOOL_FINDINGS_RUN_LIMITS_HPP

@@ -1,4 +1,4 @@
-#include "verdict/diagnosis.hpp"
+#include "findings/diagnosis.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +18,15 @@
 #include "base/parallel.hpp"
 #include "base/statistics/distribution.hpp"
 #include "base/terminal/table.hpp"
+#include "findings/check.hpp"
+#include "findings/diagnosis_text.hpp"
+#include "findings/gains.hpp"
+#include "findings/markers.hpp"
+#include "findings/recorded_work.hpp"
+#include "findings/run_limits.hpp"
+#include "findings/slow_workers.hpp"
+#include "findings/verdict.hpp"
+#include "findings/waiting.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/shown_name.hpp"
 #include "model/calls/operation_totals.hpp"
@@ -33,15 +42,6 @@
 #include "replay/recorded/measured_work.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/single_changes.hpp"
-#include "verdict/check.hpp"
-#include "verdict/diagnosis_text.hpp"
-#include "verdict/gains.hpp"
-#include "verdict/markers.hpp"
-#include "verdict/recorded_work.hpp"
-#include "verdict/run_limits.hpp"
-#include "verdict/slow_workers.hpp"
-#include "verdict/verdict.hpp"
-#include "verdict/waiting.hpp"
 #include "waits/join/blocked_on.hpp"
 #include "waits/join/limiting_lock.hpp"
 

@@ -1,4 +1,4 @@
-#include "verdict/markers.hpp"
+#include "findings/markers.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "verdict/screen/first_screen.hpp"
+#include "findings/screen/first_screen.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,16 +13,16 @@
 
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
+#include "findings/check.hpp"
+#include "findings/diagnosis_text.hpp"
+#include "findings/gains.hpp"
+#include "findings/run_limits.hpp"
+#include "findings/verdict.hpp"
 #include "log/shown_name.hpp"
 #include "model/calls/operation_totals.hpp"
 #include "model/path/critical_path.hpp"
 #include "replay/change.hpp"
 #include "replay/prediction.hpp"
-#include "verdict/check.hpp"
-#include "verdict/diagnosis_text.hpp"
-#include "verdict/gains.hpp"
-#include "verdict/run_limits.hpp"
-#include "verdict/verdict.hpp"
 #include "waits/join/limiting_lock.hpp"
 
 namespace lotus::tool {
@@ -129,34 +129,8 @@ class composer {
         d_.pushed
             ? ". Batches leave the pipeline with its last stage, at " + rate(d_.steady)
             : ". The consumer waited for data " + whole_percent(d_.wait_share) + " of its time";
-    std::string text;
-    switch (*d_.is) {
-      case verdict::preprocessing_bound:
-        text = "Preprocessing is the bottleneck";
-        break;
-      case verdict::stage_bound:
-        text = "Stage " + printable_line(d_.stage) + " is the bottleneck";
-        break;
-      case verdict::lock_bound:
-        text = "A lock is the bottleneck";
-        break;
-      case verdict::consumer_bound:
-        text = "The consumer is the bottleneck";
-        break;
-      case verdict::order_bound:
-        text = "The order of the batches is the bottleneck";
-        break;
-      case verdict::prefetch_bound:
-        text = "The prefetch depth is the bottleneck";
-        break;
-      case verdict::start_up_bound:
-        text = "The start-up is the bottleneck";
-        break;
-      case verdict::balanced:
-        text = "Nothing is the bottleneck";
-        break;
-    }
-    return text + " (" + std::string(verdict_name(*d_.is)) + ')' + waited + '.';
+    return verdict_title(*d_.is, printable_line(d_.stage)) + " (" +
+           std::string(verdict_name(*d_.is)) + ')' + waited + '.';
   }
 
   /// Returns the headline of a run whose bottleneck is the accelerator according to its trace.
@@ -199,6 +173,8 @@ class composer {
                " of the waits, a later batch was ready, but not the next one.";
       case verdict::prefetch_bound:
         return "Why: too few batches are in flight, so the threads that build them have to pause.";
+      case verdict::hand_over_bound:
+        break;
       case verdict::start_up_bound:
         return "Why: the consumer waits mostly for the first batches of an epoch.";
       case verdict::balanced:

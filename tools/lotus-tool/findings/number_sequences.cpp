@@ -1,4 +1,4 @@
-#include "verdict/number_sequences.hpp"
+#include "findings/number_sequences.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "findings/recorded_work.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
-#include "verdict/recorded_work.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -1,6 +1,6 @@
 // Sums up the time that the consumer waited for batches.
-#ifndef LOTUS_TOOL_VERDICT_WAITING_HPP
-#define LOTUS_TOOL_VERDICT_WAITING_HPP
+#ifndef LOTUS_TOOL_FINDINGS_WAITING_HPP
+#define LOTUS_TOOL_FINDINGS_WAITING_HPP
 
 #include <vector>
 
@@ -24,4 +24,4 @@ waiting waits_of(const run_batches& batches, const std::vector<bool>& counted);
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_VERDICT_WAITING_HPP
+#endif  // LOTUS_TOOL_FINDINGS_WAITING_HPP
