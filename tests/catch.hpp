@@ -1,5 +1,5 @@
-// Includes Catch2 v2 (Debian 12) or v3, which keep their macros in different headers, and adds
-// skip(), because only v3 can skip a test case.
+// Includes Catch2 v2 (Debian 12) or v3 (Debian 13), which keep their macros in different headers
+// and their matchers under different names, and adds skip(), because only v3 can skip a test case.
 #ifndef LOTUS_TESTS_CATCH_HPP
 #define LOTUS_TESTS_CATCH_HPP
 
@@ -9,14 +9,20 @@
   #define CATCH_CONFIG_NO_COUNTER
 #endif
 
+#include <string>
+
 #if __has_include(<catch2/catch_all.hpp>)
   #include <catch2/catch_all.hpp>
 using Catch::Approx;
+namespace Catch {
+using Matchers::StartsWith;
+inline auto Contains(const std::string& part) {
+  return Matchers::ContainsSubstring(part);
+}
+}  // namespace Catch
 #else
   #include <catch2/catch.hpp>
 #endif
-
-#include <string>
 
 namespace lotus_test {
 

@@ -117,7 +117,7 @@ regex=$regex source=$source/ build=$build/ together=$work/together/ catch_header
     sub(/^  "file": "/, "", file)
     sub(/",?$/, "", file)
     if (file ~ /\/Unity\/unity_[0-9]+_cxx\.cxx$/) module(file)
-    else if (command !~ /\/test_single_[^ ]* -c / && file ~ regex && wanted(file)) entry(file, command)
+    else if (command !~ /\/test_single\.dir\/[^ ]* -c / && file ~ regex && wanted(file)) entry(file, command)
   }
   BEGIN { print "[" }
   END { print "\n]" }' "$build/compile_commands.json" >"$work/compile_commands.json"
