@@ -70,8 +70,9 @@ struct options {
   /// Permissions of the files of a run, as for open(2), before the process's umask applies. The
   /// files of the built-in sampler always use 0666 instead.
   std::uint32_t file_mode = 0666;
-  /// Whether to record how long operations were off the CPU. A scope stores one more record if its
-  /// thread was switched out during the scope; other scopes take no measurable extra time.
+  /// Whether to record how long operations were off the CPU. If its thread was switched out before
+  /// or during a scope, the scope reads the CPU clock and stores one more record, which takes about
+  /// as long as a system call; other scopes take no measurable extra time.
   bool cpu_time = true;
   /// How often per second a background thread of each process samples what one of the recording
   /// threads waits for. lotus-tool then shows which locks, files or sockets operations wait for. A

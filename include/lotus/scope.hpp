@@ -113,7 +113,7 @@ class span {
     if (LOTUS_DETAIL_UNLIKELY(thread_ != &this_cpu_watch)) report_crossed_threads(tag_);
 #endif
     const std::uint64_t end_ticks = now_ticks();
-    look_at_cpu([end_ticks] { return end_ticks; });
+    look_at_cpu([end_ticks] { return end_ticks; }, begin_ticks_);
     const recording mode = recording_mode();
     if (LOTUS_DETAIL_LIKELY(mode == recording::on)) {
       push(begin_ticks_, end_ticks, tag_);
@@ -182,7 +182,7 @@ class measured_span {
   LOTUS_DETAIL_ALWAYS_INLINE void end(record_tag tag) noexcept {
     if (!runs()) return;
     const std::uint64_t end_ticks = now_ticks();
-    look_at_cpu([end_ticks] { return end_ticks; });
+    look_at_cpu([end_ticks] { return end_ticks; }, begin_ticks_);
     const recording mode = recording_mode();
     if (LOTUS_DETAIL_UNLIKELY(mode == recording::annotated)) end_slow(begin_ticks_, tag);
     if (!tag.empty() && mode != recording::off) push(begin_ticks_, end_ticks, tag);

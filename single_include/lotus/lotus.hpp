@@ -556,8 +556,9 @@ struct options {
   /// Permissions of the files of a run, as for open(2), before the process's umask applies. The
   /// files of the built-in sampler always use 0666 instead.
   std::uint32_t file_mode = 0666;
-  /// Whether to record how long operations were off the CPU. A scope stores one more record if its
-  /// thread was switched out during the scope; other scopes take no measurable extra time.
+  /// Whether to record how long operations were off the CPU. If its thread was switched out before
+  /// or during a scope, the scope reads the CPU clock and stores one more record, which takes about
+  /// as long as a system call; other scopes take no measurable extra time.
   bool cpu_time = true;
   /// How often per second a background thread of each process samples what one of the recording
   /// threads waits for. lotus-tool then shows which locks, files or sockets operations wait for. A
@@ -610,6 +611,7 @@ struct aggregate_call;
 struct cpu_watch;
 struct module_state;
 struct off_cpu_time;
+struct off_cpu_window;
 struct producer;
 
 /// Filled by step() and stop() when the steps that a schedule selects have been recorded. The
@@ -667,8 +669,8 @@ struct services {
   /// Gives the thread a ring if recording is on and the thread has none.
   void (*get_ring)(producer&) noexcept;
   /// Reads the thread's CPU clocks, and sets up the cpu_watch to detect when the thread is next
-  /// switched out. Returns the time off the CPU since the previous reading.
-  off_cpu_time (*read_cpu)(producer&, cpu_watch&) noexcept;
+  /// switched out. Returns the time off the CPU since the previous call.
+  off_cpu_time (*read_cpu)(producer&, cpu_watch&, const off_cpu_window&) noexcept;
   /// Reserves `async_ids_at_once` consecutive ids for asynchronous operations, which are unique
   /// within this process, and returns the first.
   std::uint32_t (*take_async_ids)() noexcept;
@@ -982,18 +984,20 @@ LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t en
 
 /// Reads the thread's CPU clocks, and records how long the thread was off the CPU before the time
 /// `ticks`.
-LOTUS_DETAIL_RARE void read_cpu(std::uint64_t ticks) noexcept;
+/// @param begin_ticks  start of the span that ends now; 0 if none ends.
+LOTUS_DETAIL_RARE void read_cpu(std::uint64_t ticks, std::uint64_t begin_ticks) noexcept;
 
 /// If the thread may have been off the CPU since the last check, records for how long. At an
 /// operation's begin, call this function before reading the clock; at its end, after reading the
 /// clock.
 /// @param ticks  function that returns the time, in ticks, at which the recorded time off the CPU
 /// ends.
+/// @param begin_ticks  start of the span that ends now; 0 if none ends.
 template <class Ticks>
-LOTUS_DETAIL_ALWAYS_INLINE void look_at_cpu(Ticks ticks) noexcept {
+LOTUS_DETAIL_ALWAYS_INLINE void look_at_cpu(Ticks ticks, std::uint64_t begin_ticks = 0) noexcept {
   const cpu_watch& watch = this_cpu_watch;
   const std::uint64_t now = __atomic_load_n(watch.word, __ATOMIC_RELAXED);
-  if (LOTUS_DETAIL_UNLIKELY(now != watch.undisturbed)) read_cpu(ticks());
+  if (LOTUS_DETAIL_UNLIKELY(now != watch.undisturbed)) read_cpu(ticks(), begin_ticks);
 }
 
 }  // namespace detail
@@ -1026,8 +1030,8 @@ constexpr record_tag batch_tag(event_kind, std::uint64_t) noexcept {
   return {};
 }
 template <class Ticks>
-constexpr void look_at_cpu(Ticks) noexcept {}
-constexpr void read_cpu(std::uint64_t) noexcept {}
+constexpr void look_at_cpu(Ticks, std::uint64_t = 0) noexcept {}
+constexpr void read_cpu(std::uint64_t, std::uint64_t) noexcept {}
 constexpr void publish_wait() noexcept {}
 constexpr void publish_end_of_wait() noexcept {}
 struct published_wait {};
@@ -1181,7 +1185,7 @@ class span {
     if (LOTUS_DETAIL_UNLIKELY(thread_ != &this_cpu_watch)) report_crossed_threads(tag_);
 #endif
     const std::uint64_t end_ticks = now_ticks();
-    look_at_cpu([end_ticks] { return end_ticks; });
+    look_at_cpu([end_ticks] { return end_ticks; }, begin_ticks_);
     const recording mode = recording_mode();
     if (LOTUS_DETAIL_LIKELY(mode == recording::on)) {
       push(begin_ticks_, end_ticks, tag_);
@@ -1250,7 +1254,7 @@ class measured_span {
   LOTUS_DETAIL_ALWAYS_INLINE void end(record_tag tag) noexcept {
     if (!runs()) return;
     const std::uint64_t end_ticks = now_ticks();
-    look_at_cpu([end_ticks] { return end_ticks; });
+    look_at_cpu([end_ticks] { return end_ticks; }, begin_ticks_);
     const recording mode = recording_mode();
     if (LOTUS_DETAIL_UNLIKELY(mode == recording::annotated)) end_slow(begin_ticks_, tag);
     if (!tag.empty() && mode != recording::off) push(begin_ticks_, end_ticks, tag);
@@ -1416,7 +1420,7 @@ namespace detail {
 /// switched out. Call this function before a batch or wait begins and again before it ends: the
 /// time off the CPU between the two calls is recorded for that batch or wait.
 LOTUS_DETAIL_ALWAYS_INLINE void look_at_batch() noexcept {
-  if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.per_batch)) read_cpu(now_ticks());
+  if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.per_batch)) read_cpu(now_ticks(), 0);
 }
 
 template <event_kind Kind>
@@ -1735,7 +1739,7 @@ class operation_run {
     running_ = {};
     if (LOTUS_DETAIL_UNLIKELY(last_ticks_ == 0)) return;
     const std::uint64_t now = now_ticks();
-    look_at_cpu([now] { return now; });
+    look_at_cpu([now] { return now; }, last_ticks_);
     if (!tag.empty()) push(last_ticks_, now, tag);
     last_ticks_ = now;
   }
@@ -4835,7 +4839,7 @@ extern "C" LOTUS_DETAIL_PER_MODULE void* object_handle __asm__("__dso_handle");
 /// Name under which the shared objects of a process find its session. Increase the first number
 /// whenever the layout of services, options, schedule, module_state, producer or record changes, so
 /// that objects with different layouts do not share a session.
-inline constexpr char hub_name[] = "lotus-hub-15-v" LOTUS_DETAIL_STRINGIZE(
+inline constexpr char hub_name[] = "lotus-hub-16-v" LOTUS_DETAIL_STRINGIZE(
     LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
 
 /// Creates the session in this shared object, unless it already exists there, and returns its
@@ -7293,18 +7297,59 @@ struct off_cpu_time {
   std::uint64_t run_queue_ns = 0;
 };
 
+/// A thread's schedstat file, and what it contained when it was last read.
+struct run_queue_file {
+  owned_descriptor descriptor;
+  std::int64_t checked_ns = 0;  ///< when the descriptor was last checked
+  std::int64_t cpu_ns = 0;
+  std::int64_t queue_ns = 0;
+};
+
+/// The moments between which a thread was off the CPU.
+struct off_cpu_window {
+  /// The last known moment at which the thread was on the CPU; 0 if unknown.
+  std::uint64_t begin_ticks;
+  std::uint64_t end_ticks;
+};
+
 /// How much of a thread's time off the CPU has been recorded already. Only that thread uses the
-/// object.
+/// object. The recorded times include estimates; see store/cpu_clock.hpp.
 struct cpu_account {
   /// Stack pointer of the thread while it reads its clocks, otherwise 0. A signal handler that
   /// finds this value set has interrupted the reading, and does not read the clocks.
   std::uintptr_t reading = 0;
   bool begun = false;
-  std::int64_t reported_off_ns = 0;  ///< recorded time off the CPU (wall time minus CPU time)
-  std::int64_t reported_run_queue_ns = 0;
-  std::uint32_t futile = 0;  ///< number of consecutive readings that found no time off the CPU
+  /// How many times in a row predicted_queue_ns was right when queue_ns was read.
+  std::uint32_t right_predictions = 0;
+  std::uint32_t futile = 0;  ///< number of consecutive calls that found no time off the CPU
   std::int64_t futile_since_ns = 0;
-  owned_descriptor schedstat;
+
+  std::int64_t recorded_off_ns = 0;
+  std::int64_t recorded_queue_ns = 0;
+
+  // Two readings of the wall clock, from which ticks are converted to its time: the first one, or
+  // the first after the machine slept, and the last one.
+  std::uint64_t first_ticks = 0;
+  std::int64_t first_wall_ns = 0;
+  std::uint64_t last_ticks = 0;
+  std::int64_t last_wall_ns = 0;
+  double ns_per_tick = 0;  ///< 0: unknown
+
+  std::int64_t off_ns = 0;  ///< wall time minus CPU time when the CPU clock was last read
+  /// The share of the windows before the last reading in which the thread was off the CPU.
+  double off_share = 0;
+
+  std::uint64_t looked_ticks = 0;  ///< when the thread last found that it was switched out
+  std::uint64_t window_ticks = 0;  ///< total length of the windows since the last reading
+  std::uint64_t clocks_due_ticks = 0;
+  std::uint64_t queue_due_ticks = 0;
+
+  std::int64_t queue_ns = 0;       ///< the last reading of the time in the run queue; -1: unknown
+  std::int64_t unread_off_ns = 0;  ///< time off the CPU recorded since that reading
+  /// The waits for a CPU since that reading, if threads waited for CPUs only while they computed.
+  std::int64_t predicted_queue_ns = 0;
+  double queue_share = 0;  ///< the share of waits for a CPU in the time before that reading
+  run_queue_file run_queue;
 };
 
 /// The session's state of one thread. A producer belongs to one thread until that thread is dead,
@@ -7542,6 +7587,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_RECORD_RARE_CALLS_HPP
 #define LOTUS_RECORD_RARE_CALLS_HPP
 
+#include <algorithm>
+
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
@@ -7574,7 +7621,18 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_slow(thread_ring& ring, const reco
   push(r.begin_ticks, r.end_ticks, r.tag);
 }
 
-LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void read_cpu(std::uint64_t ticks) noexcept {
+/// Returns when the last recorded span ended, which is at most `now`; 0 if that is unknown.
+inline std::uint64_t last_end_ticks(const producer& p, std::uint64_t now) noexcept {
+  const std::uint64_t at = p.published->load(std::memory_order_relaxed);
+  if (at == 0 || p.slots == nullptr) return 0;
+  const record& last = p.slots[(at - 1) & p.mask];
+  // In records of events, end_ticks may be a number.
+  const bool ends = last.end_ticks >= last.begin_ticks && last.end_ticks <= now;
+  return ends ? last.end_ticks : std::min(last.begin_ticks, now);
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void read_cpu(std::uint64_t ticks,
+                                                  std::uint64_t begin_ticks) noexcept {
   const services& s = join_session(true);
   producer* const p = find_producer(s);
   if (p == nullptr) return;
@@ -7582,7 +7640,8 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void read_cpu(std::uint64_t ticks) noexcept 
   const std::uint64_t own_ticks = s.aggregated_ticks(*p, &aggregated);
   if (own_ticks != 0) push(ticks - own_ticks, ticks, aggregated);
   if (this_cpu_watch.unmark()) return;
-  const off_cpu_time found = s.read_cpu(*p, this_cpu_watch);
+  const off_cpu_time found =
+      s.read_cpu(*p, this_cpu_watch, {std::max(begin_ticks, last_end_ticks(*p, ticks)), ticks});
   if (found.off_ns != 0) push(ticks, found.off_ns, {event_kind::off_cpu, found.run_queue_ns});
 }
 
@@ -7593,7 +7652,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void get_ring() noexcept {
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void mark_watch() noexcept {
   // If this shared object has not set up the thread's cpu_watch yet, read_cpu() does so.
-  if (this_cpu_watch.word == &never_looked) read_cpu(now_ticks());
+  if (this_cpu_watch.word == &never_looked) read_cpu(now_ticks(), 0);
   this_cpu_watch.mark();
 }
 
@@ -11338,8 +11397,116 @@ LOTUS_DETAIL_NAMESPACE_END
 // register it). When a thread continues after it was switched out or received a signal, the kernel
 // clears the pointer in that area, unless the thread is executing the sequence to which it points.
 // lotus stores a pointer to a sequence that no thread ever executes, so switches clear it.
+//
+// Reading the clocks after a switch takes a system call, and how long the thread waited for a CPU
+// another one, which finds nothing in the CPU's caches after a long wait. So a thread that is
+// switched out often reads them only now and then, and records estimates in between. Each reading
+// corrects the sum: it records the difference between the time that was read and the time that is
+// recorded already.
 #ifndef LOTUS_STORE_CPU_CLOCK_HPP
 #define LOTUS_STORE_CPU_CLOCK_HPP
+
+// Reads how long threads have waited for a CPU, from their files /proc/thread-self/schedstat.
+#ifndef LOTUS_STORE_RUN_QUEUE_HPP
+#define LOTUS_STORE_RUN_QUEUE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Reads the schedstat files of threads, and keeps some of them open. Any thread may call all
+/// functions, but only with its own run_queue_file.
+class run_queue_reader {
+ public:
+  /// Returns how long this thread has waited for a CPU since it began, in ns; -1 if unknown.
+  /// @param cpu_ns   CPU time of this thread, read before this call.
+  /// @param wall_ns  time on any clock, by which the descriptor is checked once per second.
+  std::int64_t read(run_queue_file& file, std::int64_t cpu_ns, std::int64_t wall_ns) noexcept {
+    schedstat now = contents(file.descriptor.number());
+    const bool checked = wall_ns - file.checked_ns < check_interval_ns;
+    if (!checked || !follows(now, file, cpu_ns)) {
+      file.checked_ns = wall_ns;
+      const uncanceled quiet;
+      if (!file.descriptor.holds()) now = reopen(file);
+    }
+    if (now.queue_ns >= 0) {
+      file.cpu_ns = now.cpu_ns;
+      file.queue_ns = now.queue_ns;
+    }
+    return now.queue_ns;
+  }
+
+  void close(run_queue_file& file) noexcept {
+    if (file.descriptor.number() >= 0) open_files_.fetch_sub(1, std::memory_order_relaxed);
+    file.descriptor.close();
+    file = {};
+  }
+
+ private:
+  static constexpr std::uint32_t max_open_files = 32;
+  static constexpr std::int64_t check_interval_ns = 1'000'000'000;
+
+  struct schedstat {
+    std::int64_t cpu_ns = -1;
+    std::int64_t queue_ns = -1;
+  };
+
+  /// Whether the file can be the one that was read last. The program may have closed the descriptor
+  /// and reused its number; fstat(2) would show this too, but takes half as long as pread(2).
+  static bool follows(const schedstat& now, const run_queue_file& last,
+                      std::int64_t cpu_ns) noexcept {
+    constexpr std::int64_t since_cpu_ns = 100'000'000;
+    return now.cpu_ns >= last.cpu_ns && now.queue_ns >= last.queue_ns &&
+           now.cpu_ns <= cpu_ns + since_cpu_ns;
+  }
+
+  /// Reads the first two of the three numbers in the file. Unlike pread(3), the system call is not
+  /// a cancellation point.
+  static schedstat contents(int fd) noexcept {
+    if (fd < 0) return {};
+    char text[96] = {};
+    const int error = errno;
+    const long bytes = syscall(SYS_pread64, fd, text, sizeof(text) - 1, 0);
+    errno = error;
+    if (bytes <= 0) return {};
+    const char* at = text;
+    schedstat now;
+    now.cpu_ns = number(at);
+    now.queue_ns = *at == ' ' ? number(++at) : -1;
+    return *at == ' ' ? now : schedstat{};
+  }
+
+  static std::int64_t number(const char*& at) noexcept {
+    std::uint64_t n = 0;
+    for (; *at >= '0' && *at <= '9'; ++at) n = n * 10 + static_cast<std::uint64_t>(*at - '0');
+    return static_cast<std::int64_t>(n);
+  }
+
+  /// Opens the thread's file again and reads it. Keeps the file open, unless max_open_files are
+  /// open already.
+  schedstat reopen(run_queue_file& file) noexcept {
+    if (file.descriptor.number() >= 0) {  // the program has closed the descriptor
+      open_files_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    file.descriptor = {};
+    const int fd = open_at_high_fd(AT_FDCWD, "/proc/thread-self/schedstat", O_RDONLY);
+    const schedstat now = contents(fd);
+    if (fd < 0) return now;
+    if (open_files_.fetch_add(1, std::memory_order_relaxed) < max_open_files) {
+      file.descriptor = owned_descriptor{fd};
+      return now;
+    }
+    open_files_.fetch_sub(1, std::memory_order_relaxed);
+    ::close(fd);
+    return now;
+  }
+
+  std::atomic<std::uint32_t> open_files_{0};
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_RUN_QUEUE_HPP
 
 #if defined(__GLIBC__) && __has_include(<sys/rseq.h>)
   #include <sys/rseq.h>
@@ -11348,7 +11515,7 @@ LOTUS_DETAIL_NAMESPACE_END
   #define LOTUS_DETAIL_HAS_RSEQ 0
 #endif
 
-LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 /// Returns the address of the pointer in this thread's rseq area; null if there is no such area.
@@ -11390,21 +11557,23 @@ class cpu_clock {
 
   /// Returns this thread's time off the CPU since its previous call (the first call returns 0), and
   /// sets up `watch` to detect the next time off the CPU.
-  off_cpu_time read(cpu_account& account, cpu_watch& watch) noexcept {
+  /// @param in  where the thread was switched out, if threads notice all switches.
+  off_cpu_time read(cpu_account& account, cpu_watch& watch, const off_cpu_window& in) noexcept {
     if (account.reading != 0 && is_interrupted(account.reading)) return {};
-    const uncanceled quiet;
     account.reading = stack_pointer();
     std::atomic_signal_fence(std::memory_order_seq_cst);
     const cpu_watching mode = this->mode();
     begin_watch(watch, mode);
-    const off_cpu_time found = mode != cpu_watching::off ? find(account) : off_cpu_time{};
-    if (mode == cpu_watching::switches && found.off_ns == 0 && is_futile(account)) {
+    off_cpu_time found;
+    if (mode != cpu_watching::off) found = find(account, in, mode);
+    if (found.off_ns != 0) {
+      account.futile = 0;
+    } else if (mode == cpu_watching::switches && is_futile(account)) {
       // The mode changes for all threads, because the information file states only one mode for the
       // whole process.
       change_mode(cpu_watching::batches);
       begin_watch(watch, cpu_watching::batches);
     }
-    if (found.off_ns != 0) account.futile = 0;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     account.reading = 0;
     return found;
@@ -11413,8 +11582,7 @@ class cpu_clock {
   /// Clears the cpu_account of a thread that no longer exists, so that another thread can use it.
   /// In a forked child, the threads of the parent no longer exist.
   void give_up(cpu_account& account) noexcept {
-    if (account.schedstat.number() >= 0) open_files_.fetch_sub(1, std::memory_order_relaxed);
-    account.schedstat.close();
+    run_queue_.close(account.run_queue);
     account = {};
   }
 
@@ -11445,11 +11613,26 @@ class cpu_clock {
   /// A shorter time off the CPU is ignored, because the wall clock and the CPU clock are not read
   /// at the same moment.
   static constexpr std::int64_t min_off_ns = 500;
-  /// If this many readings within futile_ns find no time off the CPU, another library probably
+  /// If this many calls within futile_ns find no time off the CPU, another library probably
   /// keeps changing the rseq area. Then clocks are read only once per batch.
   static constexpr std::uint32_t max_futile = 1000;
   static constexpr std::int64_t futile_ns = 100'000'000;
-  static constexpr std::uint32_t max_open_files = 32;
+
+  // Limits of what the readings cost. A reading that takes a time t allows the next one only
+  // clocks_pause * t after it, so they take at most 0.5 % of a thread's time; but after
+  // max_clocks_pause_ns, so that 2,000 readings per second are always allowed. As many as fit into
+  // clocks_burst_ns may follow each other at once.
+  static constexpr std::uint64_t clocks_pause = 200;
+  static constexpr double max_clocks_pause_ns = 5e5;
+  static constexpr double clocks_burst_ns = 1e7;
+  /// The same for the time in the run queue, after it was predicted right so many times in a row.
+  static constexpr std::uint32_t min_right_predictions = 16;
+  static constexpr std::uint64_t queue_pause = 2000;
+  static constexpr double max_queue_pause_ns = 2e7;
+  static constexpr std::int64_t max_extrapolated_ns = 20'000'000;
+  static constexpr std::int64_t max_wrong_ns = 1'000'000;
+  /// The time in the run queue is read only after this much time off the CPU.
+  static constexpr std::int64_t min_unread_off_ns = 50'000;
 
   /// Creates a sequence of one byte of data, which no thread ever executes.
   void make_sequence() noexcept {
@@ -11476,30 +11659,175 @@ class cpu_clock {
     }
   }
 
-  /// Returns the time off the CPU since the last call. Reads the wall clock before the CPU clock:
-  /// if the thread is switched out between the two readings, the next call returns that time.
-  off_cpu_time find(cpu_account& account) noexcept {
-    const std::int64_t off_ns = clock_ns(CLOCK_MONOTONIC_RAW) - clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    const std::int64_t new_off_ns = off_ns - account.reported_off_ns;
-    if (account.begun && new_off_ns < min_off_ns) return {};
-    const std::int64_t queue_ns = run_queue_ns(account);
-    const bool first = !account.begun;
+  /// Returns CLOCK_MONOTONIC_RAW, which is not adjusted to other clocks. Extrapolates from the last
+  /// reading, because a reading may take as long as a system call if it is not in the CPU's caches.
+  static std::int64_t wall(cpu_account& account) noexcept {
+    const std::uint64_t ticks = now_ticks();
+    const std::uint64_t passed = ticks - account.last_ticks;
+    // A small part of the time in which the rate was measured, so that the result is as exact as
+    // the readings were.
+    const bool near = passed < (account.last_ticks - account.first_ticks) / 32;
+    const std::int64_t passed_ns = to_ns(account, passed);
+    if (near && passed_ns < max_extrapolated_ns) return account.last_wall_ns + passed_ns;
+    return read_wall(account, ticks);
+  }
+
+  static std::int64_t read_wall(cpu_account& account, std::uint64_t ticks) noexcept {
+    const std::int64_t wall_ns = clock_ns(CLOCK_MONOTONIC_RAW);
+    const std::int64_t passed_ns = wall_ns - account.last_wall_ns;
+    const std::int64_t wrong_ns = passed_ns - to_ns(account, ticks - account.last_ticks);
+    const bool jumped = wrong_ns > max_wrong_ns || -wrong_ns > max_wrong_ns;
+    // While the machine sleeps, the ticks may continue or stop.
+    if (account.first_ticks == 0 || (account.ns_per_tick > 0 && jumped)) {
+      account.first_ticks = ticks;
+      account.first_wall_ns = wall_ns;
+      account.ns_per_tick = 0;
+    }
+    if (ticks > account.first_ticks) {
+      account.ns_per_tick = static_cast<double>(wall_ns - account.first_wall_ns) /
+                            static_cast<double>(ticks - account.first_ticks);
+    }
+    account.last_ticks = ticks;
+    account.last_wall_ns = wall_ns;
+    return wall_ns;
+  }
+
+  static std::int64_t to_ns(const cpu_account& account, std::uint64_t ticks) noexcept {
+    return static_cast<std::int64_t>(static_cast<double>(ticks) * account.ns_per_tick);
+  }
+  /// Returns when the next reading is allowed, after one that took `ticks`.
+  static std::uint64_t pause(const cpu_account& account, std::uint64_t ticks, std::uint64_t factor,
+                             double max_ns) noexcept {
+    const auto max_ticks = static_cast<std::uint64_t>(max_ns / account.ns_per_tick);
+    return std::min(ticks * factor, max_ticks);
+  }
+  /// Whether a thread was computing when it was switched out, according to the time that it was off
+  /// the CPU in a window, and not waiting for something. Then it probably waited for a CPU.
+  static bool was_computing(std::int64_t window_ns, std::int64_t off_ns) noexcept {
+    return (window_ns - off_ns) * 8 > off_ns;
+  }
+
+  /// Returns the time off the CPU since the last call.
+  off_cpu_time find(cpu_account& account, const off_cpu_window& in, cpu_watching mode) noexcept {
+    const std::uint64_t now = in.end_ticks;
+    // If threads do not notice switches, they may have been switched out at any moment.
+    const std::uint64_t known = mode == cpu_watching::switches ? in.begin_ticks : 0;
+    const std::uint64_t begin = std::max(known, account.looked_ticks);
+    const std::uint64_t window = now > begin ? now - begin : 0;
+    account.looked_ticks = now;
+    account.window_ticks += window;
+    if (!account.begun) return begin_account(account);
+    const bool limited = account.ns_per_tick > 0;
+    if (limited) {
+      const auto burst = static_cast<std::uint64_t>(clocks_burst_ns / account.ns_per_tick);
+      if (account.clocks_due_ticks > now + burst) return estimate(account, window);
+    }
+    const off_cpu_time found = read_clocks(account, now);
+    if (limited) {
+      const std::uint64_t took = now_ticks() - now;
+      account.clocks_due_ticks = std::max(account.clocks_due_ticks, now) +
+                                 pause(account, took, clocks_pause, max_clocks_pause_ns);
+    }
+    return found;
+  }
+
+  LOTUS_DETAIL_COLD off_cpu_time begin_account(cpu_account& account) noexcept {
     account.begun = true;
-    account.reported_off_ns = off_ns;
-    const auto found_ns = static_cast<std::uint64_t>(new_off_ns);
-    if (first || queue_ns < 0) {
-      if (queue_ns >= 0) account.reported_run_queue_ns = queue_ns;
-      return first ? off_cpu_time{} : off_cpu_time{found_ns, run_queue_unknown};
+    account.window_ticks = 0;
+    // Opening the file takes longest, and must not count as time off the CPU of the first span.
+    account.queue_ns = account.recorded_queue_ns = run_queue_.read(account.run_queue, 0, 0);
+    const std::int64_t wall_ns = read_wall(account, now_ticks());
+    account.off_ns = account.recorded_off_ns = wall_ns - clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    return {};
+  }
+
+  /// Returns an estimate of the time off the CPU in the last window: the same share of it as in the
+  /// windows before the last reading.
+  static off_cpu_time estimate(cpu_account& account, std::uint64_t window) noexcept {
+    const std::int64_t window_ns = to_ns(account, window);
+    const auto off_ns =
+        static_cast<std::int64_t>(static_cast<double>(window_ns) * account.off_share);
+    if (off_ns < min_off_ns) return {};
+    account.recorded_off_ns += off_ns;
+    account.unread_off_ns += off_ns;
+    return {static_cast<std::uint64_t>(off_ns),
+            predict_queue(account, off_ns, was_computing(window_ns, off_ns))};
+  }
+
+  /// Reads the wall clock before the CPU clock: if the thread is switched out between the two
+  /// readings, the next call returns that time.
+  off_cpu_time read_clocks(cpu_account& account, std::uint64_t now) noexcept {
+    const std::int64_t wall_ns = wall(account);
+    const std::int64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    const std::int64_t off_ns = wall_ns - cpu_ns;
+    const std::int64_t true_ns = off_ns - account.off_ns;
+    const std::int64_t window_ns = std::max(to_ns(account, account.window_ticks), true_ns);
+    account.off_share =
+        true_ns > 0 ? static_cast<double>(true_ns) / static_cast<double>(window_ns) : 0;
+    account.off_ns = off_ns;
+    account.window_ticks = 0;
+    const std::int64_t new_off_ns = off_ns - account.recorded_off_ns;
+    if (new_off_ns < min_off_ns) return {};
+    account.recorded_off_ns = off_ns;
+    account.unread_off_ns += new_off_ns;
+    const bool computing = was_computing(window_ns, true_ns);
+    const bool is_due = account.unread_off_ns >= min_unread_off_ns &&
+                        (!is_predictable(account) || now >= account.queue_due_ticks);
+    return {static_cast<std::uint64_t>(new_off_ns),
+            is_due || account.queue_ns < 0
+                ? read_queue(account, new_off_ns, computing, cpu_ns, wall_ns)
+                : predict_queue(account, new_off_ns, computing)};
+  }
+
+  static bool is_predictable(const cpu_account& account) noexcept {
+    return account.right_predictions >= min_right_predictions;
+  }
+
+  static std::uint64_t predict_queue(cpu_account& account, std::int64_t off_ns,
+                                     bool computing) noexcept {
+    if (account.queue_ns < 0) return run_queue_unknown;
+    const std::int64_t prediction = computing ? off_ns : 0;
+    account.predicted_queue_ns += prediction;
+    const std::int64_t part_ns =
+        is_predictable(account)
+            ? prediction
+            : static_cast<std::int64_t>(static_cast<double>(off_ns) * account.queue_share);
+    account.recorded_queue_ns += part_ns;
+    return static_cast<std::uint64_t>(part_ns);
+  }
+
+  /// Reads how long this thread waited for a CPU. Returns the part that belongs to new_off_ns.
+  std::uint64_t read_queue(cpu_account& account, std::int64_t new_off_ns, bool computing,
+                           std::int64_t cpu_ns, std::int64_t wall_ns) noexcept {
+    const std::uint64_t begin = now_ticks();
+    const std::int64_t queue_ns = run_queue_.read(account.run_queue, cpu_ns, wall_ns);
+    const std::int64_t before_ns = account.queue_ns;
+    account.queue_ns = queue_ns;
+    if (queue_ns < 0) return run_queue_unknown;
+    if (before_ns < 0) {
+      account.recorded_queue_ns = queue_ns;
+      return run_queue_unknown;
+    }
+    const std::int64_t waited_ns = queue_ns - before_ns;
+    const std::int64_t wrong_ns =
+        waited_ns - account.predicted_queue_ns - (computing ? new_off_ns : 0);
+    const std::int64_t unread_ns = std::exchange(account.unread_off_ns, 0);
+    account.predicted_queue_ns = 0;
+    account.queue_share =
+        std::min(1.0, static_cast<double>(waited_ns) / static_cast<double>(unread_ns));
+    const bool right = account.ns_per_tick > 0 && std::max(wrong_ns, -wrong_ns) * 16 <= unread_ns;
+    account.right_predictions = right ? account.right_predictions + 1 : 0;
+    if (is_predictable(account)) {
+      account.queue_due_ticks =
+          begin + pause(account, now_ticks() - begin, queue_pause, max_queue_pause_ns);
     }
     // If the thread is switched out after the clocks were read and before the run queue time was
     // read, the run queue time includes a wait that the time off the CPU does not include yet. The
-    // next call reports the rest of that wait.
-    const std::int64_t waited_ns = queue_ns - account.reported_run_queue_ns;
-    const std::int64_t reported_ns = waited_ns < 0            ? 0
-                                     : waited_ns < new_off_ns ? waited_ns
-                                                              : new_off_ns;
-    account.reported_run_queue_ns += reported_ns;
-    return {found_ns, static_cast<std::uint64_t>(reported_ns)};
+    // next call records the rest of that wait.
+    const std::int64_t left_ns = queue_ns - account.recorded_queue_ns;
+    const std::int64_t part_ns = std::max<std::int64_t>(0, std::min(left_ns, new_off_ns));
+    account.recorded_queue_ns += part_ns;
+    return static_cast<std::uint64_t>(part_ns);
   }
 
   static bool is_futile(cpu_account& account) noexcept {
@@ -11510,40 +11838,6 @@ class cpu_clock {
     return now_ns - account.futile_since_ns < futile_ns;
   }
 
-  /// Returns how long this thread has waited for a CPU since it began, in ns; -1 if unknown.
-  std::int64_t run_queue_ns(cpu_account& account) noexcept {
-    if (!account.schedstat.holds()) open_schedstat(account);
-    char text[96];
-    int fd = account.schedstat.number();
-    const bool kept = fd >= 0;
-    if (!kept) fd = open_schedstat_file();
-    const ssize_t bytes = fd >= 0 ? pread(fd, text, sizeof(text) - 1, 0) : -1;
-    if (!kept && fd >= 0) close(fd);
-    if (bytes <= 0) return -1;
-    text[bytes] = '\0';
-    char* after_cpu_time = nullptr;
-    static_cast<void>(strtoll(text, &after_cpu_time, 10));
-    return strtoll(after_cpu_time, nullptr, 10);
-  }
-
-  static int open_schedstat_file() noexcept {
-    return open_at_high_fd(AT_FDCWD, "/proc/thread-self/schedstat", O_RDONLY);
-  }
-
-  /// Opens the thread's schedstat file, which contains its run queue time. Keeps the file open,
-  /// unless max_open_files are open already.
-  void open_schedstat(cpu_account& account) noexcept {
-    if (account.schedstat.number() >= 0) {  // the program has closed the descriptor
-      open_files_.fetch_sub(1, std::memory_order_relaxed);
-      account.schedstat = {};
-    }
-    if (open_files_.fetch_add(1, std::memory_order_relaxed) < max_open_files) {
-      account.schedstat = owned_descriptor{open_schedstat_file()};
-      if (account.schedstat.number() >= 0) return;
-    }
-    open_files_.fetch_sub(1, std::memory_order_relaxed);
-  }
-
   sequence sequence_{};
   /// A second sequence that no thread ever executes: its address in the rseq area marks the watch;
   /// see cpu_watch::mark().
@@ -11552,11 +11846,11 @@ class cpu_clock {
   [[maybe_unused]] char never_run_ = 0;
   std::uint64_t runs_ = 0;
   std::atomic<cpu_watching> mode_{cpu_watching::off};
-  std::atomic<std::uint32_t> open_files_{0};
+  run_queue_reader run_queue_;
 };
 
 }  // namespace detail
-LOTUS_DETAIL_COLD_NAMESPACE_END
+LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_STORE_CPU_CLOCK_HPP
 
@@ -12481,8 +12775,6 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 // Encodes records as blocks of a compact log, the binary alternative to text logs.
 #ifndef LOTUS_FORMAT_COMPACT_FILLER_HPP
 #define LOTUS_FORMAT_COMPACT_FILLER_HPP
-
-#include <algorithm>
 
 // Defines the layout of a block of a compact log, and the encoding of its numbers.
 //
@@ -15989,8 +16281,8 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
   /// Returns how long the thread was off the CPU; the caller records this time. If full rings drop
   /// records, records of kind off_cpu are dropped first: they may not use the last quarter of a
   /// ring.
-  off_cpu_time read_cpu(producer& p, cpu_watch& watch) noexcept {
-    const off_cpu_time found = cpu_.read(p.cpu, watch);
+  off_cpu_time read_cpu(producer& p, cpu_watch& watch, const off_cpu_window& in) noexcept {
+    const off_cpu_time found = cpu_.read(p.cpu, watch, in);
     if (found.off_ns == 0 || !state_.drops_when_full() || !p.attached) return found;
     if (p.ring->used() < std::uint64_t{p.ring->capacity} * 3 / 4) return found;
     drop(p);
@@ -19356,9 +19648,9 @@ constexpr services make_service_table() noexcept {
   s.get_ring = [](producer& p) noexcept {
     if (session* const own = session::of_this_process()) own->records().slow().get_ring(p);
   };
-  s.read_cpu = [](producer& p, cpu_watch& watch) noexcept {
+  s.read_cpu = [](producer& p, cpu_watch& watch, const off_cpu_window& in) noexcept {
     session* const own = session::of_this_process();
-    return own == nullptr ? off_cpu_time{} : own->records().slow().read_cpu(p, watch);
+    return own == nullptr ? off_cpu_time{} : own->records().slow().read_cpu(p, watch, in);
   };
   s.take_async_ids = []() noexcept { return session::instance().take_async_ids(); };
   s.ticks_of_span = [](std::int64_t begin_ns, std::int64_t end_ns) noexcept {

@@ -23,6 +23,7 @@ struct aggregate_call;
 struct cpu_watch;
 struct module_state;
 struct off_cpu_time;
+struct off_cpu_window;
 struct producer;
 
 /// Filled by step() and stop() when the steps that a schedule selects have been recorded. The
@@ -80,8 +81,8 @@ struct services {
   /// Gives the thread a ring if recording is on and the thread has none.
   void (*get_ring)(producer&) noexcept;
   /// Reads the thread's CPU clocks, and sets up the cpu_watch to detect when the thread is next
-  /// switched out. Returns the time off the CPU since the previous reading.
-  off_cpu_time (*read_cpu)(producer&, cpu_watch&) noexcept;
+  /// switched out. Returns the time off the CPU since the previous call.
+  off_cpu_time (*read_cpu)(producer&, cpu_watch&, const off_cpu_window&) noexcept;
   /// Reserves `async_ids_at_once` consecutive ids for asynchronous operations, which are unique
   /// within this process, and returns the first.
   std::uint32_t (*take_async_ids)() noexcept;

@@ -44,7 +44,7 @@ class operation_run {
     running_ = {};
     if (LOTUS_DETAIL_UNLIKELY(last_ticks_ == 0)) return;
     const std::uint64_t now = now_ticks();
-    look_at_cpu([now] { return now; });
+    look_at_cpu([now] { return now; }, last_ticks_);
     if (!tag.empty()) push(last_ticks_, now, tag);
     last_ticks_ = now;
   }

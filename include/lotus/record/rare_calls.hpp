@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -50,7 +51,18 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_slow(thread_ring& ring, const reco
   push(r.begin_ticks, r.end_ticks, r.tag);
 }
 
-LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void read_cpu(std::uint64_t ticks) noexcept {
+/// Returns when the last recorded span ended, which is at most `now`; 0 if that is unknown.
+inline std::uint64_t last_end_ticks(const producer& p, std::uint64_t now) noexcept {
+  const std::uint64_t at = p.published->load(std::memory_order_relaxed);
+  if (at == 0 || p.slots == nullptr) return 0;
+  const record& last = p.slots[(at - 1) & p.mask];
+  // In records of events, end_ticks may be a number.
+  const bool ends = last.end_ticks >= last.begin_ticks && last.end_ticks <= now;
+  return ends ? last.end_ticks : std::min(last.begin_ticks, now);
+}
+
+LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void read_cpu(std::uint64_t ticks,
+                                                  std::uint64_t begin_ticks) noexcept {
   const services& s = join_session(true);
   producer* const p = find_producer(s);
   if (p == nullptr) return;
@@ -58,7 +70,8 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void read_cpu(std::uint64_t ticks) noexcept 
   const std::uint64_t own_ticks = s.aggregated_ticks(*p, &aggregated);
   if (own_ticks != 0) push(ticks - own_ticks, ticks, aggregated);
   if (this_cpu_watch.unmark()) return;
-  const off_cpu_time found = s.read_cpu(*p, this_cpu_watch);
+  const off_cpu_time found =
+      s.read_cpu(*p, this_cpu_watch, {std::max(begin_ticks, last_end_ticks(*p, ticks)), ticks});
   if (found.off_ns != 0) push(ticks, found.off_ns, {event_kind::off_cpu, found.run_queue_ns});
 }
 
@@ -69,7 +82,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void get_ring() noexcept {
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void mark_watch() noexcept {
   // If this shared object has not set up the thread's cpu_watch yet, read_cpu() does so.
-  if (this_cpu_watch.word == &never_looked) read_cpu(now_ticks());
+  if (this_cpu_watch.word == &never_looked) read_cpu(now_ticks(), 0);
   this_cpu_watch.mark();
 }
 

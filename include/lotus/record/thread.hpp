@@ -28,18 +28,59 @@ struct off_cpu_time {
   std::uint64_t run_queue_ns = 0;
 };
 
+/// A thread's schedstat file, and what it contained when it was last read.
+struct run_queue_file {
+  owned_descriptor descriptor;
+  std::int64_t checked_ns = 0;  ///< when the descriptor was last checked
+  std::int64_t cpu_ns = 0;
+  std::int64_t queue_ns = 0;
+};
+
+/// The moments between which a thread was off the CPU.
+struct off_cpu_window {
+  /// The last known moment at which the thread was on the CPU; 0 if unknown.
+  std::uint64_t begin_ticks;
+  std::uint64_t end_ticks;
+};
+
 /// How much of a thread's time off the CPU has been recorded already. Only that thread uses the
-/// object.
+/// object. The recorded times include estimates; see store/cpu_clock.hpp.
 struct cpu_account {
   /// Stack pointer of the thread while it reads its clocks, otherwise 0. A signal handler that
   /// finds this value set has interrupted the reading, and does not read the clocks.
   std::uintptr_t reading = 0;
   bool begun = false;
-  std::int64_t reported_off_ns = 0;  ///< recorded time off the CPU (wall time minus CPU time)
-  std::int64_t reported_run_queue_ns = 0;
-  std::uint32_t futile = 0;  ///< number of consecutive readings that found no time off the CPU
+  /// How many times in a row predicted_queue_ns was right when queue_ns was read.
+  std::uint32_t right_predictions = 0;
+  std::uint32_t futile = 0;  ///< number of consecutive calls that found no time off the CPU
   std::int64_t futile_since_ns = 0;
-  owned_descriptor schedstat;
+
+  std::int64_t recorded_off_ns = 0;
+  std::int64_t recorded_queue_ns = 0;
+
+  // Two readings of the wall clock, from which ticks are converted to its time: the first one, or
+  // the first after the machine slept, and the last one.
+  std::uint64_t first_ticks = 0;
+  std::int64_t first_wall_ns = 0;
+  std::uint64_t last_ticks = 0;
+  std::int64_t last_wall_ns = 0;
+  double ns_per_tick = 0;  ///< 0: unknown
+
+  std::int64_t off_ns = 0;  ///< wall time minus CPU time when the CPU clock was last read
+  /// The share of the windows before the last reading in which the thread was off the CPU.
+  double off_share = 0;
+
+  std::uint64_t looked_ticks = 0;  ///< when the thread last found that it was switched out
+  std::uint64_t window_ticks = 0;  ///< total length of the windows since the last reading
+  std::uint64_t clocks_due_ticks = 0;
+  std::uint64_t queue_due_ticks = 0;
+
+  std::int64_t queue_ns = 0;       ///< the last reading of the time in the run queue; -1: unknown
+  std::int64_t unread_off_ns = 0;  ///< time off the CPU recorded since that reading
+  /// The waits for a CPU since that reading, if threads waited for CPUs only while they computed.
+  std::int64_t predicted_queue_ns = 0;
+  double queue_share = 0;  ///< the share of waits for a CPU in the time before that reading
+  run_queue_file run_queue;
 };
 
 /// The session's state of one thread. A producer belongs to one thread until that thread is dead,

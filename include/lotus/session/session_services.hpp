@@ -67,9 +67,9 @@ constexpr services make_service_table() noexcept {
   s.get_ring = [](producer& p) noexcept {
     if (session* const own = session::of_this_process()) own->records().slow().get_ring(p);
   };
-  s.read_cpu = [](producer& p, cpu_watch& watch) noexcept {
+  s.read_cpu = [](producer& p, cpu_watch& watch, const off_cpu_window& in) noexcept {
     session* const own = session::of_this_process();
-    return own == nullptr ? off_cpu_time{} : own->records().slow().read_cpu(p, watch);
+    return own == nullptr ? off_cpu_time{} : own->records().slow().read_cpu(p, watch, in);
   };
   s.take_async_ids = []() noexcept { return session::instance().take_async_ids(); };
   s.ticks_of_span = [](std::int64_t begin_ns, std::int64_t end_ns) noexcept {

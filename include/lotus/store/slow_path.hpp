@@ -124,8 +124,8 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
   /// Returns how long the thread was off the CPU; the caller records this time. If full rings drop
   /// records, records of kind off_cpu are dropped first: they may not use the last quarter of a
   /// ring.
-  off_cpu_time read_cpu(producer& p, cpu_watch& watch) noexcept {
-    const off_cpu_time found = cpu_.read(p.cpu, watch);
+  off_cpu_time read_cpu(producer& p, cpu_watch& watch, const off_cpu_window& in) noexcept {
+    const off_cpu_time found = cpu_.read(p.cpu, watch, in);
     if (found.off_ns == 0 || !state_.drops_when_full() || !p.attached) return found;
     if (p.ring->used() < std::uint64_t{p.ring->capacity} * 3 / 4) return found;
     drop(p);
