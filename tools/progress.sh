@@ -38,13 +38,12 @@ progress_state() {
   echo "$(((all_s - left_s) * 100 / all_s)) $left_s $what"
 }
 
-# Prints the state of a step until it is killed. Reading from a pipe that stays empty waits without a
-# process that would outlive this one.
+# Prints the state of a step until its input ends.
 progress_watch() {
-  local percent left_s what bar width wait_s=10 silence terminal
-  exec {silence}<> <(:) {terminal}>&1
+  local percent left_s what bar width wait_s=10 terminal ended=0
+  exec {terminal}>&1
   [[ ! -t 1 ]] || wait_s=0.5
-  while read -rt "$wait_s" -u "$silence" || kill -0 $$ 2>/dev/null; do
+  while read -rt "$wait_s" || ended=$?; ((ended > 128)); do
     read -r percent left_s what < <(progress_state "$@")
     if [[ -t 1 ]]; then
       printf -v bar '%*s' $((percent / 5)) ''
@@ -59,9 +58,10 @@ progress_watch() {
 }
 
 # Prints what a reader of a failed step's log needs: the first error of a compiler, a linker or CMake,
-# otherwise the last lines.
+# otherwise the last lines. Of failed tests, their caller knows more.
 progress_error() {
   local error
+  ! grep -q '% tests passed' "$progress_log" || return 0
   error=$(awk '
     /^FAILED: / && !failed { failed = 1; next }      # then comes the command, then what it printed
     failed == 1 { failed = 2; next }
@@ -77,7 +77,7 @@ progress_error() {
 }
 
 progress_step() {
-  local what=$1 expected_s=$2 began_s=$SECONDS status=0 watcher
+  local what=$1 expected_s=$2 began_s=$SECONDS status=0 watched watcher
   shift 2
   progress_began_s=${progress_began_s:-$SECONDS}
   if [[ -n $progress_verbose ]]; then
@@ -87,11 +87,11 @@ progress_step() {
     mkdir -p -- "$(dirname -- "$progress_log")"
     : >"$progress_log"
     [[ ! -t 1 ]] || printf '\r\033[K%s' "$what"
-    progress_watch "$what" "$expected_s" "$began_s" &
+    exec {watched}> >(progress_watch "$what" "$expected_s" "$began_s")
     watcher=$!
-    NINJA_STATUS='[%f/%t] ' "$@" >>"$progress_log" 2>&1 </dev/null || status=$?
-    kill "$watcher" 2>/dev/null || true
-    wait "$watcher" 2>/dev/null || true
+    NINJA_STATUS='[%f/%t] ' "$@" >>"$progress_log" 2>&1 </dev/null {watched}>&- || status=$?
+    exec {watched}>&-
+    wait "$watcher" || true
     [[ ! -t 1 ]] || printf '\r\033[K'
   fi
   progress_expected=$((progress_expected > expected_s ? progress_expected - expected_s : 0))

@@ -1,125 +1,218 @@
 #!/usr/bin/env bash
-# Installs missing packages (from Debian; DuckDB and Spark from PyPI), then builds and runs every
-# test of this project:
-#   the tests of the library and of lotus-tool with the newest clang++, AddressSanitizer and
-#   UndefinedBehaviorSanitizer; those with threads with ThreadSanitizer; the library's for aarch64,
-#   under qemu; then everything with g++: examples, packaging, the API reference, formatting,
-#   clang-tidy, and the benchmarks once.
-# Needs no argument. Writes into build/ and build-*/ of this checkout only.
+# Installs what is missing (Debian), then builds and runs tests. Writes only below build/ and build-*/.
+#
+# Usage: tools/test.sh [-v] [--all | --only PART...]
+#
+#   (nothing)       the part `tests`, for every day
+#   --all           all parts but `tests`, whose tests are also in `release`: what CI runs
+#   --only PART...  the named parts
+#   -v              shows the builds and the tests as they run
+#   --help          this, and the parts
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+unset CDPATH
+cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
+. tools/progress.sh
 
-packages=(
-  g++ cmake ninja-build pkgconf
-  libcli11-dev zlib1g-dev nlohmann-json3-dev libprotozero-dev libdw-dev libjs-chart.js    # lotus-tool
-  libsqlite3-dev                                                                          # lotus-tool
-  protobuf-compiler chromium linux-perf valgrind                                          # tests of lotus-tool
-  groff-base zsh fish sqlite3 python3 dpkg-dev tmux node-typescript                       # tests of lotus-tool
-  heaptrack zstd libjemalloc-dev libgoogle-perftools-dev                                  # tests of lotus-tool
-  catch2 clang libclang-rt-dev clang-format clang-tidy doxygen                            # all tests
-  g++-riscv64-linux-gnu g++-mingw-w64-x86-64 qemu-user-static                             # tests of packaging
-  libjpeg-dev libbenchmark-dev                                                            # examples, benchmarks
-  libtbb-dev libavcodec-dev libavformat-dev libswscale-dev                                # examples
+# NAME|minutes on 2 CPUs, alone, with all packages installed|what|what it installs
+tool=(g++ cmake ninja-build libcli11-dev zlib1g-dev nlohmann-json3-dev libprotozero-dev libdw-dev libsqlite3-dev
+  libjs-chart.js)
+tests=("${tool[@]}" catch2 libjpeg-dev python3 protobuf-compiler sqlite3 tmux)
+optimized=(pkgconf linux-perf valgrind groff-base zsh fish dpkg-dev heaptrack zstd libjemalloc-dev
+  libgoogle-perftools-dev libtbb-dev libavcodec-dev libavformat-dev libswscale-dev libopencv-dev)
+parts=(
+  "tests|7|the library and lotus-tool, hardly optimized: killed processes, forks, full disks, README's commands|${tests[*]}"
+  "release|12|the same with g++ -O3, all examples and documents, the single header|${optimized[*]}"
+  "debug|3|the library with g++ -O0, also when processes are killed and fork|"
+  "asan|9|the newest clang++ with AddressSanitizer and UndefinedBehaviorSanitizer; fuzzers|clang clang-N libclang-rt-N-dev lld-N"
+  "tsan|4|what has threads, with ThreadSanitizer|"
+  "aarch64|3|the library for aarch64, in an emulator|g++-aarch64-linux-gnu qemu-user-static"
+  "packaging|3|installing, each header alone, other compilers and machines|g++-riscv64-linux-gnu g++-mingw-w64-x86-64 g++-N-multilib"
+  "engines|2|programs of others read what lotus-tool writes|default-jre-headless python3-venv; from PyPI: DuckDB, Spark, Meson and others (tools/engines.sh)"
+  "browser|2|the report's page in a browser|chromium"
+  "libtorch|3|the adapter and the examples for libtorch|libtorch-dev"
+  "lint|4|formatting, clang-tidy, the API reference|clang-format-14 clang-tidy-N doxygen node-typescript"
+  "bench|1|each benchmark once|libbenchmark-dev"
 )
+names() { printf '%s\n' "${parts[@]%%|*}"; }
 
-# step WHAT COMMAND...: prints what it does, runs the command, and prints how long it took.
-step() {
-  local what=$1 began=$SECONDS status=0
+usage() {
+  sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"
+  local part name minutes what packages
+  printf '\n  %-10s %7s  %s\n' part minutes 'what (and what it installs, beyond the packages of tests)'
+  for part in "${parts[@]}"; do
+    IFS='|' read -r name minutes what packages <<<"$part"
+    printf '  %-10s %7s  %s%s\n' "$name" "$minutes" "$what" "${packages:+ ($packages)}"
+  done
+}
+
+chosen=()
+while (($#)); do
+  case $1 in
+    -v) progress_verbose=1 ;;
+    --all) mapfile -t chosen < <(names | grep -vx tests) ;;
+    --only)
+      while (($# > 1)) && [[ $2 != -* ]]; do
+        names | grep -qx -- "$2" || { echo "test.sh: no part is called '$2'; they are: $(names | xargs)" >&2; exit 2; }
+        chosen+=("$2")
+        shift
+      done
+      ((${#chosen[@]})) || { echo 'test.sh: --only needs the name of a part' >&2; exit 2; } ;;
+    -h | --help) usage; exit ;;
+    *) echo "test.sh: '$1' is not an option; see tools/test.sh --help" >&2; exit 2 ;;
+  esac
   shift
-  printf '\n=== %s\n' "$what"
-  "$@" || status=$?
-  printf '=== %s: %d s\n' "$what" $((SECONDS - began))
+done
+((${#chosen[@]})) || chosen=(tests)
+has() { [[ " ${chosen[*]} " == *" $1 "* ]]; }
+
+# What could not be installed, `PART (why)`, and the parts that cannot be run without it.
+left_out=() unable=()
+
+# need PART PACKAGE...: installs what a part needs. What cannot be installed is left out, and the status is 1.
+need() {
+  local part=$1 package status=0
+  shift
+  tools/packages.sh "$@" && return
+  for package in "$@"; do
+    tools/packages.sh "$package" || { left_out+=("$part ($package cannot be installed)") && status=1; }
+  done
   return $status
 }
 
-# Installs the newest clang, for the preset asan-ubsan and for clang-tidy.
-install_newest_clang() {
-  local newest
-  newest=$(apt-cache pkgnames clang- 2>/dev/null | grep -Ex 'clang-[0-9]+' | sort -V | tail -n 1) ||
-    return 0
-  tools/packages.sh "$newest" "libclang-rt-${newest#clang-}-dev" "clang-tidy-${newest#clang-}" \
-    "lld-${newest#clang-}"
+# The newest version of a package whose name ends with a number.
+newest() { apt-cache pkgnames "$1" 2>/dev/null | grep -Ex "$1[0-9]+" | sort -V | tail -n 1 | grep -oE '[0-9]+$' || true; }
+
+install_packages() {
+  local clang=
+  tools/packages.sh "${tests[@]}"
+  if has release; then need 'a part of release' "${optimized[@]}" || true; fi
+  if has asan || has lint; then
+    need asan clang libclang-rt-dev || true
+    clang=$(newest clang-)
+  fi
+  if has asan; then need 'the newest clang++' "clang-$clang" "libclang-rt-$clang-dev" "lld-$clang" || true; fi
+  if has lint; then
+    need 'a part of lint' clang-format-14 doxygen node-typescript || true
+    need 'clang-tidy' "clang-$clang" "clang-tidy-$clang" || true
+  fi
+  if has aarch64; then need aarch64 g++-aarch64-linux-gnu qemu-user-static || unable+=(aarch64); fi
+  if has packaging; then
+    need 'a part of packaging' pkgconf dpkg-dev g++-riscv64-linux-gnu g++-mingw-w64-x86-64 qemu-user-static || true
+    # The package g++-multilib would remove the cross compilers.
+    need '32 bits in packaging' "g++-$(g++ -dumpversion | cut -d. -f1)-multilib" || true
+  fi
+  if has engines; then
+    need engines default-jre-headless python3-venv || true
+    tools/engines.sh || left_out+=('a part of engines (PyPI does not have it)')
+  fi
+  if has browser; then need browser chromium || unable+=(browser); fi
+  if has bench; then need bench libbenchmark-dev || unable+=(bench); fi
+  if has libtorch; then need libtorch libtorch-dev || unable+=(libtorch); fi
 }
 
-# Installs libtorch, which is large and not available everywhere. Without it, the targets that need
-# it are left out.
-install_torch() {
-  torch=ON
-  tools/packages.sh libtorch-dev || torch=OFF
-}
+results=()
 
-# Optional, like install_torch.
-install_opencv() {
-  opencv=ON
-  tools/packages.sh libopencv-dev || opencv=OFF
-}
-
-# Optional, like install_torch.
-install_engines() {
-  { tools/packages.sh default-jre-headless python3-venv && tools/engines.sh; } ||
-    echo 'DuckDB or Spark cannot be installed: what is asked of them is skipped'
-}
-
-# Optional, like install_torch.
-install_aarch64() {
-  aarch64=ON
-  tools/packages.sh g++-aarch64-linux-gnu || aarch64=OFF
-}
-
-# Optional, like install_torch. The package g++-multilib would remove the cross compilers.
-install_32_bits() {
-  tools/packages.sh "g++-$(g++ -dumpversion | cut -d. -f1)-multilib" ||
-    echo 'no libraries for 32 bits: the test portable_to_32_bits is skipped'
-}
-
-# A failing test of one preset must not hide failures of the next one.
-failed=()
-run_tests() {
-  local preset=$1
-  step "test, $preset" "${@:2}" ctest --preset "$preset" || failed+=("$preset")
-}
-
-# build PRESET FOLDER [OPTION...]: configures and builds a preset.
+# build WHAT PRESET SECONDS [CMAKE_OPTION...]: configures and builds a preset. A failure is a failed test, and does not
+# hide what fails after it.
 build() {
-  local preset=$1
-  # An earlier choice of options in the build folder must not leave tests out.
-  rm -f "$2/CMakeCache.txt"
-  cmake --preset "$preset" -DLOTUS_LEAVE_OUT_NOTHING=ON "${@:3}" &&
-    cmake --build --preset "$preset"
+  local what=$1 preset=$2 seconds=$3
+  shift 3
+  progress_log=build/test/$what-build.log
+  progress_step "$what, build" "$seconds" configure_and_build "$preset" "$@" || { results+=("no build") && return 1; }
+}
+configure_and_build() {
+  cmake --preset "$@" && cmake --build --preset "$1" "${targets[@]}"
 }
 
+# run_tests WHAT PRESET SECONDS [CTEST_OPTION...]: runs tests of a build.
+run_tests() {
+  local what=$1 preset=$2 seconds=$3 folder=build-$2 file=$PWD/build/test/$1.xml
+  shift 3
+  [[ $preset != default ]] || folder=build
+  progress_log=build/test/$what-tests.log
+  rm -f "$file"
+  results+=("$file")
+  progress_step "$what, tests" "$seconds" ctest_of_preset "$preset" --output-junit "$file" "$@" ||
+    python3 tools/test_results.py failures "$folder" "$file"
+}
+# ThreadSanitizer of g++ 12 does not start if addresses are as random as in new kernels.
+ctest_of_preset() {
+  local fixed=()
+  [[ $1 != tsan ]] || ! setarch -R true 2>/dev/null || fixed=(setarch -R)
+  "${fixed[@]}" ctest --preset "$@" --parallel "$(($(nproc) + 1))"
+}
+
+# The expected seconds are those of two CPUs.
+seconds() { echo $(($1 * 2 / ($(nproc) > 2 ? $(nproc) : 2) + 1)); }
+can_run() {
+  has "$1" && [[ " ${unable[*]} " != *" $1 "* ]]
+}
+targets=()
 if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER=ccache
 fi
-# ThreadSanitizer of g++ 12 does not start if address space randomization uses as many bits as in
-# new kernels.
-fixed_addresses=()
-if setarch -R true 2>/dev/null; then
-  fixed_addresses=(setarch -R)
+mkdir -p build/test
+for part in "${parts[@]}"; do
+  IFS='|' read -r name minutes _ <<<"$part"
+  ! has "$name" || ((progress_expected += $(seconds $((minutes * 60)))))
+done
+
+tools/packages.sh --permission "${tests[@]}"
+progress_log=build/test/packages.log
+progress_step 'packages' 60 install_packages
+
+if can_run tests; then
+  build tests check "$(seconds 300)" && run_tests tests check "$(seconds 120)"
+fi
+# A build may have been configured with options that leave tests out.
+fresh() { rm -f "$1/CMakeCache.txt"; }
+if can_run debug; then
+  fresh build-debug
+  build debug debug "$(seconds 80)" && run_tests debug debug "$(seconds 100)"
+fi
+if can_run asan; then
+  fresh build-asan-ubsan
+  build asan asan-ubsan "$(seconds 240)" && run_tests asan asan-ubsan "$(seconds 300)"
+fi
+if can_run tsan; then
+  fresh build-tsan
+  build tsan tsan "$(seconds 120)" && run_tests tsan tsan "$(seconds 120)"
+fi
+if can_run aarch64; then
+  fresh build-aarch64
+  build aarch64 aarch64 "$(seconds 60)" && run_tests aarch64 aarch64 "$(seconds 120)"
 fi
 
-step 'install missing packages' tools/packages.sh "${packages[@]}"
-step 'install the newest clang' install_newest_clang
-step 'install libtorch' install_torch
-step 'install OpenCV' install_opencv
-step 'install the aarch64 compiler' install_aarch64
-step 'install libraries for 32 bits' install_32_bits
-step 'install DuckDB and Spark' install_engines
-step 'build, asan-ubsan' build asan-ubsan build-asan-ubsan
-run_tests asan-ubsan
-step 'build, tsan' build tsan build-tsan
-run_tests tsan "${fixed_addresses[@]}"
-if [[ $aarch64 == ON ]]; then
-  step 'build, aarch64' build aarch64 build-aarch64
-  run_tests aarch64
-else
-  echo 'aarch64 is left out: its compiler or its emulator cannot be installed'
+# The other parts are tests of one build, chosen by their labels.
+labels=() others=()
+for part in packaging engines browser libtorch lint bench; do
+  if can_run "$part"; then labels+=("${part/libtorch/torch}"); else others+=("${part/libtorch/torch}"); fi
+done
+join() { local IFS='|'; echo "^($*)\$"; }
+if can_run release || ((${#labels[@]})); then
+  options=("-DLOTUS_WITH_TORCH=$(can_run libtorch && echo ON || echo OFF)")
+  # Nothing may be missing unnoticed.
+  ! has release || ((${#left_out[@]})) || options+=(-DLOTUS_LEAVE_OUT_NOTHING=ON)
+  filter=()
+  if ! can_run release; then
+    filter=(-L "$(join "${labels[@]}")")
+  elif ((${#others[@]})); then
+    filter=(-LE "$(join "${others[@]}")")
+  fi
+  fresh build
+  if [[ ${chosen[*]} == lint ]]; then targets=(--target help); fi
+  build "$(can_run release && echo release || echo "${labels[0]}")" default "$(seconds 480)" "${options[@]}" &&
+    run_tests "$(can_run release && echo release || echo "${labels[0]}")" default "$(seconds 480)" "${filter[@]}"
 fi
-step 'build, g++ Release' build default build \
-  "-DLOTUS_WITH_TORCH=$torch" "-DLOTUS_WITH_OPENCV=$opencv"
-# The largest run comes last, so that its summary ends the output.
-run_tests default
-if ((${#failed[@]})); then
-  echo "=== tests failed in: ${failed[*]}"
-  exit 1
+
+echo
+for what in "${left_out[@]}"; do
+  echo "left out: $what"
+done
+if [[ ${chosen[*]} == tests ]]; then
+  [[ -n $progress_verbose ]] || sed -n 's/^-- lotus: \(.*\) left out, because \(.*\) was not found$/left out: \1 (no \2)/p' build/test/tests-build.log |
+    sort -u
+  echo "not run: $(names | grep -vx tests | xargs) (tools/test.sh --all, or --only PART)"
 fi
+echo "$(((SECONDS + 30) / 60)) minutes"
+python3 tools/test_results.py sums "${results[@]}"

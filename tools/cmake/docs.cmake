@@ -37,5 +37,5 @@ doxygen_add_docs(lotus_docs ${documented} "${PROJECT_SOURCE_DIR}/tools/cmake/doc
 if(LOTUS_BUILD_TESTS)
   enable_testing()
   add_test(NAME docs COMMAND "${CMAKE_COMMAND}" --build "${PROJECT_BINARY_DIR}" --target lotus_docs)
-  set_tests_properties(docs PROPERTIES LABELS packaging TIMEOUT 120)
+  set_tests_properties(docs PROPERTIES LABELS lint TIMEOUT 120)
 endif()

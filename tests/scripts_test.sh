@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Tests what tools/progress.sh and tools/test_results.py show. Usage: scripts_test.sh SOURCE
+set -euo pipefail
+source=$1
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+cd "$work"
+fail() {
+  printf 'FAILED: %s\n' "$@" >&2
+  exit 1
+}
+# expect TEXT FILE: the file contains exactly this text.
+expect() { [[ $(cat "$2") == "$1" ]] || fail "expected: $1" "but $2 is: $(cat "$2")"; }
+
+. "$source/tools/progress.sh"
+progress_log=logs/build.log
+
+# Of a failed build, only the compiler's error is shown.
+failing_build() {
+  printf '%s\n' '[1/3] Building a.o' 'FAILED: b.o' 'c++ -o b.o b.cpp' "b.cpp:3:1: error: no 'x'" '    3 | x' \
+    '[2/3] Building c.o' 'ninja: build stopped: subcommand failed.'
+  return 7
+}
+status=0
+progress_step build 5 failing_build >out 2>err || status=$?
+((status == 7)) || fail "status $status"
+expect '' out
+expect "b.cpp:3:1: error: no 'x'
+    3 | x
+build failed; all it printed is in logs/build.log" err
+
+# A step that succeeds shows no output of its command, runs in this shell, and keeps the log.
+sets_variable() { echo 'much output'; variable=set; }
+progress_step quiet 5 sets_variable >out 2>err
+[[ $(cat out) =~ ^quiet:\ [0-9]+\ s$ ]] || fail "$(cat out)"
+expect '' err
+[[ $variable == set ]] || fail 'the function did not run in this shell'
+expect 'much output' logs/build.log
+progress_verbose=1 progress_step verbose 5 sets_variable >out
+grep -qx 'much output' out || fail 'nothing shown with progress_verbose'
+
+# The count of ninja and of ctest, and the time left, of which little counts as expected when half is done.
+echo '[30/60] Building' >"$progress_log"
+expect '30 60' <(progress_count)
+echo ' 3/90 Test  #5: lock ....   Passed' >"$progress_log"
+expect '3 90' <(progress_count)
+echo '[30/60] Building' >"$progress_log"
+progress_began_s=$((SECONDS - 20)) progress_expected=110
+read -r percent left_s what < <(progress_state build 10 $((SECONDS - 20)))
+[[ $what == 'build, 30 of 60' ]] || fail "$what"
+# Half of it took 20 s, and 10 s were expected: 10 / 2 + 40 / 2 - 20 = 5 s, and 100 s for later steps.
+((left_s >= 103 && left_s <= 107 && percent >= 14 && percent <= 17)) || fail "$percent % $left_s s"
+
+# A failed test is named with its assertion and the command that repeats it; the sums are the last line.
+cat >results.xml <<'END'
+<?xml version="1.0" encoding="UTF-8"?>
+<testsuite name="(empty)" tests="3" failures="1" disabled="0" skipped="1">
+  <testcase name="good" status="run"><system-out>a.cpp:1: FAILED: no</system-out></testcase>
+  <testcase name="bad" status="fail"><failure message=""/><system-out>
+-------------------------------------------------------------------------------
+two is one
+-------------------------------------------------------------------------------
+a.cpp:1
+...............................................................................
+
+a.cpp:3: FAILED:
+  CHECK( 2 == one )
+with expansion:
+  2 == 1
+
+more
+</system-out></testcase>
+  <testcase name="lacking" status="notrun"><system-out>  skipped: no tmux
+</system-out></testcase>
+</testsuite>
+END
+results=("$source/tools/test_results.py")
+python3 -B "${results[@]}" failures build-x results.xml >out
+expect '
+FAILED bad
+  in the case "two is one"
+  a.cpp:3: FAILED:
+    CHECK( 2 == one )
+  with expansion:
+    2 == 1
+  again: ctest --test-dir build-x -R '"'^bad\$'"' --output-on-failure' out
+status=0
+python3 -B "${results[@]}" sums results.xml missing.xml >out || status=$?
+((status == 1)) || fail "status $status"
+expect 'skipped: lacking (no tmux)
+1 passed, 2 failed, 1 skipped' out
+
+# tools/test.sh lists its parts and refuses others.
+"$source/tools/test.sh" --help >out
+grep -Eq '^  asan +[0-9]+  ' out || fail 'no part asan'
+status=0
+"$source/tools/test.sh" --only nothing 2>err || status=$?
+((status == 2)) && grep -q "no part is called 'nothing'" err || fail "status $status" "$(cat err)"
