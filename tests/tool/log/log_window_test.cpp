@@ -16,6 +16,7 @@
 #include "catch.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/log_reader.hpp"
+#include "log/window/line_times.hpp"
 #include "lotus/format/compact_layout.hpp"
 #include "lotus/record/record.hpp"
 #include "tool/tool_test.hpp"
@@ -225,4 +226,11 @@ TEST_CASE("damaged lines in a window are reported by byte position") {
   part.last_ns = 5 * second;
   const narrowed found = narrow_folder(dir.path(), part);
   CHECK(contains(found.said, "(from byte "));
+}
+
+TEST_CASE("times_of_line returns the end of the span on a line of a log or side log") {
+  CHECK(times_of_line("stage,SDecode,100,20,7", true)->end_ns == 120);
+  CHECK(times_of_line("counter,SQueue,100,20,0", true)->end_ns == 100);
+  CHECK_FALSE(times_of_line("SDecode,100,20", true));
+  CHECK(times_of_line("SDecode,100,20", false)->end_ns == 120);
 }

@@ -13,13 +13,14 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "catch.hpp"
 #include "commands/top/clock_time.hpp"
+#include "log/log_reader.hpp"
+#include "log/side_line.hpp"
 #include "lotus/lotus.hpp"
 #include "support.hpp"
 #include "tool/tool_test.hpp"
@@ -36,14 +37,27 @@ std::int64_t now_ns() {
 const std::vector<lotus::log_format> formats{lotus::log_format::text, lotus::log_format::compact};
 constexpr std::int64_t whole_run_ns = 3'600'000'000'000;
 
+std::int64_t start_of(const log_line& line) {
+  return line.start_ns;
+}
+std::int64_t start_of(const side_line& line) {
+  return line.time_ns;
+}
+
 /// Returns how often `folder` contains each record, by the beginning of the record's line.
 std::map<std::string, int> held(const live_folder& folder) {
   std::map<std::string, int> found;
   for (const run_files& run : folder.runs()) {
     for (const auto* files : {&run.files, &run.side_files}) {
       for (const log_file& file : *files) {
-        std::istringstream in(file.tail);
-        for (std::string line; std::getline(in, line);) ++found[line.substr(0, line.find(','))];
+        const auto count = [&](const auto& record) {
+          if (!run.window->read.has(start_of(record), record.end_ns())) return;
+          std::string line;
+          append_text(record, line);
+          ++found[line.substr(0, line.find(','))];
+        };
+        if (files == &run.files) read_lines<log_line>(file, nullptr, count);
+        if (files == &run.side_files) read_lines<side_line>(file, nullptr, count);
       }
     }
   }
@@ -151,7 +165,7 @@ TEST_CASE("records in a ring are seen once, and not again when they are drained"
   CHECK(found["stage"] == 150);
   const auto processes = folder.processes(place.path().string());
   REQUIRE(processes.size() == 1);
-  CHECK(processes[0].state == live_ring::state::running);
+  CHECK(processes[0].state == ring_state::running);
   CHECK(processes[0].in_ring > 0);
   folder.look(now_ns());
   CHECK(held(folder) == found);
@@ -224,7 +238,7 @@ TEST_CASE("a killed process is recognized, and its records are not seen again af
   folder.look(now_ns());
   const auto processes = folder.processes(place.path().string());
   REQUIRE(processes.size() == 1);
-  CHECK(processes[0].state == live_ring::state::dead);
+  CHECK(processes[0].state == ring_state::dead);
   CHECK(processes[0].in_ring > 0);
   CHECK(held(folder) == found);
   REQUIRE(lotus::tool_test::run({"recover", place.path().string()}).status == 0);
@@ -283,7 +297,7 @@ TEST_CASE("a log that appears later is read, and one that was deleted is forgott
   folder.look(now + 20'000'000'000);
   // No process is running, so the last seconds must remain visible.
   CHECK(folder.end_ns() == now - 1'000'000 + 1000);
-  CHECK(held(folder).size() == 2);
+  CHECK(held(folder) == std::map<std::string, int>{{"SOne", 1}});
 }
 
 TEST_CASE("a clock that is ahead moves the window, and older records leave it") {
@@ -296,4 +310,31 @@ TEST_CASE("a clock that is ahead moves the window, and older records leave it") 
   folder.look(now);
   CHECK(folder.end_ns() == ahead + 1);
   CHECK(held(folder) == std::map<std::string, int>{{"SNew", 1}});
+}
+
+TEST_CASE("only the end of long logs is read, and a log that was renamed is read to its end") {
+  const lotus::tool_test::temp_dir dir;
+  const std::int64_t now = now_ns();
+  constexpr std::int64_t all = 600'000;
+  std::string text;
+  // One operation per 10 us, so the window of ten seconds has all of them.
+  for (std::int64_t i = 0; i < all; ++i) {
+    text += "SOp" + std::to_string(i) + ',' + std::to_string(now - (all - i) * 10'000) + ",9000\n";
+  }
+  const std::string log = dir.file("lotustrace_log_worker_pid_1", text);
+  live_folder folder(dir.path(), "lotustrace_log", 10'000'000'000);
+  folder.look(now);
+  auto found = held(folder);
+  CHECK(found.size() > 200'000);
+  CHECK(found.size() < live_folder::max_log_bytes / 30);
+  CHECK(found.count("SOp" + std::to_string(all - 1)) == 1);
+  // The window is as long as what was read.
+  CHECK(folder.end_ns() - folder.begin_ns() < static_cast<std::int64_t>(found.size() + 2) * 10'000);
+  std::filesystem::resize_file(log, 0);
+  std::ofstream(log, std::ios::app) << "SBefore," << now << ",1\n";
+  std::filesystem::rename(log, log + ".1");
+  dir.file("lotustrace_log_worker_pid_1", "SAfter," + std::to_string(now + 1) + ",1\n");
+  folder.look(now);
+  found = held(folder);
+  CHECK(found == std::map<std::string, int>{{"SAfter", 1}, {"SBefore", 1}});
 }

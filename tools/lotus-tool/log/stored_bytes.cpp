@@ -1,5 +1,6 @@
 #include "log/stored_bytes.hpp"
 
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -28,7 +29,12 @@ namespace {
 }  // namespace
 
 stored_bytes::stored_bytes(const log_file& file) : file_(file), from_disk_(file.first) {
-  if (file.bytes > file.first) descriptor_ = open_found(file.path);
+  if (file.bytes <= file.first) return;
+  descriptor_ = open_found(file.path);
+  struct stat status {};
+  const bool other =
+      file.inode != 0 && (fstat(descriptor_, &status) != 0 || status.st_ino != file.inode);
+  if (other) from_disk_ = file.bytes;
 }
 
 stored_bytes::~stored_bytes() {

@@ -246,9 +246,9 @@ run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& 
   data.last_ns = side.last_ns;
   data.logs.resize(run.files.size());
   batch_records records = read_logs(run, wanted, side, read, data, diagnostics);
-  if (run.window) {
-    data.first_ns = std::max(run.window->run_first_ns, whole_from_ns);
-    data.last_ns = run.window->run_last_ns;
+  if (run.window && run.window->run_first_ns) {
+    data.first_ns = std::max(*run.window->run_first_ns, whole_from_ns);
+    data.last_ns = *run.window->run_last_ns;
   }
   data.records = counted_records(run, processes);
   data.aggregated = read_aggregated(run, diagnostics);

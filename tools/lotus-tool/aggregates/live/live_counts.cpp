@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <iterator>
 #include <lotus/aggregates/aggregate_copies.hpp>
-#include <lotus/recovery/ring_copy.hpp>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -40,29 +39,29 @@ counted_calls calls_of(const whole_aggregate& of) {
 
 }  // namespace
 
-void live_counts::found(std::uint64_t at, std::uint64_t bytes) {
-  if (bytes < sizeof(aggregates_block) || bytes > max_block_bytes || bytes > max_bytes - bytes_)
-    return;
-  bytes_ += bytes;
-  blocks_.push_back({at, bytes});
-}
-
-counted_by_name live_counts::read(int fd, const names& of) {
-  if (room_ == nullptr) room_ = std::make_unique<whole_aggregate>();
+counted_by_name read_counts(const detail::dead_ring_file& file, const ring_names& names) {
   lotus::detail::aggregate_copies copies;
-  for (const located_block& p : blocks_) {
-    aggregates_block* const block = copies.add(p.bytes);
-    if (block == nullptr || !lotus::detail::read_at(fd, static_cast<void*>(block), p.bytes, p.at)) {
-      return {};
+  std::uint64_t all_bytes = 0;
+  bool read = true;
+  file.for_each_aggregates_block([&](std::uint64_t at, std::uint64_t bytes) {
+    if (bytes < sizeof(aggregates_block) || bytes > max_block_bytes ||
+        bytes > max_bytes - all_bytes || !read) {
+      return;
     }
-    block->header.bytes = p.bytes;
-  }
+    all_bytes += bytes;
+    aggregates_block* const block = copies.add(bytes);
+    read = block != nullptr &&
+           lotus::detail::read_at(file.descriptor(), static_cast<void*>(block), bytes, at);
+    if (read) block->header.bytes = bytes;
+  });
+  if (!read || all_bytes == 0) return {};
   copies.finish();
   counted_by_name all;
+  const auto room = std::make_unique<whole_aggregate>();
   copies.for_each_chain(aggregate_state::moving, [&](aggregate_chain& chain) {
-    chain.for_each(*room_, [&](const whole_aggregate& one) {
-      const std::string folder = of.folder(one.loader());
-      const std::string_view start = of.line_start(one.name());
+    chain.for_each(*room, [&](const whole_aggregate& one) {
+      const std::string folder = names.folder(one.loader());
+      const std::string_view start = names.line_start(one.name());
       all[{folder, decode_name(start.substr(0, start.size() - 1))}].add(calls_of(one));
     });
   });

@@ -20,11 +20,6 @@ struct consumer_times {
 /// that were preprocessed before `begin_ns` but received later count too.
 consumer_times consumer_times_of(const run_files& run, std::int64_t begin_ns);
 
-/// Removes the records of waits and steps of batches whose preprocessing is not among the run's
-/// records. Otherwise, if batch numbers repeat, these records would be mistaken for those of the
-/// batch with the same number in the next epoch.
-void drop_batches_not_preprocessed(run_files& run);
-
 }  // namespace lotus::tool
 
 #endif  // LOTUS_TOOL_COMMANDS_TOP_CONSUMER_TIMES_HPP

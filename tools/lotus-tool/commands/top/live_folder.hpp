@@ -4,10 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <lotus/folder/log_appender.hpp>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,9 +12,6 @@
 #include <vector>
 
 #include "aggregates/live/counted_window.hpp"
-#include "commands/top/growing_blocks.hpp"
-#include "commands/top/growing_log.hpp"
-#include "commands/top/line_window.hpp"
 #include "commands/top/live_ring.hpp"
 #include "log/folder/log_files.hpp"
 
@@ -26,7 +20,7 @@ namespace lotus::tool {
 /// State of a process whose ring file exists.
 struct seen_process {
   std::uint32_t pid = 0;
-  live_ring::state state = live_ring::state::running;
+  ring_state state = ring_state::running;
   std::uint64_t in_ring = 0;          ///< number of records that are not in any log yet
   std::uint64_t in_memory = 0;        ///< number of records that are only in the process's memory
   std::int64_t waiting_since_ns = 0;  ///< start of the longest current wait for a batch; 0: none
@@ -45,22 +39,25 @@ struct seen_calls {
   std::int64_t interval_ns = 0;  ///< length in ns of the interval in which these calls were counted
 };
 
-/// Reads new data from logs and rings below a folder, and keeps the records of the last seconds,
-/// which are called the window.
+/// Finds the runs below a folder, and narrows them to the last seconds, which are called the
+/// window. The records of running processes that are in no log yet are read from their rings and
+/// become the tails of the logs, so that all readers of logs get them.
 class live_folder {
  public:
-  /// Maximum size in bytes of the lines of all logs; if it is exceeded, the window gets shorter.
-  static constexpr std::size_t max_bytes = std::size_t{64} << 20U;
+  /// Maximum number of bytes that are read of one log and of all logs; if it is exceeded, the
+  /// window gets shorter.
+  static constexpr std::uint64_t max_log_bytes = std::uint64_t{8} << 20U;
+  static constexpr std::uint64_t max_bytes = std::uint64_t{64} << 20U;
 
   live_folder(std::string dir, std::string prefix, std::int64_t window_ns)
       : dir_(std::move(dir)), prefix_(std::move(prefix)), window_ns_(window_ns) {}
 
-  /// Reads the new data. Throws input_error if the folder cannot be read.
+  /// Finds what there is now. Throws input_error if the folder cannot be read.
   /// @param now_ns  present time in ns since 1970.
   void look(std::int64_t now_ns);
 
-  /// Returns the records of the last seconds as runs whose logs are in memory instead of files.
-  std::vector<run_files> runs() const;
+  /// Returns the runs that have records since the first window.
+  const std::vector<run_files>& runs() const noexcept { return files_.runs; }
 
   /// Returns the beginning of the window, which ends now or, if no process is running any more,
   /// with the last record.
@@ -69,7 +66,9 @@ class live_folder {
   /// Returns the folders that contain ring files of processes that are running or were killed.
   std::set<std::string> with_processes() const;
   /// Whether this folder contains information files, which show when a process has ended.
-  bool has_info_files(const std::string& info_dir) const { return with_info_.count(info_dir) != 0; }
+  bool has_info_files(const std::string& info_dir) const {
+    return files_.with_info.count(info_dir) != 0;
+  }
   /// Returns the aggregated calls of all processes that have recorded to `info_dir` or to the
   /// folders of its loaders. For a process that has ended, these are the values of the last update.
   std::vector<seen_calls> calls(const std::string& info_dir) const;
@@ -83,59 +82,29 @@ class live_folder {
   std::map<std::string, std::uint64_t> lost_in_rings(const std::string& info_dir) const;
 
  private:
-  struct kept_blocks {
-    log_file what;
-    growing_blocks reader;
-    log_extent on_disk;
-  };
-  struct kept_log {
-    log_file what;
-    growing_log reader;
-    line_window lines;
-    log_extent on_disk;  ///< state of the file; the inode is 0 if the file does not exist
-    std::vector<std::string> coming = {};  ///< new lines that the current update found in a ring
-    /// The compact log to which the process will write the lines in `coming`; null for a text log.
-    kept_blocks* blocks = nullptr;
-  };
   struct kept_ring {
+    explicit kept_ring(std::int64_t window_ns) : counted(window_ns) {}
+
     std::string dir;
-    std::unique_ptr<live_ring> ring;
     seen_process process;
-    bool there = true;
+    bool there = true;  ///< whether the file existed in this update
     counted_window counted;
     double ns_per_tick = 0;
   };
 
-  void walk();
-  void forget(const std::string& path, kept_ring& ring);
-  void found(const std::filesystem::directory_entry& entry);
-  kept_log* log_at(const std::string& path);
-  kept_blocks* compact_at(const std::string& path);
-  std::string log_path(const std::string& folder, lotus::detail::log_role role, bool compact,
-                       std::uint64_t number) const;
-  void read_rings();
-  void add_ring_contents(const kept_ring& from, ring_look look);
-  bool is_held(const log_file& log) const;
-  void read_logs();
-  void read_blocks(const std::string& path, kept_blocks& log);
+  void read_rings(const std::string& dir, logs_by_folder& logs);
+  void add_ring(const std::string& dir, live_ring&& ring, logs_by_folder& logs) const;
   void place_window(std::int64_t now_ns);
+  void forget_old();
 
   std::string dir_;
   std::string prefix_;
   std::int64_t window_ns_;
-  // Text logs by path. The lines of compact logs are stored here too, under the paths that text
-  // logs with these lines would have.
-  std::map<std::string, kept_log> logs_;
-  std::map<std::string, kept_blocks> compact_;  // compact logs by path
-  std::map<std::string, kept_ring> rings_;      // rings by path
-  // Rings of ended processes by path, if they contain aggregated calls of the time that is shown.
-  std::map<std::string, kept_ring> ended_;
-  std::set<std::string> with_info_;
-  // Folders and numbers of the logs that are not read in the current update.
-  std::set<std::pair<std::string, std::uint64_t>> held_;
+  live_files files_;
+  // Rings by path; also of ended processes, if they counted aggregated calls in the window.
+  std::map<std::string, kept_ring> rings_;
+  std::set<std::string> with_records_;   // logs that had records in a window
   std::optional<std::int64_t> last_ns_;  // end time of the latest record
-  // Beginning of the first window; logs whose last record is older are ignored.
-  std::optional<std::int64_t> first_begin_ns_;
   std::int64_t begin_ns_ = 0;  // beginning of the window; place_window() sets it and end_ns_
   std::int64_t end_ns_ = 0;
 };

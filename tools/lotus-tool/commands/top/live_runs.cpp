@@ -19,6 +19,7 @@
 #include "commands/top/consumer_times.hpp"
 #include "findings/diagnosis.hpp"
 #include "findings/verdict.hpp"
+#include "log/folder/loaders.hpp"
 #include "log/folder/record_losses.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
@@ -29,43 +30,6 @@
 
 namespace lotus::tool {
 namespace {
-
-/// Splits a run with several consuming processes into one run for each of them. The key is the
-/// number of one of the process's logs, or 0 if there is only one consuming process.
-std::map<std::uint64_t, run_files> by_consumer(run_files run) {
-  std::map<std::uint32_t, std::uint64_t> mains;
-  std::map<std::uint64_t, std::uint32_t> consumer_of;  // consumer by number of the log
-  for (const log_file& file : run.files) {
-    mains.try_emplace(file.consumer, file.number);  // main logs come before the other logs
-    consumer_of.try_emplace(file.number, file.consumer);
-  }
-  std::map<std::uint64_t, run_files> parts;
-  if (mains.size() < 2) {
-    parts.emplace(0, std::move(run));
-    return parts;
-  }
-  const auto part_of = [&](const log_file& file) -> run_files& {
-    const auto consumer = consumer_of.find(file.number);
-    const std::uint64_t main =
-        consumer == consumer_of.end() ? mains.begin()->second : mains.at(consumer->second);
-    const auto [at, fresh] = parts.try_emplace(main);
-    if (fresh) {
-      at->second.dir = run.dir;
-      at->second.loader = run.loader;
-      at->second.info_dir = run.info_dir;
-      at->second.elsewhere = run.elsewhere;
-      at->second.lost_in_rings = run.lost_in_rings;
-    }
-    return at->second;
-  };
-  for (log_file& file : run.files) {
-    std::vector<log_file>& files = part_of(file).files;
-    file.consumer = 0;
-    files.push_back(std::move(file));
-  }
-  for (log_file& file : run.side_files) part_of(file).side_files.push_back(std::move(file));
-  return parts;
-}
 
 struct live_verdict {
   std::string sentence;
@@ -168,7 +132,6 @@ std::string live_run::title() const {
 }
 
 std::string live_run::state() const {
-  using ring_state = live_ring::state;
   const auto count = [this](ring_state state) {
     return std::count_if(processes.begin(), processes.end(), [&](const seen_process& p) {
       return p.state == state && (pid == 0 || p.pid == pid);
@@ -181,14 +144,14 @@ std::string live_run::state() const {
 
 bool live_run::processes_unread() const {
   return std::any_of(processes.begin(), processes.end(),
-                     [](const seen_process& p) { return p.state == live_ring::state::unreadable; });
+                     [](const seen_process& p) { return p.state == ring_state::unreadable; });
 }
 
 /// Returns how long the longest current wait has lasted so far; 0 if there is none.
 std::int64_t live_run::longest_wait_ns() const {
   std::int64_t longest_ns = 0;
   for (const seen_process& p : processes) {
-    if (p.state != live_ring::state::running || (pid != 0 && p.pid != pid)) continue;
+    if (p.state != ring_state::running || (pid != 0 && p.pid != pid)) continue;
     if (p.waiting_since_ns == 0) continue;
     longest_ns = std::max(longest_ns, looked_ns - p.waiting_since_ns);
   }
@@ -229,10 +192,15 @@ void live_runs::look(std::size_t chosen) {
   for (const auto& folder : folders_) {
     folder->look(now_ns_);
     std::set<std::string> silent = folder->with_processes();
-    for (run_files& run : folder->runs()) {
+    for (const run_files& run : folder->runs()) {
       silent.erase(run.info_dir);
-      for (auto& [main, files] : by_consumer(std::move(run))) {
-        update_run(*folder, std::move(files), main, chosen);
+      std::vector<consumer_logs> consumers = logs_of_consumers(run);
+      for (consumer_logs& one : consumers) {
+        one.files.lost_in_rings = run.lost_in_rings;
+        const std::vector<log_file>& files = one.files.files;
+        const std::uint64_t main =
+            consumers.size() == 1 || files.empty() ? 0 : files.front().number;
+        update_run(*folder, one.files, main, chosen);
       }
     }
     for (live_run& run : runs_) {
@@ -329,7 +297,7 @@ bool live_runs::needs_second_reading() const {
                      [](const auto& folder) { return folder->needs_second_reading(); });
 }
 
-void live_runs::update_run(const live_folder& folder, run_files files, std::uint64_t main,
+void live_runs::update_run(const live_folder& folder, const run_files& files, std::uint64_t main,
                            std::size_t chosen) {
   const run_processes processes = run_processes::read(files.info_dir, files.earlier_info);
   const process_info* const process =
@@ -345,7 +313,6 @@ void live_runs::update_run(const live_folder& folder, run_files files, std::uint
   run_parts wanted;
   wanted.totals = index == chosen;
   const consumer_times consumer = consumer_times_of(files, folder.begin_ns());
-  drop_batches_not_preprocessed(files);
   {
     // Freed before the verdict, which reads the logs again.
     const run_data read = read_run(files, wanted, silent);

@@ -79,7 +79,7 @@ class live_runs {
 
  private:
   std::size_t index_of(const run_files& files, std::uint64_t main, std::uint32_t pid);
-  void update_run(const live_folder& folder, run_files files, std::uint64_t main,
+  void update_run(const live_folder& folder, const run_files& files, std::uint64_t main,
                   std::size_t chosen);
   std::size_t index_of_calls(const seen_calls& calls, const std::string& info_dir,
                              const run_processes& processes);

@@ -279,7 +279,7 @@ std::string first_line(const live_run& run) {
   std::uint64_t in_rings = 0;
   std::size_t killed = 0;
   for (const seen_process& p : run.processes) {
-    const bool dead = p.state == live_ring::state::dead;
+    const bool dead = p.state == ring_state::dead;
     if (dead) ++killed;
     if (dead) in_rings += p.in_ring;
   }

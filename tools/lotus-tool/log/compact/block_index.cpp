@@ -46,6 +46,10 @@ class block_times final : public log_times {
     return all;
   }
 
+  std::int64_t last_ns() const override {
+    return blocks_.empty() ? INT64_MIN : blocks_.back().last_ns;
+  }
+
   std::uint64_t begin_for(std::int64_t time_ns) const override {
     const auto first =
         std::find_if(blocks_.begin(), blocks_.end(),

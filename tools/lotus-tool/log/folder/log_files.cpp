@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -121,6 +122,24 @@ class search {
     }
   }
 
+  live_files live_result(
+      std::uint64_t max_log_bytes,
+      const std::function<void(const std::string&, logs_by_folder&)>& read_rings) && {
+    for (auto& [log, parts] : older_) add_older(log, std::move(parts));
+    for (const std::string& dir : with_rings_) read_rings(dir, runs_);
+    for (auto& [dir, files] : runs_) {
+      for (log_file& file : files) {
+        std::uint64_t bytes = file.bytes;
+        const auto kept = std::find_if(
+            file.older.rbegin(), file.older.rend(),
+            [&](const older_part& part) { return (bytes += part.bytes) > max_log_bytes; });
+        file.older.erase(file.older.begin(), kept.base());
+      }
+      take_compact_apart(files, diagnostics_);
+    }
+    return {runs_of(std::move(runs_), with_info_), std::move(with_info_)};
+  }
+
   std::vector<run_files> result() && {
     for (auto& [log, parts] : older_) add_older(log, std::move(parts));
     for (const std::string& dir : with_rings_) {
@@ -190,6 +209,28 @@ bool is_snapshot(const fs::directory_entry& entry) {
   std::error_code error;
   return at != std::string::npos && entry.is_directory(error) &&
          snapshot_place::is_time(name.c_str() + at + sizeof(snapshot_place::between) - 1);
+}
+
+/// Looks at all files in a folder and below it. Returns the error that ended the search early, if
+/// any. Throws input_error if the folder itself cannot be read.
+std::error_code look_below(const std::string& dir, search& logs) {
+  std::error_code error;
+  const fs::file_status status = fs::status(dir, error);
+  if (!fs::exists(status)) {
+    throw input_error(dir + ": no such directory; give the folder that holds the log files");
+  }
+  if (!fs::is_directory(status)) {
+    throw input_error(dir + ": not a directory; give the folder that holds the log files");
+  }
+  fs::recursive_directory_iterator at(dir, fs::directory_options::skip_permission_denied, error);
+  if (error) throw input_error(dir + ": cannot be read: " + error.message());
+  while (at != fs::recursive_directory_iterator()) {
+    if (is_snapshot(*at)) at.disable_recursion_pending();
+    logs.look_at(*at);
+    at.increment(error);
+    if (error) return error;
+  }
+  return {};
 }
 
 /// Whether a folder contains samples of threads, which `lotus-tool run` stores for any program,
@@ -299,24 +340,21 @@ void refuse_input_as_output(const std::string& output, const std::vector<run_fil
   }
 }
 
+live_files find_live_runs(
+    const std::string& dir, std::string_view prefix, std::uint64_t max_log_bytes,
+    const std::function<void(const std::string& dir, logs_by_folder& logs)>& read_rings) {
+  diagnostic_log silent = diagnostic_log::silenced();
+  search logs(prefix, silent);
+  // Folders that are removed meanwhile are no error.
+  static_cast<void>(look_below(dir, logs));
+  return std::move(logs).live_result(max_log_bytes, read_rings);
+}
+
 std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix,
                                  diagnostic_log& diagnostics, unsigned readings) {
-  std::error_code error;
-  const fs::file_status status = fs::status(dir, error);
-  if (!fs::exists(status)) {
-    throw input_error(dir + ": no such directory; give the folder that holds the log files");
-  }
-  if (!fs::is_directory(status)) {
-    throw input_error(dir + ": not a directory; give the folder that holds the log files");
-  }
   search logs(prefix, diagnostics);
-  fs::recursive_directory_iterator at(dir, fs::directory_options::skip_permission_denied, error);
-  if (error) throw input_error(dir + ": cannot be read: " + error.message());
-  while (at != fs::recursive_directory_iterator()) {
-    if (is_snapshot(*at)) at.disable_recursion_pending();
-    logs.look_at(*at);
-    at.increment(error);
-    if (error) throw input_error(dir + ": cannot be read to its end: " + error.message());
+  if (const std::error_code error = look_below(dir, logs)) {
+    throw input_error(dir + ": cannot be read to its end: " + error.message());
   }
   const std::string other = logs.other_prefix();
   std::vector<run_files> runs = std::move(logs).result();

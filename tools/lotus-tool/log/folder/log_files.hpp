@@ -3,6 +3,7 @@
 #define LOTUS_TOOL_LOG_FOLDER_LOG_FILES_HPP
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -36,6 +37,8 @@ struct log_file {
   /// Whether the file on disk is a compact log, from which only the records of this role are read.
   bool compact = false;
   std::uint64_t first = 0;  ///< position on disk where reading begins; start of a line or block
+  /// If not 0, only the file with this inode is read: another one may have got its name meanwhile.
+  std::uint64_t inode = 0;
 };
 
 /// The logs of one directory: main logs first, then workers, each sorted by number. A named loader
@@ -76,6 +79,20 @@ using logs_by_folder = std::map<std::string, std::vector<log_file>>;
 /// number.
 std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix,
                                  diagnostic_log& diagnostics, unsigned readings = 1);
+
+/// What find_live_runs() finds.
+struct live_files {
+  std::vector<run_files> runs;
+  std::set<std::string> with_info;  ///< folders that contain information files
+};
+
+/// Like find_runs(), while the runs may be recorded: records in rings come from `read_rings`, all
+/// starts of a program count, and nothing is reported. Reads older parts of a log only as far as
+/// `max_log_bytes` of it allow. Throws input_error if `dir` cannot be read.
+/// @param read_rings  called with each folder with ring files; may change its logs and add others.
+live_files find_live_runs(
+    const std::string& dir, std::string_view prefix, std::uint64_t max_log_bytes,
+    const std::function<void(const std::string& dir, logs_by_folder& logs)>& read_rings);
 
 /// Returns a log_file for the file at `path` if its name is that of a log or of a hidden file, such
 /// as a side log, with this prefix; otherwise nullopt. Does not open the file: `bytes` is 0.

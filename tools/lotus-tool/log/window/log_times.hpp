@@ -34,6 +34,9 @@ class log_times {
   virtual ~log_times() = default;
 
   virtual seen_times seen() const = 0;
+  /// Returns the latest end time near the end of the log, where it usually is; INT64_MIN if
+  /// unknown.
+  virtual std::int64_t last_ns() const = 0;
   /// Returns the position from which the log must be read to get all records that ended at
   /// `time_ns` or later, provided that the records are sorted by end time.
   virtual std::uint64_t begin_for(std::int64_t time_ns) const = 0;

@@ -137,6 +137,21 @@ class narrowed_run {
   seen_times seen_;
 };
 
+/// Calls `use(log, its times)` for each log of the runs that has bytes on disk. The times are null
+/// for a damaged compact log.
+template <class Use>
+void for_each_log(std::vector<run_files>& runs, Use&& use) {
+  for (run_files& run : runs) {
+    for (std::vector<log_file>* files : {&run.files, &run.side_files}) {
+      for (log_file& file : *files) {
+        if (file.bytes == 0) continue;
+        const auto times = file.compact ? times_of_blocks(file) : times_of_text(file);
+        use(file, times.get());
+      }
+    }
+  }
+}
+
 std::uint64_t bytes_of(const run_files& run) {
   std::uint64_t bytes = 0;
   for (const std::vector<log_file>* files : {&run.files, &run.side_files, &run.elsewhere}) {
@@ -174,6 +189,52 @@ void narrow(run_files& run, const wanted_part& wanted, diagnostic_log& diagnosti
                      human_time(static_cast<double>(margin_ns)) +
                      " after the window are left out, even if they begin in it");
   }
+}
+
+std::int64_t narrow_to_end(std::vector<run_files>& runs, std::int64_t begin_ns,
+                           std::uint64_t max_log_bytes, std::uint64_t max_bytes) {
+  std::int64_t later_ns = begin_ns;
+  std::int64_t last_ns = begin_ns;
+  do {
+    begin_ns = later_ns;
+    std::uint64_t bytes = 0;
+    for_each_log(runs, [&](log_file& file, const log_times* times) {
+      const std::uint64_t most = file.bytes - std::min(file.bytes, max_log_bytes);
+      const bool over = times != nullptr && times->last_ns() < begin_ns;
+      file.first = times == nullptr ? most : over ? file.bytes : times->begin_for(begin_ns);
+      if (file.first < most) {
+        later_ns = std::max(later_ns, times->time_at(most).value_or(later_ns) + 1);
+      }
+      bytes += file.bytes - file.first;
+      if (times != nullptr) last_ns = std::max(last_ns, times->last_ns());
+    });
+    if (bytes > max_bytes) later_ns = std::max(later_ns, begin_ns + (last_ns - begin_ns) / 4 + 1);
+  } while (later_ns > begin_ns && begin_ns < last_ns);
+  for (run_files& run : runs) {
+    run.window = read_window{{begin_ns}};
+    for (std::vector<log_file>* files : {&run.files, &run.side_files}) {
+      for (log_file& file : *files) {
+        if (file.first > 0) file.older.clear();
+      }
+    }
+  }
+  return begin_ns;
+}
+
+std::optional<std::int64_t> last_record_ns(std::vector<run_files>& runs) {
+  std::int64_t last_ns = INT64_MIN;
+  for_each_log(runs, [&](const log_file&, const log_times* times) {
+    if (times != nullptr) last_ns = std::max(last_ns, times->last_ns());
+  });
+  for (const run_files& run : runs) {
+    for (const std::vector<log_file>* files : {&run.files, &run.side_files}) {
+      for (const log_file& file : *files) {
+        const bool is_side = file.role == file_role::side;
+        last_ns = std::max(last_ns, look_at_lines(file.tail, is_side).last_ns);
+      }
+    }
+  }
+  return last_ns == INT64_MIN ? std::nullopt : std::optional(last_ns);
 }
 
 }  // namespace lotus::tool

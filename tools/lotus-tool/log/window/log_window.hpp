@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/diagnostics.hpp"
 #include "log/folder/log_files.hpp"
@@ -36,6 +37,18 @@ inline constexpr std::uint64_t narrowed_from_bytes = std::uint64_t{16} << 20U;
 /// @param from_bytes  minimum size in bytes of a run that is reduced.
 void narrow(run_files& run, const wanted_part& wanted, diagnostic_log& diagnostics,
             std::uint64_t from_bytes = narrowed_from_bytes);
+
+/// Reduces the logs of runs that are being recorded to the bytes with the records that ended at
+/// `begin_ns` or later, and sets run_files::window. Older parts of logs are read only if their logs
+/// are read from the beginning. Throws input_error.
+/// @param max_log_bytes  maximum number of bytes of one log, and
+/// @param max_bytes  of all logs, which are read. If there are more, reading begins later.
+/// @return the time at which the records begin that are read.
+std::int64_t narrow_to_end(std::vector<run_files>& runs, std::int64_t begin_ns,
+                           std::uint64_t max_log_bytes, std::uint64_t max_bytes);
+
+/// Returns the end time of the last record of the logs; nullopt if unknown. Throws input_error.
+std::optional<std::int64_t> last_record_ns(std::vector<run_files>& runs);
 
 }  // namespace lotus::tool
 

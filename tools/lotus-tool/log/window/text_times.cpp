@@ -56,6 +56,11 @@ class text_times final : public log_times {
     return all;
   }
 
+  std::int64_t last_ns() const override {
+    const std::uint64_t from = bytes_ - std::min(bytes_, sample_bytes);
+    return look_at_lines(lines_at(from, sample_bytes).text, is_side_).last_ns;
+  }
+
   std::uint64_t begin_for(std::int64_t time_ns) const override { return halve(time_ns).low; }
   std::uint64_t end_for(std::int64_t time_ns) const override {
     return line_at(halve(time_ns + 1).high);

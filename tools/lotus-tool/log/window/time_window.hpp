@@ -23,12 +23,14 @@ struct time_window {
   }
 };
 
-/// The time range that is read from a run of which the user requested only a part.
+/// The time range that is read from a run of which only a part is wanted.
 struct read_window {
-  /// The requested part and the margins before and after it.
+  /// The wanted part and the margins before and after it.
   time_window read;
-  std::int64_t run_first_ns = 0;  ///< start of the whole run, as found in samples of its logs
-  std::int64_t run_last_ns = 0;
+  /// Start and end of the whole run, as found in samples of its logs; nullopt: those of the records
+  /// that are read.
+  std::optional<std::int64_t> run_first_ns = {};
+  std::optional<std::int64_t> run_last_ns = {};
 };
 
 }  // namespace lotus::tool
