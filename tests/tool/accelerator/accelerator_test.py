@@ -50,7 +50,7 @@ def analyze(*arguments):
 
 
 def causes_of(found):
-    sums = dict.fromkeys(CAUSES, 0)
+    sums = dict.fromkeys((*CAUSES, "device", "unknown"), 0)
     for entry in found["idle_causes"]:
         sums[entry["cause"]] += entry["us"]
     return sums
@@ -334,7 +334,11 @@ class Ranks(unittest.TestCase):
         rows = [line.split() for line in run("accelerator", self.folder, "--wide").stdout.split("\n")]
         row, = [r for r in rows if r[:2] == ["rank", "2"] and r[2] != "is"]
         self.assertEqual(row[2], "input-bound")
-        self.assertIn("rank2/host.pt.trace.json " + logs[2], text)
+        self.assertIn(f"Next:  lotus-tool accelerator {self.folder} --rank 2", text)
+        details = run("accelerator", self.folder, "--rank", "2").stdout
+        self.assertIn("rank2/host.pt.trace.json, rank 2", details)
+        self.assertIn("device 2, stream 7", details)
+        self.assertEqual(run("accelerator", self.folder, "--rank", "7").returncode, 2)
 
     def test_one_folder_for_all(self):
         for rank in self.ranks:

@@ -21,52 +21,6 @@
 namespace lotus::tool {
 namespace {
 
-double share(std::int64_t ns, std::int64_t of_ns) {
-  return of_ns > 0 ? static_cast<double>(ns) / static_cast<double>(of_ns) : 0;
-}
-
-std::string percent(double part) {
-  return std::to_string(std::lround(100 * part)) + " %";
-}
-
-std::string time_text(std::int64_t ns) {
-  return human_time(static_cast<double>(ns));
-}
-
-/// Returns bytes per nanosecond, which is the same as GB/s.
-std::optional<double> bandwidth(const copy_sum& copies) {
-  if (copies.ns <= 0 || copies.bytes == 0) return std::nullopt;
-  return static_cast<double>(copies.bytes) / static_cast<double>(copies.ns);
-}
-
-std::string bandwidth_text(const copy_sum& copies) {
-  const std::optional<double> rate = bandwidth(copies);
-  if (!rate) return "-";
-  const bool slow = *rate < 0.1;
-  const auto tenths = std::llround(*rate * (slow ? 10'000 : 10));
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) +
-         (slow ? " MB/s" : " GB/s");
-}
-
-/// Sums up the copies to all devices.
-copy_figures copies_to_device(const accelerator_analysis& of) {
-  copy_figures sum;
-  const auto add = [](copy_sum& to, const copy_sum& more) {
-    to.count += more.count;
-    to.ns += more.ns;
-    to.bytes += more.bytes;
-  };
-  for (const device_figures& d : of.devices) {
-    const auto at = d.copies.find(copy_kind::to_device);
-    if (at == d.copies.end()) continue;
-    add(sum.all, at->second.all);
-    for (std::size_t i = 0; i < sum.by_memory.size(); ++i) {
-      add(sum.by_memory[i], at->second.by_memory[i]);
-    }
-  }
-  return sum;
-}
-
 std::string_view memory_name(host_memory memory) noexcept {
   switch (memory) {
     case host_memory::pageable:
@@ -79,45 +33,10 @@ std::string_view memory_name(host_memory memory) noexcept {
   return {};
 }
 
-std::string_view reason_of(device_verdict verdict) noexcept {
-  switch (verdict) {
-    case device_verdict::batch_wait:
-      return "the consumer waits for batches";
-    case device_verdict::synchronization:
-      return "the host, streams or devices wait for each other";
-    case device_verdict::launch:
-      return "the host (the CPU) launches kernels too slowly";
-    case device_verdict::host:
-      return "the host does something else";
-    case device_verdict::copy:
-    case device_verdict::busy:
-      break;
-  }
-  return {};
-}
-
-std::int64_t time_of(const accelerator_analysis& of, device_verdict verdict) {
-  const cause_times causes = of.all_causes();
-  switch (verdict) {
-    case device_verdict::batch_wait:
-      return causes.of(idle_cause::batch_wait);
-    case device_verdict::copy:
-      return causes.of(idle_cause::copy) + of.only_copies_ns();
-    case device_verdict::synchronization:
-      return causes.of(idle_cause::synchronization);
-    case device_verdict::launch:
-      return causes.of(idle_cause::launch);
-    case device_verdict::host:
-      return causes.of(idle_cause::host);
-    case device_verdict::busy:
-      break;
-  }
-  return 0;
-}
-
 void write_copies(json_writer& to, const copy_sum& copies) {
   write_us(to, "us", copies.ns);
-  to.member("bytes", copies.bytes).member("count", copies.count);
+  to.member("bytes", copies.bytes > 0 ? std::optional(copies.bytes) : std::nullopt);
+  to.member("count", copies.count);
   to.member("gb_per_s", bandwidth(copies));
 }
 
@@ -195,20 +114,40 @@ void write_parts(json_writer& to, std::string_view name, const std::vector<idle_
   to.end_array();
 }
 
-void print_devices(const accelerator_analysis& of, std::ostream& out) {
+/// Returns how many rows of a table are shown.
+std::size_t shown_rows(std::size_t rows, bool all) {
+  constexpr std::size_t shown = 5;
+  return all ? rows : std::min(shown, rows);
+}
+
+void print_rest(std::size_t rows, std::size_t shown, std::string_view what, std::ostream& out) {
+  if (rows > shown) out << "  " << rows - shown << " more " << what << " with --all\n";
+}
+
+void print_devices(const accelerator_analysis& of, bool all, std::ostream& out) {
   table devices;
   devices.row(
       {"device", "whole time", "in use", "compute", "communication", "copies alone", "idle"});
-  for (const device_figures& d : of.devices) {
+  std::vector<const device_figures*> order;
+  for (const device_figures& d : of.devices) order.push_back(&d);
+  const std::size_t shown = shown_rows(order.size(), all || order.size() <= 8);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const device_figures& d = *order[i];
     const auto cell = [&d](std::int64_t ns) {
-      return time_text(ns) + " " + percent(share(ns, d.span_ns));
+      return time_text(ns) + " " + share_text(ns, d.span_ns);
     };
     devices.row({"device " + std::to_string(d.device), time_text(d.span_ns),
-                 percent(share(d.busy_ns(), d.span_ns)), cell(d.compute_ns),
-                 cell(d.communication_ns), cell(d.only_copies_ns), cell(d.idle_ns)});
+                 share_text(d.busy_ns(), d.span_ns), cell(d.compute_ns), cell(d.communication_ns),
+                 cell(d.only_copies_ns), cell(d.idle_ns)});
   }
   devices.spare({"communication", "copies alone"});
   devices.print(out);
+  print_rest(order.size(), shown, "devices", out);
+}
+
+std::string_view cause_title(idle_cause cause) noexcept {
+  if (cause == idle_cause::host) return "other";
+  return cause == idle_cause::device ? "queued work" : idle_cause_name(cause);
 }
 
 void print_causes(const accelerator_analysis& of, std::ostream& out) {
@@ -216,13 +155,12 @@ void print_causes(const accelerator_analysis& of, std::ostream& out) {
   table rows;
   rows.row({"idle because of", "time", "% of idle time", "% of whole time"});
   const auto row = [&](std::string name, std::int64_t ns) {
-    rows.row({std::move(name), time_text(ns), percent(share(ns, of.idle_ns())),
-              percent(share(ns, of.span_ns()))});
+    rows.row({std::move(name), time_text(ns), share_text(ns, of.idle_ns()),
+              share_text(ns, of.span_ns())});
   };
   for (const idle_cause cause : all_idle_causes) {
     if (causes.of(cause) == 0) continue;
-    row(cause == idle_cause::host ? "other" : std::string(idle_cause_name(cause)),
-        causes.of(cause));
+    row(std::string(cause_title(cause)), causes.of(cause));
     if (cause != idle_cause::batch_wait) continue;
     std::vector<std::pair<std::string, std::int64_t>> late(of.late_ns.begin(), of.late_ns.end());
     std::stable_sort(late.begin(), late.end(),
@@ -234,18 +172,28 @@ void print_causes(const accelerator_analysis& of, std::ostream& out) {
   rows.print(out);
 }
 
-void print_streams(const accelerator_analysis& of, std::ostream& out) {
+void print_streams(const accelerator_analysis& of, bool all, std::ostream& out) {
   table rows;
   rows.row({"device, stream", "in use", "waits for host", "gaps < 30 us", "longer gaps"});
+  std::vector<std::pair<std::int64_t, const stream_figures*>> order;
   for (const device_figures& d : of.devices) {
-    for (const stream_figures& s : d.streams) {
-      rows.row({"device " + std::to_string(d.device) + ", stream " + std::to_string(s.number),
-                time_text(s.busy_ns), time_text(s.idle.host_wait_ns),
-                time_text(s.idle.kernel_wait_ns), time_text(s.idle.other_ns)});
-    }
+    for (const stream_figures& s : d.streams) order.emplace_back(d.device, &s);
+  }
+  const std::size_t shown = shown_rows(order.size(), all);
+  if (shown < order.size()) {
+    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+      return a.second->busy_ns > b.second->busy_ns;
+    });
+  }
+  for (std::size_t i = 0; i < shown; ++i) {
+    const auto& [device, s] = order[i];
+    rows.row({"device " + std::to_string(device) + ", stream " + std::to_string(s->number),
+              time_text(s->busy_ns), time_text(s->idle.host_wait_ns),
+              time_text(s->idle.kernel_wait_ns), time_text(s->idle.other_ns)});
   }
   out << '\n';
   rows.print(out);
+  print_rest(order.size(), shown, "streams", out);
 }
 
 void print_copies(const accelerator_analysis& of, std::ostream& out) {
@@ -263,7 +211,8 @@ void print_copies(const accelerator_analysis& of, std::ostream& out) {
             "device " + std::to_string(d.device) + ", " + std::string(copy_kind_name(kind));
         if (memory != host_memory::unknown) name.append(" ").append(memory_name(memory));
         rows.row({name, std::to_string(sum.count), time_text(sum.ns),
-                  human_bytes(static_cast<double>(sum.bytes)), bandwidth_text(sum)});
+                  sum.bytes > 0 ? human_bytes(static_cast<double>(sum.bytes)) : "unknown",
+                  bandwidth_text(sum)});
       }
     }
   }
@@ -276,8 +225,7 @@ void print_copies(const accelerator_analysis& of, std::ostream& out) {
 /// @param what  the heading of the first column.
 /// @param unit  a step or a batch, as a word before its number.
 void print_parts(std::string_view what, std::string_view unit, const std::vector<idle_part>& parts,
-                 std::ostream& out) {
-  constexpr std::size_t shown = 5;
+                 bool all, std::ostream& out) {
   std::vector<const idle_part*> most;
   for (const idle_part& p : parts) {
     if (p.causes.sum() > 0) most.push_back(&p);
@@ -288,19 +236,18 @@ void print_parts(std::string_view what, std::string_view unit, const std::vector
   });
   table rows;
   rows.row({std::string(what), "idle", "batch-wait", "copy", "synchronization", "launch", "other"});
-  for (std::size_t i = 0; i < std::min(shown, most.size()); ++i) {
+  const std::size_t shown = shown_rows(most.size(), all);
+  for (std::size_t i = 0; i < shown; ++i) {
     const idle_part& p = *most[i];
     const std::string before = p.epoch > 0 ? "epoch " + std::to_string(p.epoch) + ", " : "";
     std::vector<std::string> cells{before + std::string(unit) + ' ' + std::to_string(p.number),
                                    time_text(p.causes.sum())};
-    for (const idle_cause cause : all_idle_causes) cells.push_back(time_text(p.causes.of(cause)));
+    for (const std::int64_t ns : p.causes.columns()) cells.push_back(time_text(ns));
     rows.row(cells);
   }
   out << '\n';
   rows.print(out);
-  if (most.size() > shown) {
-    out << "  " << most.size() - shown << " more rows with --json\n";
-  }
+  print_rest(most.size(), shown, "rows", out);
 }
 
 }  // namespace
@@ -313,108 +260,36 @@ void write_us(json_writer& to, std::string_view key, std::int64_t ns) {
   }
 }
 
-std::string accelerator_headline(const accelerator_analysis& of) {
-  const bool several = of.devices.size() > 1;
-  const std::string devices = several ? "the devices are " : "the device is ";
-  if (of.is == device_verdict::busy) {
-    const double busy = share(of.span_ns() - of.idle_ns(), of.span_ns());
-    std::int64_t working_ns = 0;
-    for (const device_figures& d : of.devices) working_ns += d.working_ns();
-    const double working = share(working_ns, of.span_ns());
-    if (working >= 0.9) {
-      return devices + "busy " + percent(busy) +
-             " of the time. The input pipeline is not the problem";
-    }
-    if (busy >= 0.9) {
-      return devices + "busy " + percent(busy) + " of the time, and " + percent(busy - working) +
-             " of the time only with communication. This includes waiting for slower ranks: "
-             "compare the traces "
-             "of all ranks";
-    }
-    return devices + "busy " + percent(busy) +
-           " of the time, and no single cause of idle time takes 5 % of it";
-  }
-  const std::int64_t ns = time_of(of, of.is);
-  std::string text = std::string(device_verdict_name(of.is)) + ": ";
-  text += percent(share(ns, of.span_ns())) + " of the time (" + time_text(ns) + "), ";
-  if (of.is == device_verdict::copy) {
-    text += several ? "the devices only copy data or wait for copies"
-                    : "the device only copies data or waits for copies";
-  } else {
-    text.append(devices).append("idle because ").append(reason_of(of.is));
-  }
-  const std::string late = of.latest();
-  if (of.is == device_verdict::batch_wait && !late.empty())
-    text += ". The operation that was late is mostly " + late;
-  return text;
-}
-
-std::string accelerator_advice(const accelerator_analysis& of) {
-  switch (of.is) {
-    case device_verdict::busy:
-      return {};
-    case device_verdict::batch_wait:
-      return "'lotus-tool diagnose' shows what to change in the input pipeline.";
-    case device_verdict::copy: {
-      const copy_figures in = copies_to_device(of);
-      const copy_sum& pageable = in.of(host_memory::pageable);
-      if (2 * pageable.ns >= in.all.ns && pageable.ns > 0) {
-        return "Copies to the device read pageable memory at " + bandwidth_text(pageable) +
-               ". Pin the batches in memory (pin_memory=True, cudaHostAlloc). Copy them "
-               "asynchronously (non_blocking=True, cudaMemcpyAsync).";
-      }
-      if (in.of(host_memory::pinned).ns > 0) {
-        return "Copies to the device read pinned memory already, at " +
-               bandwidth_text(in.of(host_memory::pinned)) +
-               ". Copy the next batch on a stream of its own while this one is computed. Or copy "
-               "fewer bytes, with smaller types or decoding on the device.";
-      }
-      return "Copy the next batch on a stream of its own while this one is computed. Copy from "
-             "pinned memory.";
-    }
-    case device_verdict::synchronization:
-      return "In the training step, avoid .item(), .cpu(), printing tensors, and synchronize(). If "
-             "work was launched early but starts late, look at what its stream waits for. A stream "
-             "may "
-             "wait for events of other streams, or for other devices.";
-    case device_verdict::launch:
-      return "Launch fewer, but larger pieces of work: use larger batches, fused kernels "
-             "(torch.compile), or CUDA graphs.";
-    case device_verdict::host:
-      break;
-  }
-  return "Look at what the consumer's thread does between launches. It may write logs, metrics or "
-         "checkpoints, or run other Python code.";
-}
-
-void print_accelerator(const accelerator_analysis& of, std::ostream& out) {
+void print_accelerator(const accelerator_analysis& of, bool all, std::ostream& out) {
   out << printable_line(of.path);
   if (of.rank) out << ", rank " << *of.rank;
   out << "\n\n"
       << styled(out, style::bold, fitted_sentences(out, accelerator_headline(of) + '.')) << '\n';
-  const std::string advice = accelerator_advice(of);
-  if (!advice.empty()) out << fitted_sentences(out, advice) << '\n';
+  for (const std::string& text : {places_text(of), accelerator_advice(of)}) {
+    if (!text.empty()) out << fitted_sentences(out, text) << '\n';
+  }
   out << '\n';
-  print_devices(of, out);
+  print_devices(of, all, out);
   print_causes(of, out);
-  print_streams(of, out);
+  print_streams(of, all, out);
   print_copies(of, out);
-  print_parts("profiler step", "step", of.steps, out);
-  print_parts("batch", "batch", of.batches, out);
-  if (of.without_last_step || of.rounded) out << '\n';
-  if (of.without_last_step) {
-    out << fitted_sentences(out,
-                            "The last profiler step is left out, because its recording may be "
-                            "incomplete. --last-step includes the last profiler step.")
-        << '\n';
-  }
-  if (of.rounded) {
-    out << fitted_sentences(
-               out,
-               "Times are rounded to whole microseconds, as HolisticTraceAnalysis does. Rounding "
-               "lengthens each idle time by up to 2 us. Option --exact does not round.")
-        << '\n';
-  }
+  print_parts("profiler step", "step", of.steps, all, out);
+  print_parts("batch", "batch", of.batches, all, out);
+  const std::vector<std::string> notes = limit_notes(of);
+  if (!notes.empty()) out << '\n';
+  for (const std::string& note : notes) out << fitted_sentences(out, note) << '\n';
+}
+
+/// Writes where the time of the verdict lies.
+void write_places(json_writer& to, const idle_places& places) {
+  const auto name = [](const named_time& of) {
+    return of.name.empty() ? std::nullopt : std::optional(of.name);
+  };
+  to.newline().key("places").begin_object().member("gaps", places.gaps);
+  write_us(to, "longest_us", places.longest_ns);
+  to.member("step", places.step).member("line", name(places.line));
+  to.member("operator", name(places.framework)).member("range", name(places.annotation));
+  to.end_object();
 }
 
 void write_accelerator(json_writer& to, const accelerator_analysis& of, bool parts) {
@@ -422,6 +297,16 @@ void write_accelerator(json_writer& to, const accelerator_analysis& of, bool par
   to.member("logs", of.logs.empty() ? std::nullopt : std::optional(of.logs));
   to.member("verdict", device_verdict_name(of.is)).member("headline", accelerator_headline(of));
   to.member("advice", accelerator_advice(of));
+  write_us(to, "judged_us", of.judged.span_ns);
+  write_us(to, "cause_us", of.judged.of(of.is));
+  to.member("at_most_times_as_fast", at_most_times(of));
+  write_us(to, "outside_us", of.judged.edges_ns);
+  write_us(to, "start_up_us", of.start_up.causes.sum());
+  to.member("start_up_gaps", of.start_up.gaps).member("skipped_steps", of.skipped_steps);
+  write_places(to, of.places);
+  to.newline().key("notes").begin_array();
+  for (const std::string& note : fault_notes(of.faults)) to.value(note);
+  to.end_array();
   to.member("without_last_step", of.without_last_step).member("rounded_to_us", of.rounded);
   to.newline().key("devices").begin_array();
   for (const device_figures& d : of.devices) write_device(to, d);
@@ -432,10 +317,6 @@ void write_accelerator(json_writer& to, const accelerator_analysis& of, bool par
     write_parts(to, "batches", of.batches, true);
   }
   to.end_object();
-}
-
-std::string share_text(std::int64_t ns, std::int64_t of_ns) {
-  return percent(share(ns, of_ns));
 }
 
 }  // namespace lotus::tool

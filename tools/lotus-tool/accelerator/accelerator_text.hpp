@@ -4,22 +4,17 @@
 
 #include <cstdint>
 #include <ostream>
-#include <string>
 #include <string_view>
 
+#include "accelerator/accelerator_words.hpp"
 #include "accelerator/analysis.hpp"
 #include "base/formats/json_writer.hpp"
 
 namespace lotus::tool {
 
-/// Returns the verdict as one sentence, such as "copy-bound: the device waits …".
-std::string accelerator_headline(const accelerator_analysis& of);
-
-/// Returns what the user should change; "" if the accelerators are busy.
-std::string accelerator_advice(const accelerator_analysis& of);
-
 /// Prints the headline, the advice and all tables.
-void print_accelerator(const accelerator_analysis& of, std::ostream& out);
+/// @param all  whether to print all streams, steps and batches.
+void print_accelerator(const accelerator_analysis& of, bool all, std::ostream& out);
 
 /// Writes the analysis as a JSON object with times in microseconds.
 /// @param parts  whether to write the idle times of every step and batch as well.
@@ -27,9 +22,6 @@ void write_accelerator(json_writer& to, const accelerator_analysis& of, bool par
 
 /// Writes a time in microseconds, without decimals if it is a whole number.
 void write_us(json_writer& to, std::string_view key, std::int64_t ns);
-
-/// Returns a share in whole percent, such as "12 %".
-std::string share_text(std::int64_t ns, std::int64_t of_ns);
 
 }  // namespace lotus::tool
 

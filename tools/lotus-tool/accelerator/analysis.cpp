@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,88 +14,21 @@
 #include <utility>
 #include <vector>
 
+#include "accelerator/gap_causes.hpp"
 #include "accelerator/recorded_waits.hpp"
+#include "accelerator/start_up.hpp"
 #include "accelerator/trace/nsys_reader.hpp"
 
 namespace lotus::tool {
 namespace {
 
-/// After the host has launched a kernel or copy, the device normally starts it within this time. If
-/// it starts later, the device was waiting for something else.
-constexpr std::int64_t queue_ns = 30'000;
 /// If no cause of idle time takes a larger share of the time than this, the verdict is
 /// "device-busy".
 constexpr double verdict_share = 0.05;
-
-/// Finds the causes of the gaps in the work of one device.
-class gap_attribution {
- public:
-  gap_attribution(const device_trace& trace, const call_starts& calls,
-                  const std::vector<cause_range>& timeline)
-      : trace_(trace), calls_(calls), host_(timeline) {}
-
-  void add(const device_gap& gap) {
-    const device_work& next = trace_.work[gap.next];
-    const std::size_t call = calls_.call_of(next);
-    // Until `ordered_ns`, the host had not yet launched the work that ends the gap, so the cause of
-    // the gap is the activity of the host.
-    const std::int64_t ordered_ns =
-        call == SIZE_MAX ? gap.end_ns
-                         : std::clamp(trace_.calls[call].start_ns, gap.start_ns, gap.end_ns);
-    launch_cause_ = idle_cause::launch;
-    bool first = true;
-    host_.for_each_part(gap.start_ns, ordered_ns,
-                        [&](std::int64_t start_ns, std::int64_t end_ns, idle_cause cause) {
-                          add_part(start_ns, end_ns, cause, first);
-                          first = false;
-                        });
-    if (ordered_ns < gap.end_ns) add_ordered(ordered_ns, gap, trace_.calls[call], next);
-  }
-
-  std::vector<cause_range> take() { return std::move(parts_); }
-
- private:
-  /// Adds a part of a gap (a time in which the device was idle) with the activity of the host
-  /// during this part. If the device became idle because the host waited for it, the launches right
-  /// after that wait only give the idle device new work. Therefore they get the cause of the wait.
-  /// @param first  whether this is the first part of the gap.
-  void add_part(std::int64_t start_ns, std::int64_t end_ns, idle_cause cause, bool first) {
-    const bool waits = cause == idle_cause::synchronization || cause == idle_cause::copy;
-    if (waits && (first || launch_cause_ != idle_cause::launch)) {
-      launch_cause_ = cause;
-    } else if (cause == idle_cause::launch) {
-      cause = launch_cause_;
-    } else {
-      launch_cause_ = idle_cause::launch;
-    }
-    push(start_ns, end_ns, cause);
-  }
-
-  /// If the work that ends a gap was launched during the gap: adds the part of the gap after this
-  /// launch.
-  void add_ordered(std::int64_t from_ns, const device_gap& gap, const runtime_call& call,
-                   const device_work& next) {
-    idle_cause cause = launch_cause_;
-    if (next.copy == copy_kind::to_device) cause = idle_cause::copy;
-    if (next.copy == copy_kind::to_host) cause = idle_cause::synchronization;
-    const std::int64_t called_ns = std::clamp(call.end_ns, from_ns, gap.end_ns);
-    push(from_ns, called_ns, cause);
-    // If launched work does not start for a long time, it waits for an event of another stream or
-    // for another device.
-    const bool waits_on_device = gap.end_ns - called_ns >= queue_ns && next.copy == copy_kind::none;
-    push(called_ns, gap.end_ns, waits_on_device ? idle_cause::synchronization : cause);
-  }
-
-  void push(std::int64_t start_ns, std::int64_t end_ns, idle_cause cause) {
-    if (start_ns < end_ns) parts_.push_back({start_ns, end_ns, cause});
-  }
-
-  const device_trace& trace_;
-  const call_starts& calls_;
-  timeline_cursor host_;
-  idle_cause launch_cause_ = idle_cause::launch;
-  std::vector<cause_range> parts_;
-};
+/// If devices do not work for at most this share of the time, the verdict is "device-busy", too.
+constexpr double busy_share = 0.1;
+/// The time before the first and after the last work counts if it is such a share of the time.
+constexpr double edges_share = 0.2;
 
 /// Calls `use(range, cause, ns)` for each part and range that overlap, with the part's cause and
 /// the length of the overlap. Both lists must be in order of time.
@@ -109,6 +43,38 @@ void for_each_overlap(const std::vector<cause_range>& parts, std::vector<Range>&
       if (start_ns < end_ns) use(ranges[i], part.cause, end_ns - start_ns);
     }
   }
+}
+
+/// The time of the recorded steps or, if there are none, waits for batches. In it, a device has no
+/// work before its first and after its last work.
+struct recorded_time {
+  std::int64_t start_ns = INT64_MAX;
+  std::int64_t end_ns = INT64_MIN;
+  std::map<std::int64_t, device_gap> devices;  ///< from the first to the last work of all steps
+};
+
+/// @param trace  with the work of all steps.
+recorded_time time_of_recording(const device_trace& trace, const std::vector<idle_part>& steps) {
+  recorded_time time;
+  for (const idle_part& step : steps) {
+    time.start_ns = std::min(time.start_ns, step.start_ns);
+    time.end_ns = std::max(time.end_ns, step.end_ns);
+  }
+  if (steps.empty()) {
+    for (const wait_range& wait : trace.waits) {
+      time.start_ns = std::min(time.start_ns, wait.start_ns);
+      time.end_ns = std::max(time.end_ns, wait.end_ns);
+    }
+  }
+  for (const device_work& work : trace.work) {
+    device_gap& frame = time.devices
+                            .try_emplace(trace.streams[work.stream].device,
+                                         device_gap{work.start_ns, work.end_ns, 0})
+                            .first->second;
+    frame.start_ns = std::min(frame.start_ns, work.start_ns);
+    frame.end_ns = std::max(frame.end_ns, work.end_ns);
+  }
+  return time;
 }
 
 std::size_t count_steps(const std::vector<profiler_step>& steps) {
@@ -157,24 +123,151 @@ std::vector<idle_part> batches_of(const device_trace& trace, const recorded_wait
   return batches;
 }
 
-device_verdict verdict_of(const accelerator_analysis& of) {
-  const cause_times causes = of.all_causes();
-  const auto span = static_cast<double>(of.span_ns());
+device_verdict verdict_of(const judged_time& judged) {
+  const auto span = static_cast<double>(judged.span_ns);
+  const std::int64_t unused_ns = judged.causes.sum() + judged.only_copies_ns;
+  if (static_cast<double>(unused_ns) <= busy_share * span) return device_verdict::busy;
   device_verdict is = device_verdict::busy;
   auto most = static_cast<std::int64_t>(span * verdict_share);
-  const auto consider = [&](device_verdict verdict, std::int64_t ns) {
-    if (ns <= most) return;
-    most = ns;
+  for (const device_verdict verdict :
+       {device_verdict::batch_wait, device_verdict::copy, device_verdict::synchronization,
+        device_verdict::launch, device_verdict::host, device_verdict::device,
+        device_verdict::unknown}) {
+    if (judged.of(verdict) <= most) continue;
+    most = judged.of(verdict);
     is = verdict;
-  };
-  consider(device_verdict::batch_wait, causes.of(idle_cause::batch_wait));
-  // A device that only copies does not compute, so this time counts as if it were idle.
-  consider(device_verdict::copy, causes.of(idle_cause::copy) + of.only_copies_ns());
-  consider(device_verdict::synchronization, causes.of(idle_cause::synchronization));
-  consider(device_verdict::launch, causes.of(idle_cause::launch));
-  consider(device_verdict::host, causes.of(idle_cause::host));
+  }
   return is;
 }
+
+/// Analyzes the gaps of all devices of a trace.
+class gap_analysis {
+ public:
+  gap_analysis(const device_trace& trace, const recorded_waits& recorded, const recorded_time& time,
+               accelerator_analysis& found, bool leaves_out_start_up)
+      : time_(time),
+        trace_(trace),
+        recorded_(recorded),
+        found_(found),
+        calls_(trace),
+        timeline_(host_timeline(trace, recorded.ranges)),
+        leaves_out_start_up_(leaves_out_start_up) {}
+
+  void analyze(device_figures& device) {
+    gap_causes causes(trace_, calls_, timeline_);
+    const std::vector<bool> is_start_up = leaves_out_start_up_
+                                              ? find_start_up(trace_, device.gaps)
+                                              : std::vector<bool>(device.gaps.size());
+    std::vector<cause_range> begun;  // parts of gaps that are start-up
+    std::vector<cause_range> all;
+    for (std::size_t i = 0; i < device.gaps.size(); ++i) {
+      const std::vector<cause_range> parts = causes.of(device.gaps[i], device.waits);
+      all.insert(all.end(), parts.begin(), parts.end());
+      std::vector<cause_range>& kept = is_start_up[i] ? begun : judged_parts_;
+      kept.insert(kept.end(), parts.begin(), parts.end());
+      if (is_start_up[i]) ++found_.start_up.gaps;
+    }
+    for (const cause_range& part : begun) {
+      found_.start_up.causes.add(part.cause, part.end_ns - part.start_ns);
+    }
+    add_edges(device);
+    device.gaps = {};
+    device.waits = {};
+    add(all);
+  }
+
+  /// Finds the verdict, when all devices are analyzed.
+  void judge() {
+    judged_time judged;
+    for (const device_figures& device : found_.devices) {
+      judged.span_ns += device.span_ns;
+      judged.only_copies_ns += device.only_copies_ns;
+      judged.only_communication_ns += device.only_communication_ns;
+    }
+    judged.span_ns -= found_.start_up.causes.sum();
+    for (const cause_range& part : judged_parts_) {
+      judged.causes.add(part.cause, part.end_ns - part.start_ns);
+    }
+    for (const cause_range& part : edges_) judged.edges_ns += part.end_ns - part.start_ns;
+    const std::size_t parts = found_.step_count > 0 ? found_.step_count : found_.batches.size();
+    const double share = parts <= 2 ? verdict_share : edges_share;
+    const auto edges = static_cast<double>(judged.edges_ns);
+    if (edges > share * (edges + static_cast<double>(judged.span_ns))) {
+      judged.span_ns += judged.edges_ns;
+      for (const cause_range& part : edges_) {
+        judged.causes.add(part.cause, part.end_ns - part.start_ns);
+      }
+      judged_parts_.insert(judged_parts_.end(), edges_.begin(), edges_.end());
+    } else {
+      judged.edges_ns = 0;
+    }
+    found_.judged = judged;
+    found_.is = verdict_of(judged);
+    const auto other = [&](const cause_range& part) {
+      return found_.is == device_verdict::busy || verdict_of_cause(part.cause) != found_.is;
+    };
+    judged_parts_.erase(std::remove_if(judged_parts_.begin(), judged_parts_.end(), other),
+                        judged_parts_.end());
+    found_.places = find_places(trace_, std::move(judged_parts_));
+  }
+
+ private:
+  static device_verdict verdict_of_cause(idle_cause cause) noexcept {
+    constexpr std::array verdicts{
+        device_verdict::batch_wait, device_verdict::copy, device_verdict::synchronization,
+        device_verdict::launch,     device_verdict::host, device_verdict::device,
+        device_verdict::unknown};
+    return verdicts[static_cast<std::size_t>(cause)];
+  }
+
+  void add_edges(const device_figures& device) {
+    gap_causes causes(trace_, calls_, timeline_);
+    const auto add_edge = [&](const device_gap& gap) {
+      const std::vector<cause_range> parts = causes.of(gap, {});
+      edges_.insert(edges_.end(), parts.begin(), parts.end());
+    };
+    const device_gap& worked = time_.devices.at(device.device);
+    if (time_.start_ns < worked.start_ns && worked.start_ns <= time_.end_ns) {
+      const auto first =
+          std::find_if(trace_.work.begin(), trace_.work.end(), [&](const device_work& work) {
+            return work.start_ns == worked.start_ns &&
+                   trace_.streams[work.stream].device == device.device;
+          });
+      add_edge({time_.start_ns, worked.start_ns,
+                first == trace_.work.end()
+                    ? SIZE_MAX
+                    : static_cast<std::size_t>(first - trace_.work.begin())});
+    }
+    if (worked.end_ns < time_.end_ns && worked.end_ns >= time_.start_ns) {
+      add_edge({worked.end_ns, time_.end_ns, SIZE_MAX});
+    }
+  }
+
+  void add(const std::vector<cause_range>& parts) {
+    cause_times& causes = found_.causes.emplace_back();
+    for (const cause_range& part : parts) causes.add(part.cause, part.end_ns - part.start_ns);
+    const auto add_to = [](idle_part& of, idle_cause cause, std::int64_t ns) {
+      of.causes.add(cause, ns);
+    };
+    for_each_overlap(parts, found_.steps, add_to);
+    for_each_overlap(parts, found_.batches, add_to);
+    std::vector<path_part> path_parts = recorded_.path;
+    for_each_overlap(parts, path_parts,
+                     [&](const path_part& of, idle_cause cause, std::int64_t ns) {
+                       if (cause == idle_cause::batch_wait) found_.late_ns[of.name] += ns;
+                     });
+  }
+
+  const recorded_time& time_;
+  const device_trace& trace_;
+  const recorded_waits& recorded_;
+  accelerator_analysis& found_;
+  call_starts calls_;
+  std::vector<cause_range> timeline_;
+  bool leaves_out_start_up_;
+  std::vector<cause_range> judged_parts_;
+  std::vector<cause_range> edges_;  ///< before the first and after the last work of a device
+};
 
 }  // namespace
 
@@ -191,9 +284,36 @@ std::string_view device_verdict_name(device_verdict verdict) noexcept {
     case device_verdict::launch:
       return "launch-bound";
     case device_verdict::host:
+      return "host-bound";
+    case device_verdict::device:
+      return "scheduling-bound";
+    case device_verdict::unknown:
       break;
   }
-  return "host-bound";
+  return "unknown";
+}
+
+std::int64_t judged_time::of(device_verdict verdict) const noexcept {
+  switch (verdict) {
+    case device_verdict::batch_wait:
+      return causes.of(idle_cause::batch_wait);
+    case device_verdict::copy:
+      // A device that only copies does not compute, so this time counts as if it were idle.
+      return causes.of(idle_cause::copy) + only_copies_ns;
+    case device_verdict::synchronization:
+      return causes.of(idle_cause::synchronization);
+    case device_verdict::launch:
+      return causes.of(idle_cause::launch);
+    case device_verdict::host:
+      return causes.of(idle_cause::host);
+    case device_verdict::device:
+      return causes.of(idle_cause::device);
+    case device_verdict::unknown:
+      return causes.of(idle_cause::unknown);
+    case device_verdict::busy:
+      break;
+  }
+  return 0;
 }
 
 std::int64_t accelerator_analysis::span_ns() const noexcept {
@@ -205,12 +325,6 @@ std::int64_t accelerator_analysis::span_ns() const noexcept {
 std::int64_t accelerator_analysis::idle_ns() const noexcept {
   std::int64_t sum_ns = 0;
   for (const device_figures& d : devices) sum_ns += d.idle_ns;
-  return sum_ns;
-}
-
-std::int64_t accelerator_analysis::only_copies_ns() const noexcept {
-  std::int64_t sum_ns = 0;
-  for (const device_figures& d : devices) sum_ns += d.only_copies_ns;
   return sum_ns;
 }
 
@@ -235,12 +349,17 @@ std::int64_t accelerator_analysis::own_ns() const noexcept {
 
 void for_each_trace(const std::string& path, time_rounding rounding,
                     const std::function<void(device_trace&&)>& use) {
+  const auto use_mended = [&](device_trace&& trace) {
+    mend_trace(trace);
+    if (trace.work.empty()) throw broken_trace(path + ": all work of accelerators is impossible");
+    use(std::move(trace));
+  };
   if (!is_sqlite(path)) {
-    use(read_kineto_trace(path, rounding));
+    use_mended(read_kineto_trace(path, rounding));
     return;
   }
   for (const std::optional<std::int64_t> process : processes_of_nsys(path)) {
-    use(read_nsys_database(path, process));
+    use_mended(read_nsys_database(path, process));
   }
 }
 
@@ -258,44 +377,39 @@ accelerator_analysis analyze_accelerator(device_trace trace, const analysis_opti
   found.path = trace.path;
   found.rank = trace.rank;
   if (run != nullptr) found.logs = run->files->dir;
+  found.all_ranks = trace.ranks;
+  found.faults = trace.faults;
+  found.has_launches = has_launches(trace);
+  found.loads_alone = trace.loads_alone;
   for (const host_thread& thread : trace.threads) found.processes.insert(thread.process);
   found.rounded = trace.fractional && options.rounding == time_rounding::whole_us;
+  found.steps = steps_of(trace);
+  recorded_time time = time_of_recording(trace, found.steps);
   if (!options.with_last_step && trace.ends_early) {
     found.without_last_step = leave_out_last_step(trace);
   }
+  const std::size_t skip = std::min(options.skip_steps.value_or(0), found.steps.size());
+  if (skip > 0 && skip < found.steps.size()) {
+    leave_out_before(trace, found.steps[skip].start_ns);
+    found.skipped_steps = skip;
+  }
   const recorded_waits recorded =
       run != nullptr ? find_recorded_waits(*run, trace) : recorded_waits();
-  const call_starts calls(trace);
-  found.devices = figures_of_devices(trace, calls);
+  found.devices = figures_of_devices(trace, call_starts(trace));
   found.first_ns = INT64_MAX;
   found.last_ns = INT64_MIN;
   for (const device_figures& d : found.devices) {
     found.first_ns = std::min(found.first_ns, trace.base_ns + d.start_ns);
     found.last_ns = std::max(found.last_ns, trace.base_ns + d.start_ns + d.span_ns);
   }
-  const std::vector<cause_range> timeline = host_timeline(trace, recorded.ranges);
-  found.steps = steps_of(trace);
-  found.step_count = count_steps(trace.steps) - (found.without_last_step ? 1 : 0);
+  const std::size_t left_out = found.skipped_steps + (found.without_last_step ? 1 : 0);
+  found.step_count = count_steps(trace.steps) - std::min(left_out, count_steps(trace.steps));
   found.batches = batches_of(trace, recorded);
-  for (device_figures& device : found.devices) {
-    gap_attribution attribution(trace, calls, timeline);
-    for (const device_gap& gap : device.gaps) attribution.add(gap);
-    device.gaps = {};
-    const std::vector<cause_range> parts = attribution.take();
-    cause_times& causes = found.causes.emplace_back();
-    for (const cause_range& part : parts) causes.add(part.cause, part.end_ns - part.start_ns);
-    const auto add_to = [](idle_part& of, idle_cause cause, std::int64_t ns) {
-      of.causes.add(cause, ns);
-    };
-    for_each_overlap(parts, found.steps, add_to);
-    for_each_overlap(parts, found.batches, add_to);
-    std::vector<path_part> path_parts = recorded.path;
-    for_each_overlap(parts, path_parts,
-                     [&](const path_part& of, idle_cause cause, std::int64_t ns) {
-                       if (cause == idle_cause::batch_wait) found.late_ns[of.name] += ns;
-                     });
-  }
-  found.is = verdict_of(found);
+  if (found.without_last_step) time.end_ns = found.steps.back().start_ns;
+  if (found.skipped_steps > 0) time.start_ns = found.steps[skip].start_ns;
+  gap_analysis gaps(trace, recorded, time, found, !options.skip_steps);
+  for (device_figures& device : found.devices) gaps.analyze(device);
+  gaps.judge();
   return found;
 }
 

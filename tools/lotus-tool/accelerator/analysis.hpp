@@ -16,6 +16,7 @@
 
 #include "accelerator/device_figures.hpp"
 #include "accelerator/host_timeline.hpp"
+#include "accelerator/places.hpp"
 #include "accelerator/trace/device_trace.hpp"
 #include "model/run_data.hpp"
 
@@ -36,6 +37,13 @@ class cause_times {
     for (const std::int64_t ns : ns_) sum_ns += ns;
     return sum_ns;
   }
+  /// Returns the times in the columns of tables. The last column is the time of all causes after
+  /// `launch`.
+  std::array<std::int64_t, 5> columns() const noexcept {
+    return {of(idle_cause::batch_wait), of(idle_cause::copy), of(idle_cause::synchronization),
+            of(idle_cause::launch),
+            of(idle_cause::host) + of(idle_cause::device) + of(idle_cause::unknown)};
+  }
 
  private:
   std::array<std::int64_t, all_idle_causes.size()> ns_{};
@@ -52,12 +60,37 @@ struct idle_part {
 
 /// The main cause of the accelerators' idle time.
 enum class device_verdict : std::uint8_t {
-  busy,  ///< no cause of idle time takes more than 5 % of the run
+  /// Devices work for 90 % of the time, or no cause of idle time takes more than 5 % of it.
+  busy,
   batch_wait,
   copy,
   synchronization,
   launch,
-  host
+  host,
+  device,  ///< the devices themselves pause between works that the host had launched before
+  unknown
+};
+
+/// The time for which the verdict stands, as a sum over all devices: from the first to the last
+/// work of each device without start-up. If it shows only few steps, also the time of these steps
+/// before the first and after the last work.
+struct judged_time {
+  std::int64_t span_ns = 0;
+  cause_times causes;
+  std::int64_t only_copies_ns = 0;  ///< time in which devices only copied and no kernel ran
+  std::int64_t only_communication_ns = 0;
+  std::int64_t edges_ns = 0;  ///< how much of it is before the first and after the last work
+
+  std::int64_t busy_ns() const noexcept { return span_ns - causes.sum(); }
+  /// Returns the time that a verdict is about.
+  std::int64_t of(device_verdict verdict) const noexcept;
+};
+
+/// Long gaps that occur only once, while libraries and modules are loaded: in the first step, or
+/// during the first launch of a kernel.
+struct start_up_time {
+  std::size_t gaps = 0;
+  cause_times causes;
 };
 
 /// Returns the name of a verdict, such as "device-busy", "input-bound" or "copy-bound".
@@ -83,12 +116,18 @@ struct accelerator_analysis {
   /// The idle time during each batch, which lasts from the wait for this batch to the next wait.
   std::vector<idle_part> batches;
   device_verdict is = device_verdict::busy;
+  judged_time judged;
+  start_up_time start_up;  ///< empty if it is not left out
+  idle_places places;      ///< where the time of the verdict is
+  std::size_t skipped_steps = 0;
+  trace_faults faults;
+  std::optional<std::uint64_t> all_ranks;  ///< the number of ranks of the training
+  bool has_launches = false;
+  bool loads_alone = false;  ///< whether the loader has no worker processes
 
   std::int64_t span_ns() const noexcept;
   std::int64_t idle_ns() const noexcept;
   cause_times all_causes() const noexcept;
-  /// Returns the time in which devices only copied and no kernel ran, as a sum over all devices.
-  std::int64_t only_copies_ns() const noexcept;
   /// Returns the sum over all devices of the time from the start of the device's first work to the
   /// end of its last work, without the time in which it only communicated. Communication includes
   /// waiting for other ranks.
@@ -101,6 +140,8 @@ struct accelerator_analysis {
 struct analysis_options {
   time_rounding rounding = time_rounding::whole_us;
   bool with_last_step = false;
+  /// How many of the first steps are left out; by default, gaps that are clearly start-up are.
+  std::optional<std::size_t> skip_steps;
 };
 
 /// Calls `use` for each trace in a file. The file is a Kineto trace (of PyTorch's profiler) or an

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <utility>
 #include <vector>
 
 #include "accelerator/trace/device_trace.hpp"
@@ -33,12 +32,20 @@ struct stream_figures {
 struct copy_sum {
   std::uint64_t count = 0;
   std::int64_t ns = 0;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;    ///< of the copies whose size is known
+  std::int64_t ns_known = 0;  ///< the time of these copies
 
   void add(const device_work& copy) noexcept {
     ++count;
     ns += copy.end_ns - copy.start_ns;
     bytes += copy.bytes;
+    if (copy.bytes != 0) ns_known += copy.end_ns - copy.start_ns;
+  }
+  void add(const copy_sum& more) noexcept {
+    count += more.count;
+    ns += more.ns;
+    bytes += more.bytes;
+    ns_known += more.ns_known;
   }
 };
 
@@ -55,7 +62,7 @@ struct copy_figures {
 struct device_gap {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  std::size_t next = 0;  ///< index in device_trace::work of the work that ends the gap
+  std::size_t next = 0;  ///< index in device_trace::work of the work that ends the gap; or SIZE_MAX
 };
 
 /// How a device spent its time, over all its streams.
@@ -72,7 +79,11 @@ struct device_figures {
   std::int64_t idle_ns = 0;  ///< time in which nothing ran
   std::vector<stream_figures> streams;
   std::map<copy_kind, copy_figures> copies;
-  std::vector<device_gap> gaps;  ///< gaps; the sum of their lengths is idle_ns
+  std::vector<device_gap> gaps;   ///< gaps; the sum of their lengths is idle_ns
+  std::vector<device_gap> waits;  ///< times in which a stream waited for an event
+  /// Time in which only communicating kernels ran, in each of several equally long parts of the
+  /// span.
+  std::vector<std::int64_t> only_communication_of_parts_ns;
 
   std::int64_t busy_ns() const noexcept { return span_ns - idle_ns; }
   /// Busy time without the time in which only communicating kernels ran, because these may only be
@@ -80,19 +91,12 @@ struct device_figures {
   std::int64_t working_ns() const noexcept { return busy_ns() - only_communication_ns; }
 };
 
-/// Finds the host's call that launched a kernel, copy or memset.
-class call_starts {
- public:
-  explicit call_starts(const device_trace& trace);
+/// The number of parts in device_figures::only_communication_of_parts_ns.
+inline constexpr std::size_t span_parts = 6;
 
-  /// Returns the index in device_trace::calls of the call that launched `work`; SIZE_MAX if it is
-  /// unknown.
-  std::size_t call_of(const device_work& work) const noexcept;
-
- private:
-  /// The correlation number of each call, and its index in device_trace::calls; sorted.
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> calls_;
-};
+/// Removes all work that was launched before a time. Work that no known call launched counts by its
+/// own start.
+void leave_out_before(device_trace& trace, std::int64_t ns);
 
 /// If there are several profiler steps, removes all work that was launched after the start of the
 /// last step, and returns true. HolisticTraceAnalysis does the same, because the recording may have

@@ -14,21 +14,31 @@
 namespace lotus::tool {
 namespace {
 
-/// If the host spends less than this time on something else between two launches, the time counts
-/// as launch, because frameworks and Python need some microseconds between calls.
+/// If the host spends less than this time on something else between two calls, the time counts as
+/// launch, because frameworks and Python need some microseconds between calls.
 constexpr std::int64_t short_host_ns = 50'000;
+/// A thread's waits explain idle time if other threads launch at most this part of what they would
+/// launch during these waits by chance.
+constexpr double chance_part = 0.5;
+
+bool launches_work(const runtime_call& call) noexcept {
+  return call.kind != call_kind::other && call.kind != call_kind::synchronize;
+}
 
 class range_collector {
  public:
   range_collector(const device_trace& trace, const std::vector<recorded_range>& recorded)
-      : trace_(trace), recorded_(recorded) {}
+      : trace_(trace),
+        recorded_(recorded),
+        otherwise_(has_launches(trace) ? idle_cause::host : idle_cause::unknown) {}
 
   std::vector<cause_range> collect() {
     find_directions();
     add_calls();
     add_operators();
+    const std::vector<bool> explain = threads_whose_waits_explain();
     for (const wait_range& wait : trace_.waits) {
-      if (wait.of_consumer || orders_work(wait.thread)) {
+      if (wait.of_consumer || explain[wait.thread]) {
         add(wait.start_ns, wait.end_ns, idle_cause::batch_wait);
       }
     }
@@ -56,6 +66,45 @@ class range_collector {
     return thread < launches_.size() && !launches_[thread].empty();
   }
 
+  /// Returns, for each thread, whether what launches work stands still while the thread waits. This
+  /// is not so for a thread that prefetches batches.
+  std::vector<bool> threads_whose_waits_explain() const {
+    std::vector<bool> explain(trace_.threads.size());
+    std::vector<std::vector<thread_range>> waits(trace_.threads.size());
+    for (const wait_range& wait : trace_.waits) waits[wait.thread].push_back(wait);
+    std::int64_t first_ns = INT64_MAX;
+    std::int64_t last_ns = INT64_MIN;
+    for (const std::vector<std::int64_t>& starts : launches_) {
+      if (starts.empty()) continue;
+      first_ns = std::min(first_ns, starts.front());
+      last_ns = std::max(last_ns, starts.back());
+    }
+    for (std::size_t thread = 0; thread < waits.size(); ++thread) {
+      double in_waits_ns = 0, inside = 0, all = 0;
+      for (const thread_range& wait : waits[thread]) {
+        const std::int64_t start_ns = std::max(wait.start_ns, first_ns);
+        const std::int64_t end_ns = std::min(wait.end_ns, last_ns);
+        if (start_ns < end_ns) in_waits_ns += static_cast<double>(end_ns - start_ns);
+      }
+      for (std::size_t other = 0; other < launches_.size(); ++other) {
+        const bool of_process = trace_.threads[other].process == trace_.threads[thread].process;
+        if (other == thread || !of_process) continue;
+        const std::vector<std::int64_t>& starts = launches_[other];
+        all += static_cast<double>(starts.size());
+        for (const thread_range& wait : waits[thread]) {
+          inside +=
+              static_cast<double>(std::lower_bound(starts.begin(), starts.end(), wait.end_ns) -
+                                  std::upper_bound(starts.begin(), starts.end(), wait.start_ns));
+        }
+      }
+      const bool launches = orders_work(static_cast<std::uint32_t>(thread));
+      const bool waits_alone = all == 0 && !launches && first_ns <= last_ns;
+      const double span_ns = std::max(1.0, static_cast<double>(last_ns - first_ns));
+      explain[thread] = !waits_alone && inside <= chance_part * all * in_waits_ns / span_ns;
+    }
+    return explain;
+  }
+
   void find_directions() {
     for (const device_work& work : trace_.work) {
       if (work.copy != copy_kind::none) directions_.emplace(work.correlation, work.copy);
@@ -67,7 +116,8 @@ class range_collector {
   copy_kind direction_of(const runtime_call& call) const {
     if (call.kind != call_kind::copy) return copy_kind::none;
     const auto at = directions_.find(call.correlation);
-    return at == directions_.end() ? copy_kind::to_device : at->second;
+    if (at != directions_.end() && at->second != copy_kind::other) return at->second;
+    return call.copy == copy_kind::other ? copy_kind::to_device : call.copy;
   }
 
   void add_calls() {
@@ -93,7 +143,7 @@ class range_collector {
         cause = idle_cause::synchronization;
       }
       add(call->start_ns, call->end_ns, cause);
-      if (call->kind != call_kind::synchronize) launches_[call->thread].push_back(call->start_ns);
+      if (launches_work(*call)) launches_[call->thread].push_back(call->start_ns);
       before_copies_in = copies_in;
       before = call;
     }
@@ -102,7 +152,10 @@ class range_collector {
   /// Adds the framework's operators (such as aten::add) that launch work on the device, except
   /// those inside other operators.
   void add_operators() {
-    std::vector<thread_range> operators(trace_.operators.begin(), trace_.operators.end());
+    std::vector<thread_range> operators;
+    for (const host_range& range : trace_.ranges) {
+      if (range.kind == range_kind::framework) operators.push_back(range);
+    }
     std::sort(operators.begin(), operators.end(), [](const thread_range& a, const thread_range& b) {
       return std::tie(a.thread, a.start_ns, b.end_ns) < std::tie(b.thread, b.start_ns, a.end_ns);
     });
@@ -137,7 +190,7 @@ class range_collector {
       const auto* const first =
           std::find_if(open.begin(), open.end(), [](std::int64_t n) { return n > 0; });
       const idle_cause cause =
-          first == open.end() ? idle_cause::host : static_cast<idle_cause>(first - open.begin());
+          first == open.end() ? otherwise_ : static_cast<idle_cause>(first - open.begin());
       if (!ranges.empty() && ranges.back().cause == cause) {
         ranges.back().end_ns = edges_[i].at_ns;
       } else {
@@ -148,15 +201,19 @@ class range_collector {
     return ranges;
   }
 
-  /// Changes short ranges of `host` between two launches to `launch`, and joins neighboring ranges
+  static bool is_call(idle_cause cause) noexcept {
+    return cause == idle_cause::copy || cause == idle_cause::synchronization ||
+           cause == idle_cause::launch;
+  }
+
+  /// Changes short ranges of `host` between two calls to `launch`, and joins neighboring ranges
   /// that have the same cause.
   static std::vector<cause_range> joined(std::vector<cause_range> ranges) {
     std::vector<cause_range> all;
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       cause_range& r = ranges[i];
-      const bool between = i > 0 && i + 1 < ranges.size() &&
-                           ranges[i - 1].cause == idle_cause::launch &&
-                           ranges[i + 1].cause == idle_cause::launch;
+      const bool between = i > 0 && i + 1 < ranges.size() && is_call(ranges[i - 1].cause) &&
+                           is_call(ranges[i + 1].cause);
       if (r.cause == idle_cause::host && between && r.end_ns - r.start_ns < short_host_ns) {
         r.cause = idle_cause::launch;
       }
@@ -171,6 +228,7 @@ class range_collector {
 
   const device_trace& trace_;
   const std::vector<recorded_range>& recorded_;
+  idle_cause otherwise_;
   /// The direction of each copy, by the number of the call that launched the copy.
   std::unordered_map<std::uint64_t, copy_kind> directions_;
   /// For each thread, the starts of the calls that launch work.
@@ -191,9 +249,17 @@ std::string_view idle_cause_name(idle_cause cause) noexcept {
     case idle_cause::launch:
       return "launch";
     case idle_cause::host:
+      return "host";
+    case idle_cause::device:
+      return "device";
+    case idle_cause::unknown:
       break;
   }
-  return "host";
+  return "unknown";
+}
+
+bool has_launches(const device_trace& trace) noexcept {
+  return std::any_of(trace.calls.begin(), trace.calls.end(), launches_work);
 }
 
 std::vector<cause_range> host_timeline(const device_trace& trace,

@@ -16,10 +16,18 @@ namespace lotus::tool {
 
 /// Why a device was idle: the activity of the host at that time. If several host threads had
 /// different activities, the first of them in this list counts.
-enum class idle_cause : std::uint8_t { batch_wait, copy, synchronization, launch, host };
-inline constexpr std::array all_idle_causes{idle_cause::batch_wait, idle_cause::copy,
-                                            idle_cause::synchronization, idle_cause::launch,
-                                            idle_cause::host};
+enum class idle_cause : std::uint8_t {
+  batch_wait,
+  copy,
+  synchronization,
+  launch,
+  host,
+  device,  ///< nothing that the host did: the work had been launched before the gap began
+  unknown  ///< the trace does not show what the host did
+};
+inline constexpr std::array all_idle_causes{
+    idle_cause::batch_wait, idle_cause::copy,   idle_cause::synchronization, idle_cause::launch,
+    idle_cause::host,       idle_cause::device, idle_cause::unknown};
 
 /// Returns the name of a cause, such as "batch-wait".
 std::string_view idle_cause_name(idle_cause cause) noexcept;
@@ -38,17 +46,22 @@ struct recorded_range {
   idle_cause cause = idle_cause::batch_wait;
 };
 
+/// Whether a trace contains calls that launch work. Without them, the cause of idle time is
+/// unknown, except for waits for batches.
+bool has_launches(const device_trace& trace) noexcept;
+
 /// Returns the activity of the host at each time, as adjacent ranges without gaps. Before the first
-/// and after the last range, the cause is `host`.
+/// and after the last range, the cause is `host`, or `unknown` if there are no launches.
 ///
-/// - batch_wait: a thread that also launches work is in PyTorch's enumerate(DataLoader), a consumer
-///   is in Lotus's scope BatchWait, or `recorded` contains a wait
+/// - batch_wait: a thread is in PyTorch's enumerate(DataLoader), while other threads launch less
+///   work than by chance, so that they wait with it; a consumer is in Lotus's scope BatchWait; or
+///   `recorded` contains a wait
 /// - copy: a thread is in a call that copies from the host, or in a synchronization right after
 ///   such a call; or a thread that also launches work is in a scope named Copy; or `recorded`
 ///   contains a copy
 /// - synchronization: a thread is in a call that synchronizes or that copies to the host
 /// - launch: a thread is in another call that launches work, in an operator of the framework that
-///   contains such a call, or between two of these that are less than 50 us apart
+///   contains such a call, or between two calls of these kinds that are less than 50 us apart
 /// - host: everything else
 std::vector<cause_range> host_timeline(const device_trace& trace,
                                        const std::vector<recorded_range>& recorded);
@@ -56,7 +69,9 @@ std::vector<cause_range> host_timeline(const device_trace& trace,
 /// Looks up the activity of the host. The times must not decrease from one call to the next.
 class timeline_cursor {
  public:
-  explicit timeline_cursor(const std::vector<cause_range>& ranges) : ranges_(ranges) {}
+  /// @param otherwise  the cause before, between and after the ranges.
+  timeline_cursor(const std::vector<cause_range>& ranges, idle_cause otherwise)
+      : ranges_(ranges), otherwise_(otherwise) {}
 
   /// Divides the range from start_ns to end_ns into parts with one cause each, and calls
   /// `use(start_ns, end_ns, cause)` for each part, in order.
@@ -66,7 +81,7 @@ class timeline_cursor {
     std::size_t at = at_;
     while (start_ns < end_ns) {
       std::int64_t until_ns = end_ns;
-      idle_cause cause = idle_cause::host;
+      idle_cause cause = otherwise_;
       if (at < ranges_.size()) {
         if (start_ns < ranges_[at].start_ns) {
           until_ns = ranges_[at].start_ns;
@@ -83,6 +98,7 @@ class timeline_cursor {
 
  private:
   const std::vector<cause_range>& ranges_;
+  idle_cause otherwise_;
   std::size_t at_ = 0;
 };
 

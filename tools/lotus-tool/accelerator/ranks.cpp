@@ -1,6 +1,8 @@
 #include "accelerator/ranks.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -11,11 +13,13 @@
 #include <utility>
 #include <vector>
 
+#include "accelerator/accelerator_words.hpp"
 #include "accelerator/analysis.hpp"
 #include "accelerator/rank_logs.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
+#include "base/statistics/student.hpp"
 #include "base/text.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/run_data.hpp"
@@ -29,8 +33,11 @@ namespace fs = std::filesystem;
 /// not reported.
 constexpr double named_share = 0.05;
 
+/// Includes compressed traces that cannot be read, so that they are named.
 bool has_name_of_trace(std::string_view name) {
-  return ends_with(name, ".json") || ends_with(name, ".json.gz") || ends_with(name, ".sqlite");
+  constexpr std::array ends{".json", ".json.gz", ".sqlite", ".json.xz", ".json.zst", ".json.zip"};
+  return std::any_of(ends.begin(), ends.end(),
+                     [name](std::string_view end) { return ends_with(name, end); });
 }
 
 template <class Iterator>
@@ -69,6 +76,35 @@ double share_of_span(const accelerator_analysis& of, std::int64_t ns) {
   return span_ns > 0 ? static_cast<double>(ns) / static_cast<double>(span_ns) : 0;
 }
 
+/// Whether a rank takes longer than others beyond chance. Times of steps that follow one another
+/// are alike, so whole parts of the trace are compared instead of steps.
+bool is_beyond_chance(const std::vector<accelerator_analysis>& ranks, std::size_t slowest) {
+  const auto own_share = [](const accelerator_analysis& of, std::size_t part) {
+    std::int64_t alone_ns = 0;
+    for (const device_figures& d : of.devices) {
+      alone_ns += d.only_communication_of_parts_ns[part];
+    }
+    return 1 - share_of_span(of, alone_ns) * static_cast<double>(span_parts);
+  };
+  double sum = 0, squares = 0;
+  for (std::size_t part = 0; part < span_parts; ++part) {
+    std::vector<double> others;
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      if (i != slowest) others.push_back(own_share(ranks[i], part));
+    }
+    std::sort(others.begin(), others.end());
+    const double more = own_share(ranks[slowest], part) - others[others.size() / 2];
+    sum += more;
+    squares += more * more;
+  }
+  constexpr auto n = static_cast<double>(span_parts);
+  const double mean = sum / n;
+  const double variance = std::max(0.0, (squares - sum * mean) / (n - 1));
+  // Any of the ranks could have been the slowest one by chance.
+  const double chance = 0.05 / static_cast<double>(ranks.size());
+  return mean > student_reach(n - 1, 2 * chance) * std::sqrt(variance / n);
+}
+
 /// Returns the index of the rank with the highest value.
 template <class Value>
 std::size_t highest(const std::vector<accelerator_analysis>& ranks, Value value) {
@@ -86,6 +122,9 @@ void rank_collector::analyze(device_trace&& trace) {
     diagnostics_.warning(trace.path + ": the logs in " + run->files->dir +
                          " were recorded at another time and are not used");
     run.reset();
+  }
+  for (const std::string& note : fault_notes(trace.faults)) {
+    damage_->note(trace.path + ": " + note);
   }
   found_.push_back(analyze_accelerator(std::move(trace), options_, run.get()));
 }
@@ -112,6 +151,8 @@ void rank_collector::add_found(const std::string& path) {
       *same = std::move(found_.back());
       found_.pop_back();
     });
+  } catch (const broken_trace& error) {
+    damage_->note("ignored: " + std::string(error.what()));
   } catch (const input_error& error) {
     diagnostics_.note("ignored: " + std::string(error.what()));
   }
@@ -137,7 +178,8 @@ std::vector<accelerator_analysis> rank_collector::take() {
   return std::move(found_);
 }
 
-std::vector<accelerator_analysis> find_accelerators(const run_data& run) {
+std::vector<accelerator_analysis> find_accelerators(const run_data& run,
+                                                    diagnostic_log& diagnostics) {
   diagnostic_log silent = diagnostic_log::silenced();
   std::vector<run_files> several;
   if (run.batches.consumers() > 1) several.push_back(*run.files);
@@ -152,6 +194,7 @@ std::vector<accelerator_analysis> find_accelerators(const run_data& run) {
         return std::make_shared<const run_data>(read_run(*found.front(), parts, silent));
       },
       silent);
+  collector.report_damage_to(diagnostics);
   collector.add_folder(run.files->info_dir, false);
   std::vector<accelerator_analysis> found = collector.take();
   found.erase(std::remove_if(found.begin(), found.end(),
@@ -180,7 +223,10 @@ rank_comparison compare_ranks(const std::vector<accelerator_analysis>& ranks) {
     found.own_ns.push_back(rank.own_ns() / parts);
   }
   const auto idle_share = [](const accelerator_analysis& r) {
-    return share_of_span(r, r.idle_ns());
+    return r.judged.span_ns > 0 ? static_cast<double>(r.judged.span_ns - r.judged.busy_ns() +
+                                                      r.judged.only_copies_ns) /
+                                      static_cast<double>(r.judged.span_ns)
+                                : 0;
   };
   const auto wait_share = [](const accelerator_analysis& r) {
     return share_of_span(r, r.all_causes().of(idle_cause::batch_wait));
@@ -194,8 +240,10 @@ rank_comparison compare_ranks(const std::vector<accelerator_analysis>& ranks) {
   others.insert(others.end(), longest + 1, found.own_ns.end());
   std::sort(others.begin(), others.end());
   found.others_ns = others[others.size() / 2];
-  if (static_cast<double>(*longest) > (1 + named_share) * static_cast<double>(found.others_ns)) {
-    found.slowest = static_cast<std::size_t>(longest - found.own_ns.begin());
+  const auto slowest = static_cast<std::size_t>(longest - found.own_ns.begin());
+  if (static_cast<double>(*longest) > (1 + named_share) * static_cast<double>(found.others_ns) &&
+      is_beyond_chance(ranks, slowest)) {
+    found.slowest = slowest;
     found.decisive = *found.slowest;
   }
   return found;

@@ -36,6 +36,9 @@ class rank_collector {
   /// @param below  whether to search all subfolders too.
   void add_folder(const std::string& dir, bool below);
 
+  /// Reports damaged traces to another log than the constructor's.
+  void report_damage_to(diagnostic_log& diagnostics) noexcept { damage_ = &diagnostics; }
+
   /// Returns the analyses in order of their ranks.
   std::vector<accelerator_analysis> take();
 
@@ -46,13 +49,16 @@ class rank_collector {
   analysis_options options_;
   run_of_trace run_;
   diagnostic_log& diagnostics_;
+  diagnostic_log* damage_ = &diagnostics_;
   std::vector<accelerator_analysis> found_;
 };
 
 /// Analyzes the traces in the run's folder. Returns an empty list if none of them contains work of
 /// an accelerator during the run.
-/// @param run  read with run_parts::operations.
-std::vector<accelerator_analysis> find_accelerators(const run_data& run);
+/// @param run          read with run_parts::operations.
+/// @param diagnostics  gets what is wrong in traces.
+std::vector<accelerator_analysis> find_accelerators(const run_data& run,
+                                                    diagnostic_log& diagnostics);
 
 /// Returns whether all devices worked during at least 90 % of the run, not counting communication.
 /// Then a faster input pipeline could gain at most a tenth of the run's time.
@@ -66,7 +72,7 @@ struct rank_comparison {
   std::vector<std::int64_t> own_ns;  ///< time outside communication, in total or per step
   bool by_step = false;              ///< whether own_ns is per profiler step
   /// The rank that spends the most time outside communication (own_ns), if this time is 5 % above
-  /// the median of the other ranks.
+  /// the median of the other ranks, and not by chance.
   std::optional<std::size_t> slowest;
   std::int64_t others_ns = 0;  ///< the median of the other ranks' own_ns
   /// The rank whose device waits longest for batches, if it waits for more than 5 % of its time.

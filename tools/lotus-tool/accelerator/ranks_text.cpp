@@ -10,6 +10,7 @@
 #include "accelerator/accelerator_text.hpp"
 #include "accelerator/analysis.hpp"
 #include "accelerator/ranks.hpp"
+#include "base/errors.hpp"
 #include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
@@ -19,17 +20,27 @@
 namespace lotus::tool {
 namespace {
 
-std::string shown_time(std::int64_t ns) {
-  return human_time(static_cast<double>(ns));
-}
-
 std::string slowest_text(const rank_comparison& c, std::size_t ranks) {
   const std::string number = std::to_string(ranks);
   if (!c.slowest) return "none of " + number + " ranks is 5 % slower than the others";
   return c.names[*c.slowest] + " is the slowest of " + number + " ranks. Without communication, " +
-         c.names[*c.slowest] + " takes " + shown_time(c.own_ns[*c.slowest]) +
+         c.names[*c.slowest] + " takes " + time_text(c.own_ns[*c.slowest]) +
          (c.by_step ? " per step" : "") + (ranks == 2 ? ", the other one " : ", the others ") +
-         shown_time(c.others_ns);
+         time_text(c.others_ns);
+}
+
+/// Returns what the option --rank accepts for a rank: the number in "rank 3" or "process 17", if no
+/// other rank has this number, or the name.
+std::string short_name(const rank_comparison& c, std::size_t rank) {
+  const auto number = [&c](std::size_t i) {
+    const std::string& name = c.names[i];
+    const bool has = name.compare(0, 5, "rank ") == 0 || name.compare(0, 8, "process ") == 0;
+    return has ? name.substr(name.find(' ') + 1) : name;
+  };
+  for (std::size_t i = 0; i < c.names.size(); ++i) {
+    if (i != rank && number(i) == number(rank)) return c.names[rank];
+  }
+  return number(rank);
 }
 
 /// Returns which rank waits for data; "" if the headline of the decisive rank already shows that.
@@ -55,21 +66,21 @@ void print_ranks(const rank_comparison& c, const std::vector<accelerator_analysi
                  std::ostream& out) {
   table rows;
   rows.row({"rank", "verdict", c.by_step ? "own time/step" : "own time", "compute",
-            "communication alone", "idle", "batch-wait", "copy", "sync.", "launch", "other"});
+            "communication alone", "copies alone", "idle", "batch-wait", "copy", "sync.", "launch",
+            "other"});
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const accelerator_analysis& rank = ranks[i];
     const auto cell = [&rank](std::int64_t ns) { return share_text(ns, rank.span_ns()); };
-    std::int64_t compute_ns = 0, communication_ns = 0;
-    for (const device_figures& d : rank.devices) {
-      compute_ns += d.compute_ns;
-      communication_ns += d.only_communication_ns;
-    }
-    std::vector<std::string> cells{
-        printable_line(c.names[i]), std::string(device_verdict_name(rank.is)),
-        shown_time(c.own_ns[i]),    cell(compute_ns),
-        cell(communication_ns),     cell(rank.idle_ns())};
-    const cause_times causes = rank.all_causes();
-    for (const idle_cause cause : all_idle_causes) cells.push_back(cell(causes.of(cause)));
+    std::int64_t compute_ns = 0;
+    for (const device_figures& d : rank.devices) compute_ns += d.compute_ns;
+    std::vector<std::string> cells{printable_line(c.names[i]),
+                                   std::string(device_verdict_name(rank.is)),
+                                   time_text(c.own_ns[i]),
+                                   cell(compute_ns),
+                                   cell(rank.judged.only_communication_ns),
+                                   cell(rank.judged.only_copies_ns),
+                                   cell(rank.idle_ns())};
+    for (const std::int64_t ns : rank.all_causes().columns()) cells.push_back(cell(ns));
     rows.row(cells);
   }
   rows.spare({"compute", "communication alone"});
@@ -87,22 +98,47 @@ std::string accelerator_advice(const std::vector<accelerator_analysis>& ranks) {
   return accelerator_advice(ranks[compare_ranks(ranks).decisive]);
 }
 
-void print_accelerator(const std::vector<accelerator_analysis>& ranks, std::ostream& out) {
-  if (ranks.size() == 1) return print_accelerator(ranks.front(), out);
+std::vector<accelerator_analysis> only_rank(std::vector<accelerator_analysis> ranks,
+                                            const std::string& wanted) {
+  const rank_comparison c = compare_ranks(ranks);
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (wanted != c.names[i] && wanted != short_name(c, i)) continue;
+    accelerator_analysis found = std::move(ranks[i]);
+    ranks.clear();
+    ranks.push_back(std::move(found));
+    return ranks;
+  }
+  std::string names;
+  for (std::size_t i = 0; i < ranks.size(); ++i) names += (i > 0 ? ", " : "") + short_name(c, i);
+  throw usage_error("--rank " + wanted + ": there are only " + names);
+}
+
+void print_accelerator(const std::vector<accelerator_analysis>& ranks, bool all,
+                       const std::string& command, std::ostream& out) {
+  if (ranks.size() == 1) return print_accelerator(ranks.front(), all, out);
   const rank_comparison c = compare_ranks(ranks);
   out << styled(out, style::bold, fitted_sentences(out, headline_of(c, ranks) + '.')) << '\n';
-  const std::string advice = accelerator_advice(ranks[c.decisive]);
-  if (!advice.empty()) out << fitted_sentences(out, advice) << '\n';
+  const accelerator_analysis& shown = ranks[c.decisive];
+  for (const std::string& text : {places_text(shown), accelerator_advice(shown)}) {
+    if (!text.empty()) out << fitted_sentences(out, text) << '\n';
+  }
   out << '\n';
   print_ranks(c, ranks, out);
-  const accelerator_analysis& shown = ranks[c.decisive];
   out << '\n'
       << fitted_sentences(
              out,
              "100 % is the time from the first to the last work of a rank's devices. "
              "Own time is without communication, and so without waiting for slower ranks.")
-      << "\nNext:  lotus-tool accelerator " << printable_line(shown.path)
-      << (shown.logs.empty() ? "" : " " + printable_line(shown.logs)) << "  # details of "
+      << '\n';
+  if (shown.all_ranks && *shown.all_ranks > ranks.size()) {
+    out << fitted_sentences(out, "The training has " + std::to_string(*shown.all_ranks) +
+                                     " ranks. Those that are missing here may be slower.")
+        << '\n';
+  }
+  const std::string name = short_name(c, c.decisive);
+  const bool quoted = name.find_first_not_of("0123456789") != std::string::npos;
+  out << "Next:  lotus-tool accelerator" << command << " --rank " << (quoted ? "'" : "")
+      << printable_line(name) << (quoted ? "'" : "") << "  # details of "
       << printable_line(c.names[c.decisive]) << '\n';
 }
 

@@ -20,8 +20,15 @@ std::string accelerator_headline(const std::vector<accelerator_analysis>& ranks)
 /// Returns what the user should change; "" if the accelerators are busy.
 std::string accelerator_advice(const std::vector<accelerator_analysis>& ranks);
 
+/// Returns only the rank with this name or number. Throws usage_error if there is none.
+std::vector<accelerator_analysis> only_rank(std::vector<accelerator_analysis> ranks,
+                                            const std::string& wanted);
+
 /// Prints all results of one trace, or a table of several ranks.
-void print_accelerator(const std::vector<accelerator_analysis>& ranks, std::ostream& out);
+/// @param all      whether to print all rows of tables.
+/// @param command  the arguments of the command, each after a space, for what to run next.
+void print_accelerator(const std::vector<accelerator_analysis>& ranks, bool all,
+                       const std::string& command, std::ostream& out);
 
 /// Writes the analysis of a single rank as write_accelerator() of accelerator_text.hpp does. Writes
 /// several ranks as one object with their comparison and a list of their analyses.

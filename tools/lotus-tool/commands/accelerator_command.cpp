@@ -17,6 +17,7 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/formats/json_writer.hpp"
+#include "base/printable.hpp"
 #include "findings/diagnosis.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/run_data.hpp"
@@ -120,7 +121,7 @@ int run_accelerator(const accelerator_options& options, std::ostream& out, std::
   if (given.traces.empty()) {
     for (const std::string& dir : given.folders) collector.add_folder(dir, true);
   }
-  const std::vector<accelerator_analysis> found = collector.take();
+  std::vector<accelerator_analysis> found = collector.take();
   if (!found.empty()) check_times(found, diagnostics);
   const int status = diagnostics.finish(options.strict);
   if (status != exit_fine) return status;
@@ -130,13 +131,16 @@ int run_accelerator(const accelerator_options& options, std::ostream& out, std::
         ": no trace of an accelerator found (.json, .json.gz, .sqlite); record one with "
         "PyTorch's profiler (ProfilerActivity.CUDA) or nsys");
   }
+  if (!options.rank.empty()) found = only_rank(std::move(found), options.rank);
   if (options.json) {
     std::string text;
     json_writer to(text);
     write_accelerator(to, found, true);
     out << text << '\n';
   } else {
-    print_accelerator(found, out);
+    std::string command;
+    for (const std::string& path : options.paths) command += " " + printable_line(path);
+    print_accelerator(found, options.all, command, out);
   }
   return exit_fine;
 }

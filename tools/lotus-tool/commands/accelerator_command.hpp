@@ -17,6 +17,8 @@ struct accelerator_options {
   std::vector<std::string> paths;
   std::string prefix{default_prefix};
   analysis_options analysis;
+  std::string rank;  ///< if it is not empty, only this rank is shown
+  bool all = false;  ///< whether to print all rows of tables
   bool json = false;
   bool strict = false;
   bool quiet = false;

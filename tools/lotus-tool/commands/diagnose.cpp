@@ -298,7 +298,7 @@ judgement diagnose_one(const run_files& run, const diagnose_options& options,
       if (options.json || options.details) {
         name_stacks(run, judged.found->blocked_on, diagnostics);
       }
-      const std::vector<accelerator_analysis> devices = find_accelerators(data);
+      const std::vector<accelerator_analysis> devices = find_accelerators(data, diagnostics);
       if (!devices.empty()) {
         judged.found->accelerator = accelerator_headline(devices);
         judged.found->accelerator_advice = accelerator_advice(devices);

@@ -158,9 +158,11 @@ class nsys_reader {
                          [&](sqlite3_stmt* row) { trace_.base_ns = sqlite3_column_int64(row, 0); });
     }
     read_work("CUPTI_ACTIVITY_KIND_KERNEL", "0, value, 0, 0",
-              "LEFT JOIN StringIds ON StringIds.id = demangledName", [](sqlite3_stmt* row) {
+              "LEFT JOIN StringIds ON StringIds.id = demangledName", [this](sqlite3_stmt* row) {
                 device_work work;
-                work.kind = work_kind_of(text_of(row, first_special + 1));
+                const std::string name(text_of(row, first_special + 1));
+                work.kind = work_kind_of(name);
+                work.name = trace_.names.number_of(name);
                 return work;
               });
     read_work("CUPTI_ACTIVITY_KIND_MEMCPY", "bytes, copyKind, srcKind, dstKind", "",
@@ -182,6 +184,9 @@ class nsys_reader {
     });
     read_calls();
     read_ranges();
+    for (const std::string table : {"MPI_P2P_EVENTS", "MPI_COLLECTIVES_EVENTS"}) {
+      if (database_.has(table)) read_mpi(table);
+    }
     if (trace_.work.empty()) {
       throw input_error(trace_.path +
                         ": no work of an accelerator: it has no rows in "
@@ -224,10 +229,14 @@ class nsys_reader {
         "LEFT JOIN StringIds ON StringIds.id = nameId",
         [&](sqlite3_stmt* row) {
           if (!counts(sqlite3_column_int64(row, 3))) return;
+          std::string_view name = text_of(row, 4);
+          name = name.substr(0, name.rfind("_v"));  // the version of CUDA's interface
+          const call_kind kind = call_kind_of(name);
           trace_.calls.push_back({sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1),
-                                  static_cast<std::uint64_t>(sqlite3_column_int64(row, 2)),
+                                  static_cast<std::uint64_t>(sqlite3_column_int64(row, 2)), 0,
                                   thread_of(sqlite3_column_int64(row, 3)),
-                                  call_kind_of(text_of(row, 4))});
+                                  trace_.names.number_of(std::string(name)), kind,
+                                  kind == call_kind::copy ? copy_kind_of(name) : copy_kind::none});
         });
   }
 
@@ -272,11 +281,13 @@ class nsys_reader {
           if (of_lotus.count({process_of(thread), sqlite3_column_int64(row, 3)}) != 0) {
             add_range_of_lotus(range, name, row);
           } else if (is_wait_of_loader(name)) {
-            trace_.waits.push_back({range, std::nullopt, false});
-          } else if (name.substr(0, 6) == "aten::") {
-            trace_.operators.push_back(range);
+            add_wait_of_loader(trace_, range, name);
           } else if (const std::optional<named_step> step = step_of(name)) {
             steps[step->word].push_back({range.start_ns, range.end_ns, step->number});
+          } else if (!name.empty()) {
+            const bool is_operator = name.substr(0, 6) == "aten::";
+            trace_.ranges.push_back({range, trace_.names.number_of(std::string(name)),
+                                     is_operator ? range_kind::framework : range_kind::annotation});
           }
         });
     for (std::vector<profiler_step>& of_word : steps) {
@@ -284,6 +295,21 @@ class nsys_reader {
       trace_.steps = std::move(of_word);
       break;
     }
+  }
+
+  /// Adds the calls of MPI as named ranges.
+  void read_mpi(const std::string& table) {
+    database_.for_each(
+        "SELECT start, \"end\", globalTid, value FROM " + table +
+            " LEFT JOIN StringIds ON StringIds.id = textId WHERE \"end\" IS NOT NULL",
+        [&](sqlite3_stmt* row) {
+          const std::int64_t thread = sqlite3_column_int64(row, 2);
+          if (!counts(thread)) return;
+          const thread_range range{sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1),
+                                   thread_of(thread)};
+          trace_.ranges.push_back({range, trace_.names.number_of(std::string(text_of(row, 3))),
+                                   range_kind::annotation});
+        });
   }
 
   void add_range_of_lotus(const thread_range& range, std::string_view name, sqlite3_stmt* row) {

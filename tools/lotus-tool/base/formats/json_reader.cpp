@@ -24,11 +24,13 @@ using nlohmann::json;
 /// profilers write traces of gigabytes.
 class token_reader {
  public:
-  token_reader(byte_stream& in, json_events& to) : in_(in), to_(to) {}
+  token_reader(byte_stream& in, json_events& to, json_repairs* repairs)
+      : in_(in), to_(to), repairs_(repairs) {}
 
   /// Reads the whole JSON text. Returns false if a function of json_events returned false, or if
   /// the text is not valid JSON; `wrong` then contains the description of the error.
   bool read() {
+    skip_byte_order_mark();
     if (!value()) return false;
     while (!open_.empty()) {
       const std::optional<char> c = peek();
@@ -37,8 +39,11 @@ class token_reader {
         if (!close()) return false;
       } else if (c == ',') {
         in_.skip(1);
-        if (object && !member_name()) return false;
-        if (!value()) return false;
+        if (!element(object)) return false;
+      } else if (!c && open_ == "[" && repair(json_repair::open_array)) {
+        return close();
+      } else if (c == (object ? '"' : '{') && repair(json_repair::comma)) {
+        if (!element(object)) return false;
       } else {
         return fail(c);
       }
@@ -84,8 +89,33 @@ class token_reader {
     return in_.at_end() ? std::nullopt : std::optional(in_.buffered().front());
   }
 
+  /// Counts a repair. Returns false if nothing may be repaired.
+  bool repair(json_repair what) {
+    if (repairs_ == nullptr) return false;
+    repairs_->add(what);
+    return true;
+  }
+
+  void skip_byte_order_mark() {
+    constexpr std::string_view mark = "\xEF\xBB\xBF";
+    if (in_.buffered().substr(0, mark.size()) != mark || !repair(json_repair::byte_order_mark)) {
+      return;
+    }
+    in_.skip(mark.size());
+  }
+
+  /// Reads what comes after a comma. If this is another comma, or the end of the object or array,
+  /// the comma is too many.
+  bool element(bool object) {
+    const std::optional<char> c = peek();
+    if (!c || *c == ',' || *c == (object ? '}' : ']')) {
+      return repair(json_repair::comma) || fail(c);
+    }
+    return (!object || member_name()) && value();
+  }
+
   bool close() {
-    in_.skip(1);
+    if (!in_.at_end()) in_.skip(1);
     const bool object = open_.back() == '{';
     open_.pop_back();
     return object ? to_.end_object() : to_.end_array();
@@ -122,10 +152,7 @@ class token_reader {
       }
       if (c == 't') return word("true") && to_.other_value();
       if (c == 'f') return word("false") && to_.other_value();
-      if (c == 'n') return word("null") && to_.other_value();
-      if (c == 'N') return word("NaN") && to_.whole_number(0);
-      if (c == 'I') return word("Infinity") && to_.whole_number(0);
-      return c && (*c == '-' || is_digit(*c)) ? number() : fail(c);
+      return c ? number_or_word(*c) : fail(c);
     }
   }
 
@@ -137,26 +164,69 @@ class token_reader {
     return true;
   }
 
+  bool number_or_word(char first) {
+    const std::string_view text = in_.buffered();
+    const char second = text.size() > 1 ? text[1] : ' ';
+    const bool is_number = is_digit(first) || (first == '-' && is_digit(second));
+    // Words are rare. If the buffer ends too early to see whether this is one, it is read as one.
+    return is_number ? number() : other_word();
+  }
+
+  /// Reads null, and what stands for a number but is none in JSON, such as NaN, -inf or .5.
+  bool other_word() {
+    parts_.clear();
+    const std::uint64_t at = in_.taken() + 1;
+    for (std::optional<char> c = next_byte(); c && is_of_word(*c); c = next_byte()) {
+      parts_ += *c;
+      in_.skip(1);
+    }
+    if (parts_ == "null") return to_.other_value();
+    if (parts_ == "NaN" || parts_ == "Infinity") return to_.whole_number(0);
+    if (parts_ == "-Infinity" || parts_ == "-NaN") return to_.number("0");
+    if (!parts_.empty() && is_number(parts_)) return to_.number(parts_);
+    std::string_view text = parts_;
+    if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
+    double value = 0;
+    const char* const end = text.data() + text.size();
+    const bool is_number_of_c = !text.empty() && (text[0] == '.' || is_digit(text[0])) &&
+                                std::from_chars(text.data(), end, value).ptr == end;
+    if (is_number_of_c && repair(json_repair::word)) return to_.number(parts_);
+    if (is_name_of_no_number(text) && repair(json_repair::word)) return to_.other_value();
+    if (parts_.empty()) return fail(next_byte());
+    wrong = "unexpected '" + parts_.substr(0, 40) + "' at byte " + std::to_string(at);
+    return false;
+  }
+
+  static bool is_of_word(char c) noexcept {
+    return is_of_number(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '#' ||
+           c == '(' || c == ')' || c == '_';
+  }
+
+  /// Whether this is how a program prints a value that is no number, without a sign: nan, nan(ind),
+  /// inf, INFINITY, 1.#IND, None, undefined.
+  static bool is_name_of_no_number(std::string_view text) {
+    std::string lower(text);
+    for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    return lower.compare(0, 3, "nan") == 0 || lower.compare(0, 3, "inf") == 0 ||
+           lower.compare(0, 3, "1.#") == 0 || lower == "none" || lower == "undefined" ||
+           lower == "true" || lower == "false";
+  }
+
   bool number() {
     // Fast path for nearly all numbers: if the whole number is in the buffer, it is read there
     // without copying it.
     const std::string_view text = in_.buffered();
     std::size_t n = 0;
     while (n < text.size() && is_of_number(text[n])) ++n;
-    if (n < text.size() && n > 0) {
-      const std::string_view here = text.substr(0, n);
+    if (n < text.size()) {
       // The buffer has at least one more byte after the number. Therefore skip() does not refill
-      // the buffer, and `here` stays valid.
-      const bool is_word = here == "-" && (text[n] == 'I' || text[n] == 'N');
-      if (!is_word) return check_number(here, [this, n] { in_.skip(n); });
+      // the buffer, and the number stays valid.
+      return check_number(text.substr(0, n), [this, n] { in_.skip(n); });
     }
     parts_.clear();
     for (std::optional<char> c = next_byte(); c && is_of_number(*c); c = next_byte()) {
       parts_ += *c;
       in_.skip(1);
-    }
-    if (parts_ == "-" && (next_byte() == 'I' || next_byte() == 'N')) {
-      return word(next_byte() == 'I' ? "Infinity" : "NaN") && to_.number("0");
     }
     return check_number(parts_, [] {});
   }
@@ -177,7 +247,11 @@ class token_reader {
         return to_.whole_number(whole);
       }
     }
-    if (!is_number(text)) return fail("'" + std::string(text.substr(0, 40)) + "' is no number");
+    double value = 0;
+    if (!is_number(text) &&
+        (std::from_chars(text.data(), end, value).ptr != end || !repair(json_repair::word))) {
+      return fail("'" + std::string(text.substr(0, 40)) + "' is no number");
+    }
     consume();
     return to_.number(text);
   }
@@ -229,7 +303,7 @@ class token_reader {
     parts_.clear();
     for (std::optional<char> c = next_byte(); c; c = next_byte()) {
       const auto byte = static_cast<unsigned char>(*c);
-      if (byte < 0x20U) return fail(c);
+      if (byte < 0x20U && !repair(json_repair::control_byte)) return fail(c);
       in_.skip(1);
       if (*c == '"') {
         found = parts_;
@@ -255,7 +329,11 @@ class token_reader {
       return unicode();
     }
     const std::size_t which = codes.find(*c);
-    if (which == std::string_view::npos) return fail(c);
+    if (which == std::string_view::npos) {
+      if (!repair(json_repair::escape)) return fail(c);
+      parts_ += '\\';
+      return true;
+    }
     in_.skip(1);
     parts_ += meanings[which];
     return true;
@@ -268,7 +346,11 @@ class token_reader {
       const std::optional<char> c = next_byte();
       constexpr std::string_view digits = "0123456789abcdef0123456789ABCDEF";
       const std::size_t digit = c ? digits.find(*c) : std::string_view::npos;
-      if (digit == std::string_view::npos) return fail(c);
+      if (digit == std::string_view::npos) {
+        if (!c || !repair(json_repair::escape)) return fail(c);
+        parts_ += "\\u";
+        return true;
+      }
       code = code * 16U + static_cast<unsigned>(digit % 16U);
       in_.skip(1);
     }
@@ -278,6 +360,7 @@ class token_reader {
 
   byte_stream& in_;
   json_events& to_;
+  json_repairs* repairs_;
   std::string open_;   ///< opening brackets that are not closed yet
   std::string parts_;  ///< copy of a text or number that the buffer does not contain literally
 };
@@ -297,8 +380,8 @@ std::string reason_of(const json::exception& error) {
 
 }  // namespace
 
-std::optional<std::string> stream_json(byte_stream& in, json_events& to) {
-  token_reader reader(in, to);
+std::optional<std::string> stream_json(byte_stream& in, json_events& to, json_repairs* repairs) {
+  token_reader reader(in, to, repairs);
   reader.read();
   return reader.wrong;
 }

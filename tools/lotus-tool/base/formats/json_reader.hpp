@@ -3,6 +3,8 @@
 #ifndef LOTUS_TOOL_BASE_FORMATS_JSON_READER_HPP
 #define LOTUS_TOOL_BASE_FORMATS_JSON_READER_HPP
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -39,11 +41,39 @@ class json_events {
   virtual bool other_value() { return true; }
 };
 
+/// What is no JSON, but can be read without doubt. Programs that write JSON without a library write
+/// such text.
+enum class json_repair : std::uint8_t {
+  byte_order_mark,  ///< the bytes EF BB BF at the beginning
+  control_byte,     ///< a byte below 0x20 in a text, which is kept
+  escape,           ///< a backslash in a text, as in paths of Windows, which stands for itself
+  word,             ///< nan, inf or another number that JSON lacks
+  comma,            ///< a comma too many, or none between two elements
+  open_array        ///< the outermost value is an array, and the text ends before its ']'
+};
+inline constexpr std::array all_json_repairs{
+    json_repair::byte_order_mark, json_repair::control_byte, json_repair::escape, json_repair::word,
+    json_repair::comma,           json_repair::open_array};
+
+/// How often a text had to be repaired.
+class json_repairs {
+ public:
+  void add(json_repair what) noexcept { ++counts_[static_cast<std::size_t>(what)]; }
+  std::uint64_t of(json_repair what) const noexcept {
+    return counts_[static_cast<std::size_t>(what)];
+  }
+
+ private:
+  std::array<std::uint64_t, all_json_repairs.size()> counts_{};
+};
+
 /// Reads one JSON value; memory use depends only on its longest text and its depth. Accepts what
 /// profilers write: NaN, Infinity and -Infinity are numbers, and texts need not be UTF-8.
+/// @param repairs  counts what was repaired; if it is null, nothing is.
 /// @return description and position of an error; nullopt if the value was read completely or `to`
 /// has ended the reading. Throws input_error if the stream cannot be read.
-std::optional<std::string> stream_json(byte_stream& in, json_events& to);
+std::optional<std::string> stream_json(byte_stream& in, json_events& to,
+                                       json_repairs* repairs = nullptr);
 
 /// Parses `text`. Bytes that are not UTF-8 become %XX. Throws input_error with `path` and the line
 /// of the error.

@@ -174,7 +174,8 @@ void add_accelerator(CLI::App& app, action& chosen) {
       "work: it waited for a batch, copied data to the device, waited for the device to "
       "finish, launched kernels (CUDA calls) too slowly, or did something else.\n"
       "The verdict, at the top of the output, is the largest cause of idle time.\n"
-      "If no cause takes more than 5 % of the whole time, the verdict is device-busy.\n"
+      "If devices work for 90 % of the time, or no cause takes more than 5 % of it, the verdict is "
+      "device-busy.\n"
       "The idle times of streams are defined as in HolisticTraceAnalysis, a tool for "
       "PyTorch traces.\n"
       "--explain describes every column.\n"
@@ -191,6 +192,14 @@ void add_accelerator(CLI::App& app, action& chosen) {
   command->add_flag("--last-step", options->analysis.with_last_step,
                     "include the last step (a ProfilerStep of the trace),\n"
                     "which may be incomplete");
+  command
+      ->add_option("--skip-steps", options->analysis.skip_steps,
+                   "leave out the first N steps; without this option, only\n"
+                   "gaps that are clearly start-up are left out")
+      ->type_name("N");
+  command->add_option("--rank", options->rank, "show only this rank (or process) of several")
+      ->type_name("NAME");
+  command->add_flag("--all", options->all, "print all streams, devices, steps and batches");
   command->add_flag_callback(
       "--exact", [options] { options->analysis.rounding = time_rounding::exact; },
       "do not round times to whole microseconds");

@@ -217,7 +217,7 @@ void write_run(json_writer& first, json_writer& json, std::string& text, run_dat
   op_list.end_array();
   judgement judged = diagnose_run(run, skip_batches, silent);
   if (judged.found) {
-    const std::vector<accelerator_analysis> devices = find_accelerators(run);
+    const std::vector<accelerator_analysis> devices = find_accelerators(run, silent);
     if (!devices.empty()) {
       judged.found->accelerator = accelerator_headline(devices);
       judged.found->accelerator_advice = accelerator_advice(devices);

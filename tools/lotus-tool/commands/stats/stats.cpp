@@ -129,7 +129,7 @@ run_stats_result collect_stats(const run_files& run, const stats_options& option
   result.blocked_on = join_waits(result.run, diagnostics);
   if (options.form == stats_form::json) name_stacks(run, result.blocked_on, diagnostics);
   result.threads = threads_at_snapshot(result.run, diagnostics);
-  result.accelerators = find_accelerators(result.run);
+  result.accelerators = find_accelerators(result.run, diagnostics);
   for (run_data::log_operations& log : result.run.logs) log.packed = {};
   return result;
 }

@@ -1,0 +1,329 @@
+#include "accelerator/accelerator_words.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "accelerator/analysis.hpp"
+#include "base/printable.hpp"
+#include "base/terminal/table.hpp"
+
+namespace lotus::tool {
+namespace {
+
+double share(std::int64_t ns, std::int64_t of_ns) {
+  return of_ns > 0 ? static_cast<double>(ns) / static_cast<double>(of_ns) : 0;
+}
+
+std::string percent(double part) {
+  return std::to_string(std::lround(100 * part)) + " %";
+}
+
+std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
+  return std::to_string(count) + " " + std::string(count == 1 ? one : many);
+}
+
+std::string joined(const std::vector<std::string>& parts, std::string_view between) {
+  std::string text;
+  for (const std::string& part : parts) {
+    if (!text.empty()) text += between;
+    text += part;
+  }
+  return text;
+}
+
+/// The copies in one direction to or from all devices.
+copy_figures copies_of(const accelerator_analysis& of, copy_kind kind) {
+  copy_figures sum;
+  for (const device_figures& d : of.devices) {
+    const auto at = d.copies.find(kind);
+    if (at == d.copies.end()) continue;
+    sum.all.add(at->second.all);
+    for (std::size_t i = 0; i < sum.by_memory.size(); ++i) {
+      sum.by_memory[i].add(at->second.by_memory[i]);
+    }
+  }
+  return sum;
+}
+
+/// The reason in a sentence "the device is idle because …".
+std::string_view reason_of(device_verdict verdict) noexcept {
+  switch (verdict) {
+    case device_verdict::batch_wait:
+      return "because the consumer waits for batches";
+    case device_verdict::synchronization:
+      return "because the host, streams or devices wait for each other";
+    case device_verdict::launch:
+      return "because the host (the CPU) launches kernels too slowly";
+    case device_verdict::host:
+      return "because the host does something else";
+    case device_verdict::device:
+      return "between works that the host had launched before, as between many short kernels";
+    case device_verdict::unknown:
+      return "and the trace does not show why: it has no calls that launch work";
+    case device_verdict::copy:
+    case device_verdict::busy:
+      break;
+  }
+  return {};
+}
+
+std::string busy_headline(const accelerator_analysis& of) {
+  const judged_time& judged = of.judged;
+  const double busy = share(judged.busy_ns(), judged.span_ns);
+  const double working = busy - share(judged.only_communication_ns, judged.span_ns);
+  const std::string text =
+      std::string(of.devices.size() > 1 ? "the devices are" : "the device is") + " busy " +
+      percent(busy) + " of the time";
+  if (busy >= 0.9 && working < 0.9) {
+    return text + ", and " + percent(busy - working) +
+           " of the time only with communication. This includes waiting for slower ranks: compare "
+           "the traces of all ranks";
+  }
+  if (working >= 0.9) return text + ". The input pipeline is not the problem";
+  return text + ", and no single cause of idle time takes 5 % of it";
+}
+
+std::string start_up_text(const accelerator_analysis& of) {
+  const std::int64_t ns = of.start_up.causes.sum();
+  return ". Left out as start-up: " + counted(of.start_up.gaps, "gap", "gaps") + " of " +
+         time_text(ns) + ", " + share_text(ns, of.idle_ns()) +
+         " of the idle time, in the first step or while kernels are loaded";
+}
+
+std::string copy_advice(const accelerator_analysis& of) {
+  const copy_figures in = copies_of(of, copy_kind::to_device);
+  const copy_figures out = copies_of(of, copy_kind::to_host);
+  if (out.all.ns > in.all.ns) {
+    return "Most of the copying is to the host. Copy results less often, or asynchronously to "
+           "pinned memory (non_blocking=True, cudaMemcpyAsync).";
+  }
+  const copy_sum& pageable = in.of(host_memory::pageable);
+  if (2 * pageable.ns >= in.all.ns && pageable.ns > 0) {
+    const std::string rate = bandwidth(pageable) ? " at " + bandwidth_text(pageable) : "";
+    return "Copies to the device read pageable memory" + rate +
+           ". Pin the batches in memory (pin_memory=True, cudaHostAlloc). Copy them "
+           "asynchronously (non_blocking=True, cudaMemcpyAsync).";
+  }
+  if (in.of(host_memory::pinned).ns > 0) {
+    return "Copies to the device read pinned memory already, at " +
+           bandwidth_text(in.of(host_memory::pinned)) +
+           ". Copy the next batch on a stream of its own while this one is computed. Or copy "
+           "fewer bytes, with smaller types or decoding on the device.";
+  }
+  return "Copy the next batch on a stream of its own while this one is computed. Whether the "
+         "host's "
+         "memory is pinned is not in the trace.";
+}
+
+std::string input_advice(const accelerator_analysis& of) {
+  if (!of.logs.empty()) {
+    return "'lotus-tool diagnose' shows what to change in the input pipeline.";
+  }
+  if (of.loads_alone) {
+    return "The loader has no worker processes (num_workers=0), so that each batch is built while "
+           "the device waits: set num_workers.";
+  }
+  return "Give the loader more workers (num_workers) or less to do. Its logs show which operation "
+         "is late: record them with Lotus and give their folder, too.";
+}
+
+}  // namespace
+
+std::optional<double> at_most_times(const accelerator_analysis& of) {
+  const std::int64_t rest_ns = of.judged.span_ns - of.judged.of(of.is);
+  if (of.is == device_verdict::busy || rest_ns <= 0) return std::nullopt;
+  return static_cast<double>(of.judged.span_ns) / static_cast<double>(rest_ns);
+}
+
+std::string accelerator_headline(const accelerator_analysis& of) {
+  std::string text;
+  if (of.is == device_verdict::busy) {
+    text = busy_headline(of);
+  } else {
+    const bool several = of.devices.size() > 1;
+    const std::int64_t ns = of.judged.of(of.is);
+    text = std::string(device_verdict_name(of.is)) + ": " + share_text(ns, of.judged.span_ns) +
+           " of the time (" + time_text(ns) + "), ";
+    if (of.is == device_verdict::copy) {
+      text += several ? "the devices only copy data or wait for copies"
+                      : "the device only copies data or waits for copies";
+    } else {
+      text.append(several ? "the devices are idle " : "the device is idle ")
+          .append(reason_of(of.is));
+    }
+    if (const std::optional<double> times = at_most_times(of)) {
+      char number[32];
+      std::snprintf(number, sizeof number, "%.*f", *times < 10 ? 2 : 0, *times);
+      text.append(". Without this it would be at most ").append(number).append(" times as fast");
+    }
+    const std::string late = of.latest();
+    if (of.is == device_verdict::batch_wait && !late.empty()) {
+      text += ". The operation that was late is mostly " + late;
+    }
+  }
+  return of.start_up.gaps > 0 ? text + start_up_text(of) : text;
+}
+
+std::string places_text(const accelerator_analysis& of) {
+  const idle_places& places = of.places;
+  if (places.gaps == 0) return {};
+  std::vector<std::string> parts;
+  const auto add = [&](std::string_view before, const named_time& most) {
+    // What covers less than this is not what to look at first.
+    if (most.name.empty() || 4 * most.ns < places.all_ns) return;
+    parts.push_back(std::string(before) + printable_line(most.name) + " (" +
+                    share_text(most.ns, places.all_ns) + ")");
+  };
+  add("line ", places.line);
+  add("operator ", places.framework);
+  add("range ", places.annotation);
+  // A step with not much more than the others says nothing.
+  const auto steps = static_cast<std::int64_t>(of.step_count);
+  if (places.step && steps > 1 && places.step_ns * steps > 2 * places.all_ns) {
+    parts.push_back("most of it in step " + std::to_string(*places.step) + " (" +
+                    time_text(places.step_ns) + ")");
+  }
+  constexpr std::size_t many = 20;
+  std::string gaps = counted(places.gaps, "time", "times");
+  gaps += places.gaps > 1 ? ", at most " + time_text(places.longest_ns) : "";
+  if (places.gaps > many && 2 * places.ten_longest_ns >= places.all_ns) {
+    gaps += "; the 10 longest are " + share_text(places.ten_longest_ns, places.all_ns) + " of it";
+  }
+  parts.push_back(std::move(gaps));
+  return "Where: " + joined(parts, "; ") + '.';
+}
+
+std::string accelerator_advice(const accelerator_analysis& of) {
+  switch (of.is) {
+    case device_verdict::busy:
+      return {};
+    case device_verdict::batch_wait:
+      return input_advice(of);
+    case device_verdict::copy:
+      return copy_advice(of);
+    case device_verdict::synchronization:
+      return "In the training step, avoid .item(), .cpu(), printing tensors, and synchronize(). If "
+             "work was launched early but starts late, look at what its stream waits for. A stream "
+             "may "
+             "wait for events of other streams, or for other devices.";
+    case device_verdict::launch:
+    case device_verdict::device:
+      return "Launch fewer, but larger pieces of work: use larger batches, fused kernels "
+             "(torch.compile), or CUDA graphs.";
+    case device_verdict::unknown:
+      return "Record the calls too: with ProfilerActivity.CPU, or with --trace=cuda,nvtx of nsys.";
+    case device_verdict::host:
+      break;
+  }
+  if (4 * of.places.annotation.ns >= of.places.all_ns && of.places.annotation.ns > 0) {
+    return "Look at what " + printable_line(of.places.annotation.name) +
+           " does between launches, on the consumer's thread.";
+  }
+  return "Look at what the consumer's thread does between launches. It may write logs, metrics or "
+         "checkpoints, or run other Python code.";
+}
+
+std::vector<std::string> fault_notes(const trace_faults& faults) {
+  std::vector<std::string> notes, repairs;
+  for (const json_repair repair : all_json_repairs) {
+    const std::uint64_t n = faults.json.of(repair);
+    if (n == 0) continue;
+    switch (repair) {
+      case json_repair::byte_order_mark:
+        repairs.emplace_back("a byte order mark");
+        break;
+      case json_repair::control_byte:
+        repairs.push_back(counted(n, "control byte in a text", "control bytes in texts"));
+        break;
+      case json_repair::escape:
+        repairs.push_back(counted(n, "single backslash", "single backslashes"));
+        break;
+      case json_repair::word:
+        repairs.push_back(counted(n, "value such as nan", "values such as nan"));
+        break;
+      case json_repair::comma:
+        repairs.push_back(counted(n, "comma too many or too few", "commas too many or too few"));
+        break;
+      case json_repair::open_array:
+        repairs.emplace_back("no end of the list of events, as if it were cut off there");
+        break;
+    }
+  }
+  if (!repairs.empty()) notes.push_back("is not quite JSON, read with: " + joined(repairs, ", "));
+  const auto add = [&](std::uint64_t n, std::string_view what) {
+    if (n > 0) notes.push_back(counted(n, "event", "events") + " " + std::string(what));
+  };
+  add(faults.numbers_as_text, "with times that are texts; they are read as numbers");
+  add(faults.impossible_times, "left out: no time, or an impossible or negative duration");
+  add(faults.outside,
+      "left out: far outside of the recording, and no call of the recording launched that work");
+  add(faults.overlapping,
+      "cut off where the next one begins: two of one stream or thread cannot overlap");
+  add(faults.past_synchronization,
+      "cut off where the host had synchronized with the device: the work had ended by then");
+  return notes;
+}
+
+std::vector<std::string> limit_notes(const accelerator_analysis& of) {
+  std::vector<std::string> notes;
+  if (of.judged.edges_ns > 0) {
+    notes.push_back("The time of the verdict includes " + time_text(of.judged.edges_ns) +
+                    " of the recorded steps or waits before the first and after the last work; the "
+                    "tables do not.");
+  }
+  if (of.step_count == 1) {
+    notes.emplace_back(
+        "Only one step is analyzed, which may not be like the others: record several "
+        "(schedule(..., active=5)).");
+  }
+  if (of.skipped_steps > 0) {
+    notes.push_back("Left out by --skip-steps: " + counted(of.skipped_steps, "step.", "steps."));
+  }
+  if (of.start_up.gaps > 0) {
+    notes.emplace_back(
+        "The verdict is without start-up, the tables are with it. --skip-steps 0 includes it.");
+  }
+  if (of.without_last_step) {
+    notes.emplace_back(
+        "The last profiler step is left out, because its recording may be incomplete. --last-step "
+        "includes the last profiler step.");
+  }
+  if (of.rounded) {
+    notes.emplace_back(
+        "Times are rounded to whole microseconds, as HolisticTraceAnalysis does. Rounding "
+        "lengthens "
+        "each idle time by up to 2 us. Option --exact does not round.");
+  }
+  return notes;
+}
+
+std::optional<double> bandwidth(const copy_sum& copies) {
+  if (copies.ns_known <= 0 || copies.bytes == 0) return std::nullopt;
+  return static_cast<double>(copies.bytes) / static_cast<double>(copies.ns_known);
+}
+
+std::string bandwidth_text(const copy_sum& copies) {
+  const std::optional<double> rate = bandwidth(copies);
+  if (!rate) return "-";
+  const bool slow = *rate < 0.1;
+  const auto tenths = std::llround(*rate * (slow ? 10'000 : 10));
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) +
+         (slow ? " MB/s" : " GB/s");
+}
+
+std::string share_text(std::int64_t ns, std::int64_t of_ns) {
+  return percent(share(ns, of_ns));
+}
+
+std::string time_text(std::int64_t ns) {
+  return human_time(static_cast<double>(ns));
+}
+
+}  // namespace lotus::tool
