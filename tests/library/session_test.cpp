@@ -1,6 +1,8 @@
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -288,4 +290,33 @@ TEST_CASE("records of thread_local destructors are kept") {
   }
   lotus::stop();
   CHECK(count_named(read_logs(run.path()), "SLastWords") == 20);
+}
+
+TEST_CASE("a thread that records much stores records without page faults") {
+  constexpr int populate_write = 23;
+  alignas(4096) static char page[4096];
+  if (madvise(page, sizeof(page), populate_write) != 0) {
+    WARN("the kernel is too old: nothing is tested");
+    return;
+  }
+  const auto faults = [] {
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_minflt;
+  };
+  const support::temp_directory run;
+  lotus::options chosen = quiet(run.prefix());
+  chosen.drain_interval_ms = 5;
+  REQUIRE(lotus::start(chosen));
+  record("first", 3000);
+  while (count_named(read_logs(run.path()), "Sfirst") < 3000) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  lotus::flush();  // waits until the drain thread is done with this thread
+  const long before = faults();
+  record("second", 3000);
+  const long after = faults();
+  lotus::stop();
+  // The records of "second" are in 18 pages.
+  CHECK(after - before <= 3);
 }

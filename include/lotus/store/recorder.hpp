@@ -234,9 +234,11 @@ class LOTUS_DETAIL_PER_MODULE recorder {
       if (drained && !long_ticks) return;
       const locked guard{p.guard};
       if (!p.attached) return;
+      const std::uint64_t records = p.ring->used();
       if (!drained && slow_.drain(p) == 0 && roll_dead && is_free_or_dead(p)) {
         rings_.retention().roll_dead(files_.logs_folder(), p);
       }
+      ring_file::make_writable(*p.ring, 2 * records);
       if (long_ticks) triggers.look_at_wait(p, *long_ticks);
     });
     rings_.keep_limits();
