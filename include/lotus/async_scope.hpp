@@ -39,7 +39,7 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t new_async_id() noexcept {
 class async_scope {
  public:
   /// @param name  copied, so it must be valid only during this call.
-  explicit async_scope(std::string_view name) noexcept {
+  [[nodiscard]] explicit async_scope(std::string_view name) noexcept {
     if (!detail::is_recording()) return;
     tag_ = {detail::event_kind::async_segment,
             static_cast<std::uint32_t>(detail::operation_tag(name).value()),

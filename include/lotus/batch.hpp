@@ -27,7 +27,7 @@ class batch_span : span {
  public:
   /// @param batch  the batch's number in its epoch. A number of 2^56 or more is not recorded but
   /// counted in dropped().
-  LOTUS_DETAIL_ALWAYS_INLINE explicit batch_span(std::uint64_t batch) noexcept
+  [[nodiscard]] LOTUS_DETAIL_ALWAYS_INLINE explicit batch_span(std::uint64_t batch) noexcept
       : span{[batch] {
           look_at_batch();
           return batch_tag(Kind, batch);
@@ -96,7 +96,7 @@ using batch_preprocessed = detail::batch_span<detail::event_kind::batch_preproce
 /// not called, or after discard(). The object belongs to one thread.
 class preprocessed_batch {
  public:
-  preprocessed_batch() noexcept {
+  [[nodiscard]] preprocessed_batch() noexcept {
     if (detail::is_recording()) detail::look_at_batch();
     span_.begin(tag());
   }
@@ -135,7 +135,7 @@ class batch_wait : detail::published_wait, detail::batch_span<detail::event_kind
  public:
   /// @param batch  the batch's number in its epoch. A number of 2^56 or more is not recorded but
   /// counted in dropped().
-  LOTUS_DETAIL_ALWAYS_INLINE explicit batch_wait(std::uint64_t batch) noexcept
+  [[nodiscard]] LOTUS_DETAIL_ALWAYS_INLINE explicit batch_wait(std::uint64_t batch) noexcept
       : batch_span{batch} {}
 };
 
@@ -150,7 +150,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void batch_consumed(std::uint64_t batch) noexcept {
 /// nothing is recorded. The object belongs to one thread.
 class wait_for_batch {
  public:
-  wait_for_batch() noexcept { wait_.begin(); }
+  [[nodiscard]] wait_for_batch() noexcept { wait_.begin(); }
   wait_for_batch(const wait_for_batch&) = delete;
   wait_for_batch& operator=(const wait_for_batch&) = delete;
   ~wait_for_batch() = default;

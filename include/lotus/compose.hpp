@@ -185,7 +185,7 @@ class composed {
 /// op("Flip", f));` An operation is named after the callable's type unless op() gives a name. A
 /// callable receives what the previous one returned, or changes it in place and returns nothing.
 template <class... Fs>
-auto compose(Fs&&... fs) {
+[[nodiscard]] auto compose(Fs&&... fs) {
   return composed{detail::as_operation(std::forward<Fs>(fs))...};
 }
 

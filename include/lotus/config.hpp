@@ -5,20 +5,40 @@
 
 #include "lotus/version.hpp"
 
-/// 1 if the library can record on this system: Linux on x86-64 or aarch64, with pointers of 64 bits
-/// (not -m32 or -mx32). On other systems the headers compile with g++ and clang, but record
-/// nothing: start() returns false.
-#if defined(__linux__) && defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__))
+#if __cplusplus < 201703L
+  #error \
+      "Lotus needs C++17: compile with -std=c++17 or later, or include lotus/lotus.h (C or C++98)"
+#endif
+
+// With LOTUS_DISABLE, nothing in this file records, and start() returns true without starting. The
+// file that contains the engine is not affected, because other files of the program need it.
+#if defined(LOTUS_DISABLE) && !defined(LOTUS_IMPLEMENTATION)
+  #define LOTUS_DETAIL_DISABLED 1
+#else
+  #define LOTUS_DETAIL_DISABLED 0
+#endif
+
+/// 1 if the library can record in this file: without LOTUS_DISABLE, on Linux on x86-64 or aarch64,
+/// with pointers of 64 bits (not -m32 or -mx32). Otherwise the headers compile with g++ and clang,
+/// but record nothing; on other systems start() returns false.
+#if LOTUS_DETAIL_DISABLED
+  #define LOTUS_SUPPORTED 0
+#elif defined(__linux__) && defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__))
   #define LOTUS_SUPPORTED 1
 #else
   #define LOTUS_SUPPORTED 0
 #endif
 
 // An inline namespace whose name contains the version, so that two versions of the library in one
-// program share no symbols.
+// program share no symbols. In files with LOTUS_DISABLE it has another name, because the classes in
+// them differ from those in other files of the program.
 #define LOTUS_DETAIL_CONCAT_(a, b) a##b
 #define LOTUS_DETAIL_CONCAT(a, b) LOTUS_DETAIL_CONCAT_(a, b)
-#define LOTUS_DETAIL_ABI_(major, minor) v##major##_##minor
+#if LOTUS_DETAIL_DISABLED
+  #define LOTUS_DETAIL_ABI_(major, minor) v##major##_##minor##_disabled
+#else
+  #define LOTUS_DETAIL_ABI_(major, minor) v##major##_##minor
+#endif
 #define LOTUS_DETAIL_ABI(major, minor) LOTUS_DETAIL_ABI_(major, minor)
 #define LOTUS_DETAIL_NAMESPACE_BEGIN \
   namespace lotus {                  \

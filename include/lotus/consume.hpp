@@ -150,7 +150,7 @@ class consumed_range {
 /// @param batches  anything that a range-based for accepts. A temporary is stored in the result;
 /// anything else must outlive the loop. The result belongs to one thread.
 template <class Range, std::enable_if_t<detail::is_range<Range>, int> = 0>
-auto consume(Range&& batches) {
+[[nodiscard]] auto consume(Range&& batches) {
   return detail::consumed_range<Range, detail::order_of_reception>{std::forward<Range>(batches),
                                                                    {}};
 }
@@ -161,7 +161,7 @@ template <class Iterator, class Sentinel,
 // Iterators are passed by value and moved, because some cannot be copied. clang-tidy would report
 // this for iterators that can only be copied.
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
-auto consume(Iterator first, Sentinel last) {
+[[nodiscard]] auto consume(Iterator first, Sentinel last) {
   return consume(detail::iterator_pair<Iterator, Sentinel>{std::move(first), std::move(last)});
 }
 
@@ -171,13 +171,13 @@ auto consume(Iterator first, Sentinel last) {
 /// or a pointer to a member of the batch.
 template <class Range, class Number,
           std::enable_if_t<!detail::are_iterators<std::decay_t<Range>, Number>, int> = 0>
-auto consume(Range&& batches, Number number) {
+[[nodiscard]] auto consume(Range&& batches, Number number) {
   return detail::consumed_range<Range, Number>{std::forward<Range>(batches), std::move(number)};
 }
 /// Like consume(batches, number), for a loader that is given by two iterators.
 template <class Iterator, class Sentinel, class Number>
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
-auto consume(Iterator first, Sentinel last, Number number) {
+[[nodiscard]] auto consume(Iterator first, Sentinel last, Number number) {
   return consume(detail::iterator_pair<Iterator, Sentinel>{std::move(first), std::move(last)},
                  std::move(number));
 }

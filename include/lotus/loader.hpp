@@ -18,7 +18,8 @@ LOTUS_DETAIL_PER_MODULE inline std::uint32_t enter_loader(std::uint32_t loader) 
 }
 
 LOTUS_DETAIL_PER_MODULE inline std::uint32_t loader_of(std::string_view name) noexcept {
-  return name.empty() ? 0 : static_cast<std::uint32_t>(operation_tag(name).value());
+  if (!LOTUS_SUPPORTED || name.empty()) return 0;
+  return static_cast<std::uint32_t>(operation_tag(name).value());
 }
 
 }  // namespace detail
@@ -32,7 +33,7 @@ LOTUS_DETAIL_PER_MODULE inline std::uint32_t loader_of(std::string_view name) no
 class loader_scope {
  public:
   /// @param name  name of the loader; empty: the default loader, as if there were no loader_scope.
-  explicit loader_scope(std::string_view name) noexcept
+  [[nodiscard]] explicit loader_scope(std::string_view name) noexcept
       : before_{detail::enter_loader(detail::loader_of(name))} {}
   loader_scope(const loader_scope&) = delete;
   loader_scope& operator=(const loader_scope&) = delete;

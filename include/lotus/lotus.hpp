@@ -28,6 +28,6 @@
 
 // The engine is included outside the include guard, because another header may have included this
 // file before LOTUS_IMPLEMENTATION was defined.
-#if !defined(LOTUS_COMPILED) || defined(LOTUS_IMPLEMENTATION)
+#if !defined(LOTUS_COMPILED) || defined(LOTUS_IMPLEMENTATION) || LOTUS_DETAIL_DISABLED
 #include "lotus/engine/engine.hpp"
 #endif

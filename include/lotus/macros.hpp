@@ -1,4 +1,4 @@
-// Provides all public macros. LOTUS_DISABLE makes them record nothing, and affects no other header.
+// Provides all public macros. With LOTUS_DISABLE they record nothing.
 #ifndef LOTUS_MACROS_HPP
 #define LOTUS_MACROS_HPP
 
@@ -62,12 +62,15 @@
     const ::lotus::type LOTUS_DETAIL_UNIQUE(lotus_scope_) { \
       argument                                              \
     }
-  #define LOTUS_DETAIL_SITE(literal)                                            \
-    []() noexcept {                                                             \
-      struct lotus_here {                                                       \
-        static constexpr ::std::string_view name() noexcept { return literal; } \
-      };                                                                        \
-      return ::lotus::detail::place<lotus_here, true>{lotus_here::name()};      \
+  #define LOTUS_DETAIL_SITE(literal)                                                      \
+    []() noexcept {                                                                       \
+      static_assert(                                                                      \
+          ::lotus::detail::is_literal(#literal),                                          \
+          "LOTUS_SCOPE takes a string literal; for other names use LOTUS_SCOPE_DYNAMIC"); \
+      struct lotus_here {                                                                 \
+        static constexpr ::std::string_view name() noexcept { return literal; }           \
+      };                                                                                  \
+      return ::lotus::detail::place<lotus_here, true>{lotus_here::name()};                \
     }()
   // #name is the argument as it is written in the source, which shows whether it is a string
   // literal.

@@ -29,7 +29,7 @@ LOTUS_DETAIL_PER_MODULE record_tag range_tag(std::string_view name) noexcept;
 class range : detail::span {
  public:
   /// @param name  copied without its final number, so it needs to exist only during this call.
-  explicit range(std::string_view name) noexcept
+  [[nodiscard]] explicit range(std::string_view name) noexcept
       : span{[name] { return detail::range_tag(name); }} {}
   ~range() = default;
 };
@@ -58,6 +58,13 @@ constexpr std::int64_t ns_since_epoch(const TimePoint& at) noexcept {
   }
 }
 
+/// Whether T is a time point of a steady clock.
+template <class T, class = void>
+inline constexpr bool is_steady_time = false;
+template <class T>
+inline constexpr bool is_steady_time<T, std::void_t<typename T::clock, typename T::period>> =
+    T::clock::is_steady;
+
 }  // namespace detail
 
 /// Records an operation "S<name>" of this thread that lasted from `begin` to `end`. Recent times
@@ -71,12 +78,17 @@ constexpr std::int64_t ns_since_epoch(const TimePoint& at) noexcept {
 template <class Begin, class End>
 void record_span(std::string_view name, const Begin& begin, const End& end) noexcept {
   static_assert(
-      Begin::clock::is_steady && std::is_same_v<typename Begin::clock, typename End::clock>,
-      "both are times of one steady clock");
-  if (!detail::is_recording()) return;
-  const detail::given_ticks ticks = detail::join_session(true).ticks_of_span(
-      detail::ns_since_epoch(begin), detail::ns_since_epoch(end));
-  detail::push(ticks.begin, ticks.end, detail::operation_tag(name));
+      detail::is_steady_time<Begin> && detail::is_steady_time<End>,
+      "record_span takes times of std::chrono::steady_clock; for a number of ns of "
+      "CLOCK_MONOTONIC: std::chrono::steady_clock::time_point(std::chrono::nanoseconds(n))");
+  if constexpr (detail::is_steady_time<Begin> && detail::is_steady_time<End>) {
+    static_assert(std::is_same_v<typename Begin::clock, typename End::clock>,
+                  "record_span takes two times of the same clock");
+    if (!detail::is_recording()) return;
+    const detail::given_ticks ticks = detail::join_session(true).ticks_of_span(
+        detail::ns_since_epoch(begin), detail::ns_since_epoch(end));
+    detail::push(ticks.begin, ticks.end, detail::operation_tag(name));
+  }
 }
 
 LOTUS_DETAIL_NAMESPACE_END

@@ -211,11 +211,12 @@ class scope : detail::span {
  public:
   /// @param name  copied into a table of names, so it needs to exist only during this call. Each
   /// call looks up the name in a hash table.
-  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(std::string_view name) noexcept
+  [[nodiscard]] LOTUS_DETAIL_ALWAYS_INLINE explicit scope(std::string_view name) noexcept
       : span{[name] { return detail::operation_tag(name); }} {}
   /// Used by the macros: if the name is a literal, the name is looked up only once.
   template <class Here, bool Fixed>
-  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(const detail::place<Here, Fixed>& place) noexcept
+  [[nodiscard]] LOTUS_DETAIL_ALWAYS_INLINE explicit scope(
+      const detail::place<Here, Fixed>& place) noexcept
       : span{[&place] { return place.tag(); }} {}
   LOTUS_DETAIL_ALWAYS_INLINE ~scope() = default;
 };

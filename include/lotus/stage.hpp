@@ -198,12 +198,13 @@ class stage : detail::numbered_span {
  public:
   /// @param name  copied into a table of names, so it needs to exist only during this call. Each
   /// call looks up the name in a hash table.
-  LOTUS_DETAIL_ALWAYS_INLINE stage(std::string_view name, std::uint64_t number) noexcept
+  [[nodiscard]] LOTUS_DETAIL_ALWAYS_INLINE stage(std::string_view name,
+                                                 std::uint64_t number) noexcept
       : numbered_span{[name] { return detail::operation_tag(name); }, number} {}
   /// Used by the macros: if the name is a literal, the name is looked up only once.
   template <class Here, bool Fixed>
-  LOTUS_DETAIL_ALWAYS_INLINE stage(const detail::place<Here, Fixed>& place,
-                                   std::uint64_t number) noexcept
+  [[nodiscard]] LOTUS_DETAIL_ALWAYS_INLINE stage(const detail::place<Here, Fixed>& place,
+                                                 std::uint64_t number) noexcept
       : numbered_span{[&place] { return place.tag(); }, number} {}
   LOTUS_DETAIL_ALWAYS_INLINE ~stage() = default;
 };
@@ -219,13 +220,13 @@ class stage : detail::numbered_span {
 /// @param function  the function to wrap. Exceptions propagate; the time up to an exception is
 /// recorded, with the number if it was known before the call.
 template <class Number, class Function>
-auto staged(std::string_view name, Number number, Function function) {
+[[nodiscard]] auto staged(std::string_view name, Number number, Function function) {
   return detail::staged_function<Number, Function>{name, std::move(number), std::move(function)};
 }
 
 /// Wraps a function whose first argument is the number; see staged(name, number, function).
 template <class Function>
-auto staged(std::string_view name, Function function) {
+[[nodiscard]] auto staged(std::string_view name, Function function) {
   return staged(name, detail::argument_number{}, std::move(function));
 }
 

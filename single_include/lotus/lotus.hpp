@@ -55,20 +55,40 @@
 
 #endif  // LOTUS_VERSION_HPP
 
-/// 1 if the library can record on this system: Linux on x86-64 or aarch64, with pointers of 64 bits
-/// (not -m32 or -mx32). On other systems the headers compile with g++ and clang, but record
-/// nothing: start() returns false.
-#if defined(__linux__) && defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__))
+#if __cplusplus < 201703L
+  #error \
+      "Lotus needs C++17: compile with -std=c++17 or later, or include lotus/lotus.h (C or C++98)"
+#endif
+
+// With LOTUS_DISABLE, nothing in this file records, and start() returns true without starting. The
+// file that contains the engine is not affected, because other files of the program need it.
+#if defined(LOTUS_DISABLE) && !defined(LOTUS_IMPLEMENTATION)
+  #define LOTUS_DETAIL_DISABLED 1
+#else
+  #define LOTUS_DETAIL_DISABLED 0
+#endif
+
+/// 1 if the library can record in this file: without LOTUS_DISABLE, on Linux on x86-64 or aarch64,
+/// with pointers of 64 bits (not -m32 or -mx32). Otherwise the headers compile with g++ and clang,
+/// but record nothing; on other systems start() returns false.
+#if LOTUS_DETAIL_DISABLED
+  #define LOTUS_SUPPORTED 0
+#elif defined(__linux__) && defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__))
   #define LOTUS_SUPPORTED 1
 #else
   #define LOTUS_SUPPORTED 0
 #endif
 
 // An inline namespace whose name contains the version, so that two versions of the library in one
-// program share no symbols.
+// program share no symbols. In files with LOTUS_DISABLE it has another name, because the classes in
+// them differ from those in other files of the program.
 #define LOTUS_DETAIL_CONCAT_(a, b) a##b
 #define LOTUS_DETAIL_CONCAT(a, b) LOTUS_DETAIL_CONCAT_(a, b)
-#define LOTUS_DETAIL_ABI_(major, minor) v##major##_##minor
+#if LOTUS_DETAIL_DISABLED
+  #define LOTUS_DETAIL_ABI_(major, minor) v##major##_##minor##_disabled
+#else
+  #define LOTUS_DETAIL_ABI_(major, minor) v##major##_##minor
+#endif
 #define LOTUS_DETAIL_ABI(major, minor) LOTUS_DETAIL_ABI_(major, minor)
 #define LOTUS_DETAIL_NAMESPACE_BEGIN \
   namespace lotus {                  \
@@ -1006,8 +1026,8 @@ LOTUS_DETAIL_NAMESPACE_END
 #endif  // LOTUS_RECORD_THREAD_RING_HPP
 
 #else
-// Replaces the recording code on systems that lotus does not support (LOTUS_SUPPORTED is 0). The
-// API is the same, so programs build and run, but nothing is recorded.
+// Replaces the recording code with LOTUS_DISABLE, and on systems that lotus does not support
+// (LOTUS_SUPPORTED is 0). The API is the same, so programs build and run, but nothing is recorded.
 #ifndef LOTUS_RECORD_UNSUPPORTED_HPP
 #define LOTUS_RECORD_UNSUPPORTED_HPP
 
@@ -1064,8 +1084,10 @@ struct services {
   constexpr void end_task(std::uint64_t, record_tag) const noexcept {}
   constexpr void begin_heap(record_tag) const noexcept {}
   constexpr void end_heap(std::uint64_t, record_tag, record_tag) const noexcept {}
-  constexpr bool start(const options&) const noexcept { return false; }
-  constexpr bool start_steps(const options&, const schedule&) const noexcept { return false; }
+  constexpr bool start(const options&) const noexcept { return LOTUS_DETAIL_DISABLED; }
+  constexpr bool start_steps(const options&, const schedule&) const noexcept {
+    return LOTUS_DETAIL_DISABLED;
+  }
   constexpr bool step(step_notice&) const noexcept { return false; }
   constexpr bool stop(step_notice&) const noexcept { return false; }
   constexpr void flush() const noexcept {}
@@ -1283,11 +1305,12 @@ class scope : detail::span {
  public:
   /// @param name  copied into a table of names, so it needs to exist only during this call. Each
   /// call looks up the name in a hash table.
-  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(std::string_view name) noexcept
+  [[nodiscard]] LOTUS_DETAIL_ALWAYS_INLINE explicit scope(std::string_view name) noexcept
       : span{[name] { return detail::operation_tag(name); }} {}
   /// Used by the macros: if the name is a literal, the name is looked up only once.
   template <class Here, bool Fixed>
-  LOTUS_DETAIL_ALWAYS_INLINE explicit scope(const detail::place<Here, Fixed>& place) noexcept
+  [[nodiscard]] LOTUS_DETAIL_ALWAYS_INLINE explicit scope(
+      const detail::place<Here, Fixed>& place) noexcept
       : span{[&place] { return place.tag(); }} {}
   LOTUS_DETAIL_ALWAYS_INLINE ~scope() = default;
 };
@@ -1325,7 +1348,7 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t new_async_id() noexcept {
 class async_scope {
  public:
   /// @param name  copied, so it must be valid only during this call.
-  explicit async_scope(std::string_view name) noexcept {
+  [[nodiscard]] explicit async_scope(std::string_view name) noexcept {
     if (!detail::is_recording()) return;
     tag_ = {detail::event_kind::async_segment,
             static_cast<std::uint32_t>(detail::operation_tag(name).value()),
@@ -1428,7 +1451,7 @@ class batch_span : span {
  public:
   /// @param batch  the batch's number in its epoch. A number of 2^56 or more is not recorded but
   /// counted in dropped().
-  LOTUS_DETAIL_ALWAYS_INLINE explicit batch_span(std::uint64_t batch) noexcept
+  [[nodiscard]] LOTUS_DETAIL_ALWAYS_INLINE explicit batch_span(std::uint64_t batch) noexcept
       : span{[batch] {
           look_at_batch();
           return batch_tag(Kind, batch);
@@ -1497,7 +1520,7 @@ using batch_preprocessed = detail::batch_span<detail::event_kind::batch_preproce
 /// not called, or after discard(). The object belongs to one thread.
 class preprocessed_batch {
  public:
-  preprocessed_batch() noexcept {
+  [[nodiscard]] preprocessed_batch() noexcept {
     if (detail::is_recording()) detail::look_at_batch();
     span_.begin(tag());
   }
@@ -1536,7 +1559,7 @@ class batch_wait : detail::published_wait, detail::batch_span<detail::event_kind
  public:
   /// @param batch  the batch's number in its epoch. A number of 2^56 or more is not recorded but
   /// counted in dropped().
-  LOTUS_DETAIL_ALWAYS_INLINE explicit batch_wait(std::uint64_t batch) noexcept
+  [[nodiscard]] LOTUS_DETAIL_ALWAYS_INLINE explicit batch_wait(std::uint64_t batch) noexcept
       : batch_span{batch} {}
 };
 
@@ -1551,7 +1574,7 @@ LOTUS_DETAIL_ALWAYS_INLINE void batch_consumed(std::uint64_t batch) noexcept {
 /// nothing is recorded. The object belongs to one thread.
 class wait_for_batch {
  public:
-  wait_for_batch() noexcept { wait_.begin(); }
+  [[nodiscard]] wait_for_batch() noexcept { wait_.begin(); }
   wait_for_batch(const wait_for_batch&) = delete;
   wait_for_batch& operator=(const wait_for_batch&) = delete;
   ~wait_for_batch() = default;
@@ -1951,7 +1974,7 @@ class composed {
 /// op("Flip", f));` An operation is named after the callable's type unless op() gives a name. A
 /// callable receives what the previous one returned, or changes it in place and returns nothing.
 template <class... Fs>
-auto compose(Fs&&... fs) {
+[[nodiscard]] auto compose(Fs&&... fs) {
   return composed{detail::as_operation(std::forward<Fs>(fs))...};
 }
 
@@ -2223,7 +2246,7 @@ class consumed_range {
 /// @param batches  anything that a range-based for accepts. A temporary is stored in the result;
 /// anything else must outlive the loop. The result belongs to one thread.
 template <class Range, std::enable_if_t<detail::is_range<Range>, int> = 0>
-auto consume(Range&& batches) {
+[[nodiscard]] auto consume(Range&& batches) {
   return detail::consumed_range<Range, detail::order_of_reception>{std::forward<Range>(batches),
                                                                    {}};
 }
@@ -2234,7 +2257,7 @@ template <class Iterator, class Sentinel,
 // Iterators are passed by value and moved, because some cannot be copied. clang-tidy would report
 // this for iterators that can only be copied.
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
-auto consume(Iterator first, Sentinel last) {
+[[nodiscard]] auto consume(Iterator first, Sentinel last) {
   return consume(detail::iterator_pair<Iterator, Sentinel>{std::move(first), std::move(last)});
 }
 
@@ -2244,13 +2267,13 @@ auto consume(Iterator first, Sentinel last) {
 /// or a pointer to a member of the batch.
 template <class Range, class Number,
           std::enable_if_t<!detail::are_iterators<std::decay_t<Range>, Number>, int> = 0>
-auto consume(Range&& batches, Number number) {
+[[nodiscard]] auto consume(Range&& batches, Number number) {
   return detail::consumed_range<Range, Number>{std::forward<Range>(batches), std::move(number)};
 }
 /// Like consume(batches, number), for a loader that is given by two iterators.
 template <class Iterator, class Sentinel, class Number>
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
-auto consume(Iterator first, Sentinel last, Number number) {
+[[nodiscard]] auto consume(Iterator first, Sentinel last, Number number) {
   return consume(detail::iterator_pair<Iterator, Sentinel>{std::move(first), std::move(last)},
                  std::move(number));
 }
@@ -2304,7 +2327,8 @@ LOTUS_DETAIL_PER_MODULE inline std::uint32_t enter_loader(std::uint32_t loader) 
 }
 
 LOTUS_DETAIL_PER_MODULE inline std::uint32_t loader_of(std::string_view name) noexcept {
-  return name.empty() ? 0 : static_cast<std::uint32_t>(operation_tag(name).value());
+  if (!LOTUS_SUPPORTED || name.empty()) return 0;
+  return static_cast<std::uint32_t>(operation_tag(name).value());
 }
 
 }  // namespace detail
@@ -2318,7 +2342,7 @@ LOTUS_DETAIL_PER_MODULE inline std::uint32_t loader_of(std::string_view name) no
 class loader_scope {
  public:
   /// @param name  name of the loader; empty: the default loader, as if there were no loader_scope.
-  explicit loader_scope(std::string_view name) noexcept
+  [[nodiscard]] explicit loader_scope(std::string_view name) noexcept
       : before_{detail::enter_loader(detail::loader_of(name))} {}
   loader_scope(const loader_scope&) = delete;
   loader_scope& operator=(const loader_scope&) = delete;
@@ -2332,7 +2356,7 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_LOADER_HPP
 
-// Provides all public macros. LOTUS_DISABLE makes them record nothing, and affects no other header.
+// Provides all public macros. With LOTUS_DISABLE they record nothing.
 #ifndef LOTUS_MACROS_HPP
 #define LOTUS_MACROS_HPP
 
@@ -3207,12 +3231,13 @@ class stage : detail::numbered_span {
  public:
   /// @param name  copied into a table of names, so it needs to exist only during this call. Each
   /// call looks up the name in a hash table.
-  LOTUS_DETAIL_ALWAYS_INLINE stage(std::string_view name, std::uint64_t number) noexcept
+  [[nodiscard]] LOTUS_DETAIL_ALWAYS_INLINE stage(std::string_view name,
+                                                 std::uint64_t number) noexcept
       : numbered_span{[name] { return detail::operation_tag(name); }, number} {}
   /// Used by the macros: if the name is a literal, the name is looked up only once.
   template <class Here, bool Fixed>
-  LOTUS_DETAIL_ALWAYS_INLINE stage(const detail::place<Here, Fixed>& place,
-                                   std::uint64_t number) noexcept
+  [[nodiscard]] LOTUS_DETAIL_ALWAYS_INLINE stage(const detail::place<Here, Fixed>& place,
+                                                 std::uint64_t number) noexcept
       : numbered_span{[&place] { return place.tag(); }, number} {}
   LOTUS_DETAIL_ALWAYS_INLINE ~stage() = default;
 };
@@ -3228,13 +3253,13 @@ class stage : detail::numbered_span {
 /// @param function  the function to wrap. Exceptions propagate; the time up to an exception is
 /// recorded, with the number if it was known before the call.
 template <class Number, class Function>
-auto staged(std::string_view name, Number number, Function function) {
+[[nodiscard]] auto staged(std::string_view name, Number number, Function function) {
   return detail::staged_function<Number, Function>{name, std::move(number), std::move(function)};
 }
 
 /// Wraps a function whose first argument is the number; see staged(name, number, function).
 template <class Function>
-auto staged(std::string_view name, Function function) {
+[[nodiscard]] auto staged(std::string_view name, Function function) {
   return staged(name, detail::argument_number{}, std::move(function));
 }
 
@@ -3304,12 +3329,15 @@ LOTUS_DETAIL_NAMESPACE_END
     const ::lotus::type LOTUS_DETAIL_UNIQUE(lotus_scope_) { \
       argument                                              \
     }
-  #define LOTUS_DETAIL_SITE(literal)                                            \
-    []() noexcept {                                                             \
-      struct lotus_here {                                                       \
-        static constexpr ::std::string_view name() noexcept { return literal; } \
-      };                                                                        \
-      return ::lotus::detail::place<lotus_here, true>{lotus_here::name()};      \
+  #define LOTUS_DETAIL_SITE(literal)                                                      \
+    []() noexcept {                                                                       \
+      static_assert(                                                                      \
+          ::lotus::detail::is_literal(#literal),                                          \
+          "LOTUS_SCOPE takes a string literal; for other names use LOTUS_SCOPE_DYNAMIC"); \
+      struct lotus_here {                                                                 \
+        static constexpr ::std::string_view name() noexcept { return literal; }           \
+      };                                                                                  \
+      return ::lotus::detail::place<lotus_here, true>{lotus_here::name()};                \
     }()
   // #name is the argument as it is written in the source, which shows whether it is a string
   // literal.
@@ -3425,7 +3453,7 @@ LOTUS_DETAIL_PER_MODULE record_tag range_tag(std::string_view name) noexcept;
 class range : detail::span {
  public:
   /// @param name  copied without its final number, so it needs to exist only during this call.
-  explicit range(std::string_view name) noexcept
+  [[nodiscard]] explicit range(std::string_view name) noexcept
       : span{[name] { return detail::range_tag(name); }} {}
   ~range() = default;
 };
@@ -3454,6 +3482,13 @@ constexpr std::int64_t ns_since_epoch(const TimePoint& at) noexcept {
   }
 }
 
+/// Whether T is a time point of a steady clock.
+template <class T, class = void>
+inline constexpr bool is_steady_time = false;
+template <class T>
+inline constexpr bool is_steady_time<T, std::void_t<typename T::clock, typename T::period>> =
+    T::clock::is_steady;
+
 }  // namespace detail
 
 /// Records an operation "S<name>" of this thread that lasted from `begin` to `end`. Recent times
@@ -3467,12 +3502,17 @@ constexpr std::int64_t ns_since_epoch(const TimePoint& at) noexcept {
 template <class Begin, class End>
 void record_span(std::string_view name, const Begin& begin, const End& end) noexcept {
   static_assert(
-      Begin::clock::is_steady && std::is_same_v<typename Begin::clock, typename End::clock>,
-      "both are times of one steady clock");
-  if (!detail::is_recording()) return;
-  const detail::given_ticks ticks = detail::join_session(true).ticks_of_span(
-      detail::ns_since_epoch(begin), detail::ns_since_epoch(end));
-  detail::push(ticks.begin, ticks.end, detail::operation_tag(name));
+      detail::is_steady_time<Begin> && detail::is_steady_time<End>,
+      "record_span takes times of std::chrono::steady_clock; for a number of ns of "
+      "CLOCK_MONOTONIC: std::chrono::steady_clock::time_point(std::chrono::nanoseconds(n))");
+  if constexpr (detail::is_steady_time<Begin> && detail::is_steady_time<End>) {
+    static_assert(std::is_same_v<typename Begin::clock, typename End::clock>,
+                  "record_span takes two times of the same clock");
+    if (!detail::is_recording()) return;
+    const detail::given_ticks ticks = detail::join_session(true).ticks_of_span(
+        detail::ns_since_epoch(begin), detail::ns_since_epoch(end));
+    detail::push(ticks.begin, ticks.end, detail::operation_tag(name));
+  }
 }
 
 LOTUS_DETAIL_NAMESPACE_END
@@ -3574,7 +3614,7 @@ LOTUS_DETAIL_NAMESPACE_END
 
 // The engine is included outside the include guard, because another header may have included this
 // file before LOTUS_IMPLEMENTATION was defined.
-#if !defined(LOTUS_COMPILED) || defined(LOTUS_IMPLEMENTATION)
+#if !defined(LOTUS_COMPILED) || defined(LOTUS_IMPLEMENTATION) || LOTUS_DETAIL_DISABLED
 // Includes the implementation of the API. A header-only program compiles the implementation in each
 // file; a program with LOTUS_COMPILED compiles it only in the file that defines
 // LOTUS_IMPLEMENTATION.

@@ -187,7 +187,7 @@ TEST_CASE("after a kill, each loader has all its ended records once") {
       LOTUS_COUNTER("round", round);
       LOTUS_BATCH_TAKES(round, round);
       if (round == 100) lotus::flush();
-      lotus::async_scope{"Load"};
+      const lotus::async_scope load{"Load"};
     }
     raise(SIGKILL);
   });

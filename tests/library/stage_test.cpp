@@ -269,7 +269,7 @@ TEST_CASE("asynchronous operations of different threads have different numbers")
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([] {
-      for (int i = 0; i < 1000; ++i) lotus::async_scope{"Load"};
+      for (int i = 0; i < 1000; ++i) const lotus::async_scope load{"Load"};
     });
   }
   for (std::thread& t : threads) t.join();

@@ -123,6 +123,12 @@ int PUBLIC_NAMES(const char* name) {
 }
 
 #if defined(HAS_MAIN)
+  #if defined(LOTUS_DISABLE)
+constexpr bool starts = true;
+  #else
+constexpr bool starts = LOTUS_SUPPORTED != 0;
+  #endif
+
 int main(int argc, char** argv) {
   lotus::options chosen;
   chosen.log_file = argc > 1 ? argv[1] : "lotustrace_log";
@@ -130,14 +136,14 @@ int main(int argc, char** argv) {
   chosen.format = lotus::log_format::text;
   chosen.on_message = [](const char*) {};
   const bool started = lotus::start(chosen) && lotus::start(chosen.log_file);
-  if (started != static_cast<bool>(LOTUS_SUPPORTED)) return 1;
+  if (started != starts) return 1;
   const int wrong = use_public_names("Dynamic");
   lotus::snapshot("reason");
   lotus::flush();
   lotus::stop();
   lotus::schedule steps;
   steps.on_trace_ready = [](const std::string& folder) { static_cast<void>(folder); };
-  if (lotus::start(chosen, steps) != static_cast<bool>(LOTUS_SUPPORTED)) return 5;
+  if (lotus::start(chosen, steps) != starts) return 5;
   lotus::step();
   lotus::stop();
   return lotus::dropped() == 0 ? wrong : 6;

@@ -1,5 +1,5 @@
-// Replaces the recording code on systems that lotus does not support (LOTUS_SUPPORTED is 0). The
-// API is the same, so programs build and run, but nothing is recorded.
+// Replaces the recording code with LOTUS_DISABLE, and on systems that lotus does not support
+// (LOTUS_SUPPORTED is 0). The API is the same, so programs build and run, but nothing is recorded.
 #ifndef LOTUS_RECORD_UNSUPPORTED_HPP
 #define LOTUS_RECORD_UNSUPPORTED_HPP
 
@@ -66,8 +66,10 @@ struct services {
   constexpr void end_task(std::uint64_t, record_tag) const noexcept {}
   constexpr void begin_heap(record_tag) const noexcept {}
   constexpr void end_heap(std::uint64_t, record_tag, record_tag) const noexcept {}
-  constexpr bool start(const options&) const noexcept { return false; }
-  constexpr bool start_steps(const options&, const schedule&) const noexcept { return false; }
+  constexpr bool start(const options&) const noexcept { return LOTUS_DETAIL_DISABLED; }
+  constexpr bool start_steps(const options&, const schedule&) const noexcept {
+    return LOTUS_DETAIL_DISABLED;
+  }
   constexpr bool step(step_notice&) const noexcept { return false; }
   constexpr bool stop(step_notice&) const noexcept { return false; }
   constexpr void flush() const noexcept {}
