@@ -73,6 +73,7 @@ recorded_time time_of_recording(const device_trace& trace, const std::vector<idl
                             .first->second;
     frame.start_ns = std::min(frame.start_ns, work.start_ns);
     frame.end_ns = std::max(frame.end_ns, work.end_ns);
+    if (steps.empty()) time.end_ns = std::max(time.end_ns, work.end_ns);
   }
   return time;
 }

@@ -86,7 +86,7 @@ bool is_beyond_chance(const std::vector<accelerator_analysis>& ranks, std::size_
     }
     return 1 - share_of_span(of, alone_ns) * static_cast<double>(span_parts);
   };
-  double sum = 0, squares = 0;
+  double sum = 0, squares = 0, least = 1;
   for (std::size_t part = 0; part < span_parts; ++part) {
     std::vector<double> others;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -96,10 +96,14 @@ bool is_beyond_chance(const std::vector<accelerator_analysis>& ranks, std::size_
     const double more = own_share(ranks[slowest], part) - others[others.size() / 2];
     sum += more;
     squares += more * more;
+    least = std::min(least, more);
   }
   constexpr auto n = static_cast<double>(span_parts);
   const double mean = sum / n;
   const double variance = std::max(0.0, (squares - sum * mean) / (n - 1));
+  // Where times drift slowly, also neighboring parts are alike, so each of them must show it.
+  constexpr double least_of_mean = 0.4;
+  if (least < least_of_mean * mean) return false;
   // Any of the ranks could have been the slowest one by chance.
   const double chance = 0.05 / static_cast<double>(ranks.size());
   return mean > student_reach(n - 1, 2 * chance) * std::sqrt(variance / n);

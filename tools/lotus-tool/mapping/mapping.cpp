@@ -30,21 +30,38 @@ bool mapping::has_shares() const {
   });
 }
 
-void mapping_builder::add(const std::string& op, const function_report& run) {
+namespace {
+
+/// Returns by what to multiply a value to convert its unit; 0 if that is impossible.
+double factor(const std::string& from, const std::string& to) {
+  if (from == to) return 1;
+  if (from == "s" && to == "ms") return 1000;
+  return from == "ms" && to == "s" ? 0.001 : 0;
+}
+
+}  // namespace
+
+bool mapping_builder::add(const std::string& op, const function_report& run) {
   if (std::exchange(first_, false)) all_.unit = run.unit;
-  if (all_.unit != run.unit) all_.unit.clear();
   operation_use& use = all_.ops[op];
-  ++use.runs;
+  if (++use.runs == 1) {
+    use.unit = run.unit;
+    if (factor(run.unit, all_.unit) != 0) use.unit = all_.unit;
+  }
+  if (all_.unit != use.unit) all_.unit.clear();
+  all_.partial = all_.partial || run.partial;
+  const double by = factor(run.unit, use.unit);
   for (const auto& [function, value] : run.functions) {
     function_use& f = use.functions[function];
     ++f.hits;
-    f.samples += value;
+    f.samples += by * value;
   }
   for (const auto& [function, inlined] : run.inlined) {
     const auto known = use.functions.find(function);
     if (known == use.functions.end()) continue;
-    for (const auto& [inner, value] : inlined) known->second.inlined[inner] += value;
+    for (const auto& [inner, value] : inlined) known->second.inlined[inner] += by * value;
   }
+  return by != 0;
 }
 
 mapping mapping_builder::build() const {

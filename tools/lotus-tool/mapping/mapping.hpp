@@ -26,11 +26,13 @@ struct function_use {
 
 struct operation_use {
   std::uint64_t runs = 0;
+  std::string unit;                               ///< unit of the samples
   std::map<std::string, function_use> functions;  ///< functions by "function|module"
 };
 
 struct mapping {
-  std::string unit;  ///< unit of the samples; empty if the runs had different units
+  bool partial = false;  ///< whether reports list only the functions with the highest values
+  std::string unit;      ///< unit of the samples; empty if the runs had different units
   std::map<std::string, operation_use> ops;
 
   /// Returns the functions ("function|module") that at least two operations use, with these
@@ -43,7 +45,9 @@ struct mapping {
 /// Combines the reports of several runs to a mapping, which has all functions that any run has.
 class mapping_builder {
  public:
-  void add(const std::string& op, const function_report& run);
+  /// Adds the report of a run. If it has another unit than the runs of the operation before, which
+  /// cannot be converted, only counts which functions it has, and returns false.
+  bool add(const std::string& op, const function_report& run);
   mapping build() const;
   bool empty() const noexcept { return all_.ops.empty(); }
 

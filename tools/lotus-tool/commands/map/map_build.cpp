@@ -90,7 +90,16 @@ std::size_t add_folder(const std::vector<fs::directory_entry>& entries, const st
     const bool readable =
         is_samples_name(name) ? is_found_file(entry) : entry.is_regular_file(ignored);
     if (!readable || !is_report_name(name)) continue;
-    for (auto& [own_op, report] : read_reports(entry.path().string(), diagnostics)) {
+    reports_by_op found;
+    try {
+      found = read_reports(entry.path().string(), diagnostics);
+    } catch (const input_error& error) {
+      // One damaged report among many shall not stop the others.
+      if (entries.size() == 1) throw;
+      diagnostics.warning("ignored: " + std::string(error.what()));
+      continue;
+    }
+    for (auto& [own_op, report] : found) {
       std::string of = own_op.empty() ? op : own_op;
       if (of.empty()) {
         diagnostics.note(
@@ -100,7 +109,11 @@ std::size_t add_folder(const std::vector<fs::directory_entry>& entries, const st
         continue;
       }
       if (!parts.complete(of, report)) continue;
-      to.add(of, report);
+      if (!to.add(of, report)) {
+        diagnostics.warning(entry.path().string() + ": its values are in " + report.unit +
+                            " and those of earlier runs of " + of +
+                            " are not; they cannot be added and are left out");
+      }
       ++reports;
     }
   }

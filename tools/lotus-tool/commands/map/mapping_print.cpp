@@ -37,7 +37,8 @@ void print_mapping(const mapping& m, std::ostream& out) {
         << ")\n";
     before = "\n";
     table functions;
-    functions.row({"function|module", "seen in runs", m.unit.empty() ? "value" : m.unit, "share"});
+    functions.row({"function|module", "seen in runs",
+                   op.unit.empty() ? (m.unit.empty() ? "value" : m.unit) : op.unit, "share"});
     for (const std::string& function : by_share(op)) {
       const function_use& use = op.functions.at(function);
       functions.row({shortened(function), std::to_string(use.hits), six_digits(use.samples),
@@ -51,6 +52,9 @@ void print_mapping(const mapping& m, std::ostream& out) {
     } else {
       functions.print(out);
     }
+  }
+  if (m.partial) {
+    out << "\nShares are of the listed functions: the reports leave out smaller ones.\n";
   }
 }
 

@@ -203,7 +203,8 @@ counter_table read_counters(const std::string& path) {
   } else if (looks_like_vtune(text)) {
     read_report(read_vtune(path, text), "CPU Time", table);
   } else if (looks_like_uprof(text)) {
-    read_report(read_uprof(path, text), "CPU_TIME", table);
+    const function_report report = read_uprof(path, text);
+    read_report(report, report.metric.empty() ? "CPU_TIME" : report.metric, table);
   } else if (!read_perf_stat(text, table)) {
     throw input_error(path +
                       ": not a table of counters that is known; expected VTune's TAB-separated "

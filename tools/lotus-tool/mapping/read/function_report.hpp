@@ -19,7 +19,9 @@ bool is_own_function(std::string_view function);
 
 /// The report of one run of an operation.
 struct function_report {
-  std::string unit;  ///< unit of the values, such as "s", "ms", "samples" or "Ir"
+  std::string unit;      ///< unit of the values, such as "s", "ms", "samples" or "Ir"
+  std::string metric;    ///< what the values are, such as "CPU_TIME", if the report says so
+  bool partial = false;  ///< whether the report lists only the functions with the highest values
   std::map<std::string, double> functions;  ///< values by function_key()
   /// The part of the values in `functions` that belongs to inlined code: by function_key(), then by
   /// inlined function.

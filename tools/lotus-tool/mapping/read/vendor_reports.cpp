@@ -86,6 +86,26 @@ function_report read_vtune(const std::string& path, std::string_view text) {
   return report;
 }
 
+namespace {
+
+/// Reads the head of uProf's column of values: `CPU_TIME" (seconds)`, whose first quote is already
+/// removed, "CPU_TIME", which is in ms, or another event, whose values are counts.
+void read_uprof_unit(std::string_view head, function_report& report) {
+  const std::size_t open = head.rfind('(');
+  const std::size_t close = head.find(')', open == std::string_view::npos ? 0 : open);
+  const std::string_view name = trimmed(head.substr(0, open));
+  report.metric = trimmed(name.substr(0, name.find('"')));
+  if (open != std::string_view::npos && close != std::string_view::npos) {
+    report.unit = head.substr(open + 1, close - open - 1);
+    if (report.unit == "seconds") report.unit = "s";
+    if (report.unit == "milliseconds") report.unit = "ms";
+  } else {
+    report.unit = report.metric == "CPU_TIME" ? "ms" : report.metric;
+  }
+}
+
+}  // namespace
+
 bool looks_like_uprof(std::string_view text) {
   const std::string_view beginning = first_lines(text);
   return beginning.find("AMD uProf") != std::string_view::npos ||
@@ -97,6 +117,7 @@ function_report read_uprof(const std::string& path, std::string_view text) {
   std::string_view line;
   function_report report;
   report.unit = "ms";
+  report.partial = true;
   bool found = false;
   while (!found && lines.next(line)) {
     found = line.find("HOTTEST FUNCTIONS") != std::string_view::npos;
@@ -114,6 +135,7 @@ function_report read_uprof(const std::string& path, std::string_view text) {
   if (columns < 3 || module == value) {
     throw input_error(at_line(path, lines.number(), "expected FUNCTION, an event and Module"));
   }
+  read_uprof_unit(head.names()[value], report);
   while (lines.next(line) && !trimmed(line).empty()) {
     std::vector<std::string> fields = split_fields(line, ',');
     // uProf 5.x does not quote names, which may contain commas, so join the fields of such a name.
@@ -144,10 +166,19 @@ std::vector<perf_table> read_perf(const std::string& path, std::string_view text
   std::string event;
   std::optional<table_head> head;
   std::size_t value = 0, module = 0, symbol = 0;
+  bool began = false;  // lines before the first '#' are warnings of perf
   while (lines.next(line)) {
     if (trimmed(line).empty()) continue;
+    began = began || line.front() == '#';
+    if (!began) continue;
     if (const std::string_view named = event_in(line); !named.empty()) event = named;
     if (line.substr(0, 10) == "# Overhead") {
+      if (line.find('|') == std::string_view::npos &&
+          line.find("Symbol") != std::string_view::npos) {
+        throw input_error(at_line(path, lines.number(),
+                                  "the columns have no delimiter; make the report with "
+                                  "perf report --stdio -t '|'"));
+      }
       std::vector<std::string> names;
       for (const std::string& name : split_fields(line.substr(2), '|')) {
         names.emplace_back(trimmed(name));
