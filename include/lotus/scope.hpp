@@ -166,6 +166,11 @@ class span {
 /// one thread at a time.
 class measured_span {
  public:
+  constexpr measured_span() noexcept = default;
+  /// @param begin_ticks  result of begin_ticks() for a span that has begun, which this object ends.
+  constexpr explicit measured_span(std::uint64_t begin_ticks) noexcept
+      : begin_ticks_{begin_ticks} {}
+
   /// Begins to measure, if this process is recording.
   /// @param tag  the record's tag, as far as it is known when the span begins. Heap allocations of
   /// this thread during the span are attributed to the operation of this tag.
@@ -177,6 +182,8 @@ class measured_span {
     begin_ticks_ = now_ticks();
   }
   bool runs() const noexcept { return begin_ticks_ != 0; }
+  /// Returns when the span began; 0 if no span has begun.
+  std::uint64_t begin_ticks() const noexcept { return begin_ticks_; }
 
   /// Ends the span and records it with this tag; does nothing if no span has begun.
   LOTUS_DETAIL_ALWAYS_INLINE void end(record_tag tag) noexcept {

@@ -1260,6 +1260,11 @@ class span {
 /// one thread at a time.
 class measured_span {
  public:
+  constexpr measured_span() noexcept = default;
+  /// @param begin_ticks  result of begin_ticks() for a span that has begun, which this object ends.
+  constexpr explicit measured_span(std::uint64_t begin_ticks) noexcept
+      : begin_ticks_{begin_ticks} {}
+
   /// Begins to measure, if this process is recording.
   /// @param tag  the record's tag, as far as it is known when the span begins. Heap allocations of
   /// this thread during the span are attributed to the operation of this tag.
@@ -1271,6 +1276,8 @@ class measured_span {
     begin_ticks_ = now_ticks();
   }
   bool runs() const noexcept { return begin_ticks_ != 0; }
+  /// Returns when the span began; 0 if no span has begun.
+  std::uint64_t begin_ticks() const noexcept { return begin_ticks_; }
 
   /// Ends the span and records it with this tag; does nothing if no span has begun.
   LOTUS_DETAIL_ALWAYS_INLINE void end(record_tag tag) noexcept {
@@ -19797,6 +19804,223 @@ inline bool has_session() noexcept {
 LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #endif  // LOTUS_SESSION_SESSION_SERVICES_HPP
+
+#endif
+#if defined(LOTUS_IMPLEMENTATION)
+// Implements the C functions of lotus/lotus.h.
+#ifndef LOTUS_ENGINE_C_CALLS_HPP
+#define LOTUS_ENGINE_C_CALLS_HPP
+
+/* Records where a program in C, or in C++ before C++17, spends its time. Programs in C++17 include
+ * lotus/lotus.hpp instead, which offers more; both may be used in one program.
+ *
+ *   static lotus_name resize = LOTUS_NAME("Resize");
+ *   lotus_span span = lotus_begin(&resize);
+ *   ...
+ *   lotus_end(&span);
+ *
+ * The functions are in the compiled library (lotus::lotus), or in the C++17 file of the program
+ * that defines LOTUS_IMPLEMENTATION and includes lotus/lotus.hpp. They never fail: if nothing is
+ * being recorded, they do nothing. Thread safety: any thread may call each of them; a lotus_span
+ * belongs to the thread that began it. With LOTUS_DISABLE they do nothing, and lotus_start()
+ * returns 1. */
+/* NOLINTBEGIN(modernize-*, hicpp-*): this file is also C. */
+#ifndef LOTUS_LOTUS_H
+#define LOTUS_LOTUS_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The name of an operation, stage or counter. Use a static variable for each name, because the
+ * library stores in it the id of the name. */
+typedef struct lotus_name {
+  const char* text; /* must stay valid */
+  uint64_t id;
+} lotus_name;
+#define LOTUS_NAME(text) {text, 0}
+
+/* A span that has begun. End it with the function that is named where it begins, or discard it. */
+typedef struct lotus_span {
+  uint64_t begin_ticks; /* 0: nothing is recorded */
+  uint64_t tag;
+  uint64_t number;
+} lotus_span;
+
+#if defined(LOTUS_DISABLE) && !defined(LOTUS_IMPLEMENTATION)
+  #define LOTUS_DETAIL_C(type, declaration, result) \
+    static __inline__ type declaration {            \
+      return result;                                \
+    }
+  #define LOTUS_DETAIL_C_VOID(declaration, unused) \
+    static __inline__ void declaration {           \
+      unused;                                      \
+    }
+static const lotus_span lotus_no_span = {0, 0, 0};
+#else
+  #define LOTUS_DETAIL_C(type, declaration, result) type declaration;
+  #define LOTUS_DETAIL_C_VOID(declaration, unused) void declaration;
+#endif
+
+/* Starts recording to logs with this prefix, such as "run/lotustrace_log"; NULL: the default, and
+ * the environment variable LOTUS_LOG_FILE. Returns 1 if the process is now recording, otherwise 0,
+ * after a message with the reason. */
+LOTUS_DETAIL_C(int, lotus_start(const char* log_file), ((void)log_file, 1))
+/* Ends recording and writes all records to the logs. A program need not call it before it exits. */
+LOTUS_DETAIL_C_VOID(lotus_stop(void), (void)0)
+
+/* Begins an operation; lotus_end() ends it. */
+LOTUS_DETAIL_C(lotus_span, lotus_begin(lotus_name* name), ((void)name, lotus_no_span))
+/* Begins the work of a stage of the pipeline on a batch or item; lotus_end() ends it. */
+LOTUS_DETAIL_C(lotus_span, lotus_begin_stage(lotus_name* name, uint64_t number),
+               ((void)name, (void)number, lotus_no_span))
+/* Begins to build a batch in a worker; lotus_end_batch() ends it, when its number is known. */
+LOTUS_DETAIL_C(lotus_span, lotus_begin_batch(void), lotus_no_span)
+/* Begins the consumer's wait for a batch; lotus_end_wait() ends it. */
+LOTUS_DETAIL_C(lotus_span, lotus_begin_wait(void), lotus_no_span)
+
+LOTUS_DETAIL_C_VOID(lotus_end(lotus_span* span), (void)span)
+LOTUS_DETAIL_C_VOID(lotus_end_batch(lotus_span* span, uint64_t number), ((void)span, (void)number))
+LOTUS_DETAIL_C_VOID(lotus_end_wait(lotus_span* span, uint64_t number), ((void)span, (void)number))
+/* Ends a span of any kind without recording it, for example because there are no more data. */
+LOTUS_DETAIL_C_VOID(lotus_discard(lotus_span* span), (void)span)
+
+/* Records that the consumer has received this batch and begins to work on it. */
+LOTUS_DETAIL_C_VOID(lotus_consumed(uint64_t number), (void)number)
+/* Records that an item becomes part of a batch. */
+LOTUS_DETAIL_C_VOID(lotus_takes(uint64_t batch, uint64_t item), ((void)batch, (void)item))
+/* Sets a counter, such as the depth of a queue. */
+LOTUS_DETAIL_C_VOID(lotus_count(lotus_name* name, int64_t value), ((void)name, (void)value))
+
+#undef LOTUS_DETAIL_C
+#undef LOTUS_DETAIL_C_VOID
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LOTUS_LOTUS_H */
+/* NOLINTEND(modernize-*, hicpp-*) */
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+// lotus_name and lotus_span contain a tag as a number.
+inline record_tag tag_from(std::uint64_t word) noexcept {
+  return {static_cast<event_kind>(word >> record_tag::value_bits), word};
+}
+inline std::uint64_t word_of(record_tag tag) noexcept {
+  return static_cast<std::uint64_t>(tag.kind()) << record_tag::value_bits | tag.value();
+}
+
+/// Returns the tag of an operation with this name. Like known_tag, stores it after the first call.
+inline record_tag tag_of(lotus_name& name) noexcept {
+  const record_tag known = tag_from(__atomic_load_n(&name.id, __ATOMIC_RELAXED));
+  if (LOTUS_DETAIL_LIKELY(!known.empty())) return known;
+  const record_tag tag = operation_tag(name.text == nullptr ? std::string_view{} : name.text);
+  if (tag.value() != unnamed_id) __atomic_store_n(&name.id, word_of(tag), __ATOMIC_RELAXED);
+  return tag;
+}
+
+LOTUS_DETAIL_ALWAYS_INLINE lotus_span begin_c_span(record_tag tag, std::uint64_t number) noexcept {
+  measured_span measured;
+  measured.begin(tag);
+  return {measured.begin_ticks(), word_of(tag), number};
+}
+
+/// Ends a batch or a wait, whose number was not known before.
+template <event_kind Kind>
+void end_numbered(lotus_span& span, std::uint64_t number) noexcept {
+  measured_span measured{span.begin_ticks};
+  if (!measured.runs()) return;
+  look_at_batch();
+  if constexpr (Kind == event_kind::batch_wait) publish_end_of_wait();
+  measured.end(batch_tag(Kind, number));
+  span.begin_ticks = 0;
+}
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+extern "C" {
+
+LOTUS_DETAIL_SEAM int lotus_start(const char* log_file) {
+  const bool started = log_file == nullptr ? lotus::start() : lotus::start(log_file);
+  return started ? 1 : 0;
+}
+LOTUS_DETAIL_SEAM void lotus_stop() {
+  lotus::stop();
+}
+
+LOTUS_DETAIL_SEAM lotus_span lotus_begin(lotus_name* name) {
+  if (!lotus::detail::is_recording()) return {};
+  return lotus::detail::begin_c_span(lotus::detail::tag_of(*name), 0);
+}
+LOTUS_DETAIL_SEAM lotus_span lotus_begin_stage(lotus_name* name, std::uint64_t number) {
+  using namespace lotus::detail;
+  if (!is_recording()) return {};
+  const auto id = static_cast<std::uint32_t>(tag_of(*name).value());
+  const bool fits = number < number_not_in_tag;
+  return begin_c_span(
+      {event_kind::stage, id, fits ? static_cast<std::uint32_t>(number) : number_not_in_tag},
+      number);
+}
+LOTUS_DETAIL_SEAM lotus_span lotus_begin_batch() {
+  using namespace lotus::detail;
+  if (!is_recording()) return {};
+  look_at_batch();
+  return begin_c_span({event_kind::batch_preprocessed, 0}, 0);
+}
+LOTUS_DETAIL_SEAM lotus_span lotus_begin_wait() {
+  using namespace lotus::detail;
+  if (!is_recording()) return {};
+  look_at_batch();
+  publish_wait();
+  return begin_c_span({event_kind::batch_wait, 0}, 0);
+}
+
+LOTUS_DETAIL_SEAM void lotus_end(lotus_span* span) {
+  using namespace lotus::detail;
+  measured_span measured{span->begin_ticks};
+  if (!measured.runs()) return;
+  const record_tag tag = tag_from(span->tag);
+  if (LOTUS_DETAIL_UNLIKELY(span->number >= number_not_in_tag)) {
+    push(span->begin_ticks, span->number, {event_kind::stage_number, tag.value() >> 32});
+  }
+  measured.end(tag);
+  span->begin_ticks = 0;
+}
+LOTUS_DETAIL_SEAM void lotus_end_batch(lotus_span* span, std::uint64_t number) {
+  lotus::detail::end_numbered<lotus::detail::event_kind::batch_preprocessed>(*span, number);
+}
+LOTUS_DETAIL_SEAM void lotus_end_wait(lotus_span* span, std::uint64_t number) {
+  lotus::detail::end_numbered<lotus::detail::event_kind::batch_wait>(*span, number);
+}
+LOTUS_DETAIL_SEAM void lotus_discard(lotus_span* span) {
+  using namespace lotus::detail;
+  measured_span measured{span->begin_ticks};
+  if (!measured.runs()) return;
+  const record_tag tag = tag_from(span->tag);
+  if (tag.kind() == event_kind::batch_wait) publish_end_of_wait();
+  measured.forget(tag);
+  span->begin_ticks = 0;
+}
+
+LOTUS_DETAIL_SEAM void lotus_consumed(std::uint64_t number) {
+  lotus::batch_consumed(number);
+}
+LOTUS_DETAIL_SEAM void lotus_takes(std::uint64_t batch, std::uint64_t item) {
+  lotus::batch_takes(batch, item);
+}
+LOTUS_DETAIL_SEAM void lotus_count(lotus_name* name, std::int64_t value) {
+  if (lotus::detail::is_recording()) lotus::detail::count(lotus::detail::tag_of(*name), value);
+}
+
+}  // extern "C"
+
+#endif  // LOTUS_ENGINE_C_CALLS_HPP
 
 #endif
 

@@ -5,7 +5,7 @@ execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${PREF
                 COMMAND_ERROR_IS_FATAL ANY)
 file(RENAME "${PREFIX}_first" "${PREFIX}")
 
-file(GLOB_RECURSE wanted RELATIVE "${HEADERS}" "${HEADERS}/*.hpp")
+file(GLOB_RECURSE wanted RELATIVE "${HEADERS}" "${HEADERS}/*.hpp" "${HEADERS}/*.h")
 file(GLOB_RECURSE installed RELATIVE "${PREFIX}/include" "${PREFIX}/include/*")
 if(NOT wanted STREQUAL installed)
   message(FATAL_ERROR "installed ${installed}, wanted ${wanted}")

@@ -26,7 +26,7 @@ foreach(package lotus lotus-header-only)
   install(FILES "${PROJECT_BINARY_DIR}/cmake/${package}.pc" DESTINATION "${lotus_pkgconfig_dir}")
 endforeach()
 
-install(DIRECTORY include/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
+install(DIRECTORY include/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 install(TARGETS lotus lotus_header_only EXPORT lotus
         ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
         INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")

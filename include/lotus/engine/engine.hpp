@@ -14,5 +14,8 @@
   #include "lotus/record/rare_calls.hpp"
   #include "lotus/session/session_services.hpp"
 #endif
+#if defined(LOTUS_IMPLEMENTATION)
+  #include "lotus/engine/c_calls.hpp"
+#endif
 
 #endif  // LOTUS_ENGINE_ENGINE_HPP
