@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <exception>
+#include <map>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -98,10 +99,16 @@ CLI::Validator one_of_words(word_choices words) {
   return {choose, ""};
 }
 
-CLI::Validator known_word(std::vector<std::string> words) {
-  const auto check = [words = std::move(words)](std::string& text) -> std::string {
-    const bool known = std::find(words.begin(), words.end(), text) != words.end();
-    return known ? "" : none_of(text, words);
+CLI::Validator known_word(std::vector<std::string> words,
+                          std::map<std::string, std::string> other_words) {
+  const auto check = [words = std::move(words),
+                      others = std::move(other_words)](std::string& text) -> std::string {
+    const auto other = others.find(text);
+    if (other != others.end()) text = other->second;
+    if (std::find(words.begin(), words.end(), text) != words.end()) return "";
+    std::vector<std::string> known = words;
+    for (const auto& [word, meant] : others) known.push_back(word);
+    return none_of(text, known);
   };
   return {check, ""};
 }

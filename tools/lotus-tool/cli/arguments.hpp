@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstddef>
 #include <initializer_list>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,7 +25,11 @@ using word_choices = std::vector<std::pair<std::string, int>>;
 CLI::Validator one_of_words(word_choices words);
 
 /// Accepts only the given words. The error message for another word suggests a similar one.
-CLI::Validator known_word(std::vector<std::string> words);
+/// @param other_words  further words, each with the one that it stands for and, in a transform(),
+/// is
+///   replaced by.
+CLI::Validator known_word(std::vector<std::string> words,
+                          std::map<std::string, std::string> other_words = {});
 
 /// Accepts the words for an enumeration's values: `one_of<form>({{"json", form::json}, …})`.
 template <class Enum>

@@ -14,6 +14,7 @@
 #include "comparison/comparison.hpp"
 #include "comparison/comparison_json.hpp"
 #include "comparison/comparison_markdown.hpp"
+#include "describe/description.hpp"
 
 namespace lotus::tool {
 
@@ -46,8 +47,7 @@ void print(const compare_options& options, const comparison& found, std::ostream
       print_comparison_table(options, found, out);
       break;
     case compare_form::json:
-      write_comparison(options, found, to);
-      out << text << '\n';
+      print_json(shown_comparison{&options, &found}, out);
       break;
     case compare_form::markdown:
       out << comparison_markdown(options, found);

@@ -1,14 +1,18 @@
-// Writes a comparison as JSON.
+// Describes what `compare --json` prints and what the report's page shows of a comparison.
 #ifndef LOTUS_TOOL_COMPARISON_COMPARISON_JSON_HPP
 #define LOTUS_TOOL_COMPARISON_COMPARISON_JSON_HPP
 
-#include "base/formats/json_writer.hpp"
 #include "comparison/comparison.hpp"
+#include "describe/description.hpp"
 
 namespace lotus::tool {
 
-/// Writes the object that `compare --json` prints and that the report's page shows.
-void write_comparison(const compared_sides& sides, const comparison& found, json_writer& to);
+/// A comparison and what was compared; both must outlive this object.
+struct shown_comparison {
+  const compared_sides* sides = nullptr;
+  const comparison* found = nullptr;
+};
+const description<shown_comparison>& description_of(const shown_comparison*);
 
 }  // namespace lotus::tool
 

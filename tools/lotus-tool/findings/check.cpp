@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/formats/json_writer.hpp"
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
+#include "describe/description.hpp"
 #include "findings/busy_threads.hpp"
 #include "findings/markers.hpp"
 #include "findings/number_sequences.hpp"
@@ -327,13 +327,16 @@ std::string why_silent(const std::vector<check>& failed) {
   return why;
 }
 
-void write_checks(json_writer& json, const std::vector<check>& failed) {
-  json.begin_array();
-  for (const check& c : failed) {
-    json.begin_object().member("id", c.id).member("text", c.text + ". To do: " + c.to_do);
-    json.member("unsafe", c.unsafe).end_object();
-  }
-  json.end_array();
+const description<check>& description_of(const check*) {
+  static const description<check> all(
+      "check", "a check of the recording that failed",
+      {
+          {"id", &check::id, "its identifier, such as unrecorded-work"},
+          {"text", [](const check& c) { return c.text + ". To do: " + c.to_do; },
+           "what is wrong, and what to do"},
+          {"unsafe", &check::unsafe, "whether no verdict may rest on this run"},
+      });
+  return all;
 }
 
 }  // namespace lotus::tool

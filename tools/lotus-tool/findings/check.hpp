@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/formats/json_writer.hpp"
+#include "describe/description.hpp"
 #include "findings/recorded_work.hpp"
 #include "model/run_data.hpp"
 
@@ -34,9 +34,7 @@ inline constexpr run_parts checked_parts{false, false, true};
 /// are none.
 std::string why_silent(const std::vector<check>& failed);
 
-/// Writes a JSON array [{"id":…,"text":…,"unsafe":…}]. The value of "text" also contains the
-/// advice; "unsafe" is true if the failed check prevents a verdict.
-void write_checks(json_writer& json, const std::vector<check>& failed);
+const description<check>& description_of(const check*);
 
 }  // namespace lotus::tool
 

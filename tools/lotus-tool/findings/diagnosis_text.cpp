@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iomanip>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -76,7 +74,7 @@ void write_suggestions(json_writer& to, std::string_view key,
   to.key(key).begin_array();
   for (const suggestion& m : suggestions) {
     to.begin_object().member("text", m.text).key("change");
-    write_change(to, m.change);
+    write_value(to, m.change);
     to.member("batches_per_s", m.would_be.per_s).member("low", m.would_be.low);
     to.member("high", m.would_be.high).member("gain", m.would_be.gain).end_object();
   }
@@ -101,13 +99,6 @@ void write_path(json_writer& to, const critical_path& path) {
 }
 
 }  // namespace
-
-std::string three_digits(double value) {
-  if (!std::isfinite(value)) return "any number of";
-  std::ostringstream text;
-  text << std::setprecision(3) << (value >= 1000 ? std::round(value) : value);
-  return value >= 1000 ? std::to_string(std::llround(value)) : text.str();
-}
 
 std::string rate(std::optional<double> per_second) {
   return per_second ? three_digits(*per_second) + " batches/s" : "unknown";
@@ -180,7 +171,7 @@ std::string diagnosis_json(const diagnosis& d) {
   to.member("sentence", sentence).key("screen");
   write_first_screen(to, screen);
   to.key("checks");
-  write_checks(to, d.checks);
+  write_value(to, d.checks);
   to.member("achieved_batches_per_s", d.achieved).member("steady_batches_per_s", d.steady);
   to.member("wait_share", d.wait_share).member("head_of_line_share", d.head_of_line_share);
   to.member("preprocessing_capacity", d.preprocessing_capacity);
@@ -201,7 +192,10 @@ std::string diagnosis_json(const diagnosis& d) {
   write_texts(to, "assumptions", d.assumptions);
   write_texts(to, "warnings", d.warnings);
   if (!d.limit.empty()) to.member("limit", d.limit);
-  write_all_blocked_on(to, d.blocked_on);
+  if (!d.blocked_on.empty()) {
+    to.key("blocked_on");
+    write_value(to, d.blocked_on);
+  }
   if (!d.accelerator_json.empty()) to.key("accelerator").raw(d.accelerator_json);
   write_path(to, d.path);
   to.key("ops").begin_array();
@@ -217,7 +211,7 @@ std::string diagnosis_json(const diagnosis& d) {
     to.key("aggregated").begin_array();
     for (const figures& of : d.aggregated) {
       to.begin_object().member("name", of.name);
-      write_figures(to, of, op_json, true);
+      write_figures(to, of, op_json);
       to.end_object();
     }
     to.end_array();

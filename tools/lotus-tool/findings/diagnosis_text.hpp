@@ -5,12 +5,10 @@
 #include <optional>
 #include <string>
 
+#include "base/terminal/table.hpp"
 #include "findings/diagnosis.hpp"
 
 namespace lotus::tool {
-
-/// Formats a value with three significant digits; a value of 1000 or more as a whole number.
-std::string three_digits(double value);
 
 /// Returns a rate such as "12.4 batches/s".
 std::string rate(std::optional<double> per_second);

@@ -5,56 +5,20 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
 #include "base/formats/json_reader.hpp"
 #include "base/formats/json_writer.hpp"
+#include "describe/description.hpp"
 #include "mapping/mapping.hpp"
 #include "mapping/read/table_text.hpp"
 
 namespace lotus::tool {
 namespace {
-
-/// Writes an object {"a": …, "b": …} with each member on a line of its own.
-template <class Map, class WriteValue>
-void write_object(const Map& members, json_writer& to, WriteValue&& write_value) {
-  to.begin_object();
-  for (const auto& [name, member] : members) {
-    to.newline(4).key(name);
-    write_value(member);
-  }
-  if (!members.empty()) to.newline(2);
-  to.end_object();
-}
-
-template <class Texts>
-void write_texts(const Texts& texts, json_writer& to) {
-  to.begin_array();
-  for (const std::string& text : texts) to.value(text);
-  to.end_array();
-}
-
-void write_uses(const operation_use& op, json_writer& to) {
-  to.begin_object();
-  for (const std::string& function : by_share(op)) {
-    const function_use& use = op.functions.at(function);
-    to.newline(6).key(function).begin_object().member("hits", use.hits).member("runs", op.runs);
-    to.member("samples", use.samples).member("share", use.share);
-    // Inlined functions are known only if the program has debug information.
-    if (!use.inlined.empty()) {
-      to.key("inlined").begin_object();
-      for (const auto& [inner, samples] : use.inlined) to.member(inner, samples);
-      to.end_object();
-    }
-    to.end_object();
-  }
-  to.end_object();
-}
 
 using nlohmann::json;
 
@@ -95,16 +59,69 @@ void read_uses(const json& functions, operation_use& op) {
 
 }  // namespace
 
+/// A function of an operation.
+struct shown_use {
+  const operation_use* op = nullptr;
+  const function_use* function = nullptr;
+};
+
+const description<shown_use>& description_of(const shown_use*) {
+  using u = const shown_use&;
+  static const description<shown_use> all(
+      "function", "how often a function was seen in an operation",
+      {
+          {"hits", [](u of) { return of.function->hits; }, "runs in which it was seen"},
+          {"runs", [](u of) { return of.op->runs; }, "runs in all"},
+          {"samples", [](u of) { return of.function->samples; }, "time or samples, in unit"},
+          {"share", [](u of) { return of.function->share; }, "share of the operation, 0 to 1"},
+          {"inlined", [](u of) { return of.function->inlined; },
+           "by function inlined in it: samples; only if the program has debug information", if_any},
+      });
+  return all;
+}
+
+const description<mapping>& description_of(const mapping*) {
+  using m = const mapping&;
+  using names = std::vector<std::string>;
+  using uses = std::vector<std::pair<std::string, shown_use>>;
+  static const description<mapping> all(
+      "mapping", "the functions behind operations",
+      {
+          {"op_to_func",
+           [](m of) {
+             std::map<std::string, names> functions;
+             for (const auto& [name, op] : of.ops) functions[name] = by_share(op);
+             return functions;
+           },
+           "by operation: its functions, FUNCTION|MODULE, most frequent first"},
+          {"common_funcs_to_op",
+           [](m of) {
+             std::map<std::string, names> common;
+             for (const auto& [name, ops] : of.common()) common[name] = {ops.begin(), ops.end()};
+             return common;
+           },
+           "functions that several operations have, and which"},
+          {"unit", &mapping::unit, "unit of samples, such as ms; may be empty"},
+          {"functions",
+           [](m of) {
+             std::vector<std::pair<std::string, uses>> functions;
+             for (const auto& [name, op] : of.ops) {
+               uses& of_op = functions.emplace_back(name, uses()).second;
+               for (const std::string& function : by_share(op)) {
+                 of_op.emplace_back(function, shown_use{&op, &op.functions.at(function)});
+               }
+             }
+             return functions;
+           },
+           "by operation and function"},
+      });
+  return all;
+}
+
 void write_mapping(const mapping& m, output_file& out) {
   std::string text;
   json_writer to(text, json_style::spaced);
-  to.begin_object().newline(2).key("op_to_func");
-  write_object(m.ops, to, [&to](const operation_use& op) { write_texts(by_share(op), to); });
-  to.newline(2).key("common_funcs_to_op");
-  write_object(m.common(), to, [&to](const std::set<std::string>& ops) { write_texts(ops, to); });
-  to.newline(2).member("unit", m.unit).newline(2).key("functions");
-  write_object(m.ops, to, [&to](const operation_use& op) { write_uses(op, to); });
-  to.newline().end_object();
+  write_value(to, m);
   out.write(text);
   out.write("\n");
 }

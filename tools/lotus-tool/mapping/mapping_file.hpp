@@ -5,9 +5,13 @@
 #include <string>
 
 #include "base/files/output_file.hpp"
+#include "describe/description.hpp"
 #include "mapping/mapping.hpp"
 
 namespace lotus::tool {
+
+/// The members of a mapping in JSON.
+const description<mapping>& description_of(const mapping*);
 
 /// Writes a mapping with the original Lotus's keys op_to_func and common_funcs_to_op, and the key
 /// "functions" with hits, runs, samples and share for each operation and function. Throws

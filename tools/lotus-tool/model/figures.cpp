@@ -1,43 +1,51 @@
 #include "model/figures.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "base/formats/json_writer.hpp"
 #include "base/statistics/distribution.hpp"
-#include "base/terminal/table.hpp"
-#include "base/text.hpp"
+#include "describe/description.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {
 namespace {
 
+/// Returns a figure that an empty set of durations does not have.
 template <class Value>
-figure or_missing(const std::optional<Value>& value) {
-  return value ? figure(*value) : figure();
+auto of_durations(Value distribution::*figure) {
+  return [figure](const figures& of) {
+    return of.time.count > 0 ? std::optional(of.time.*figure) : std::nullopt;
+  };
 }
 
-/// Returns one member of the operation's CPU times, such as the time that the threads were blocked.
-/// The result is a missing figure if CPU time was not measured.
-figure cpu_part(const figures& of, std::optional<std::int64_t> cpu_split::*part) {
-  return of.cpu ? or_missing((*of.cpu).*part) : figure();
+/// Returns a part of the CPU times, such as the time that the threads were blocked.
+auto of_cpu_times(std::optional<std::int64_t> cpu_split::*part) {
+  return [part](const figures& of) { return of.cpu ? (*of.cpu).*part : std::nullopt; };
 }
 
-/// Returns one member of the operation's heap use, divided by the number of its calls, such as the
-/// allocated bytes per call. The result is a missing figure if allocations were not counted.
-figure heap_part(const figures& of, std::uint64_t heap_use::*part) {
-  if (!of.heap || of.time.count == 0) return {};
-  return static_cast<double>((*of.heap).*part) / static_cast<double>(of.time.count);
+/// Returns a part of the heap use, divided by the number of calls.
+auto per_call(std::uint64_t heap_use::*part) {
+  return [part](const figures& of) {
+    return of.heap && of.time.count > 0 ? std::optional(static_cast<double>((*of.heap).*part) /
+                                                        static_cast<double>(of.time.count))
+                                        : std::nullopt;
+  };
 }
 
-figure share_of_mean(const distribution& d) {
-  return d.mean_ns != 0 ? figure(d.std_ns / d.mean_ns) : figure();
+std::optional<double> std_of_mean(const figures& of) {
+  return of.time.count > 0 && of.time.mean_ns != 0 ? std::optional(of.time.std_ns / of.time.mean_ns)
+                                                   : std::nullopt;
+}
+
+bool has_cpu(const figures& of) {
+  return of.cpu.has_value();
+}
+bool has_heap(const figures& of) {
+  return of.heap.has_value();
 }
 
 }  // namespace
@@ -86,143 +94,86 @@ std::vector<figures> figures_of(const std::vector<aggregated_op>& ops) {
   return all;
 }
 
-const std::vector<figure_field>& figure_fields() {
-  constexpr figure_unit count = figure_unit::count;
-  constexpr figure_unit time = figure_unit::time_ns;
-  constexpr figure_unit share = figure_unit::share;
-  constexpr unsigned json = op_json | quantity_json;
+const description<figures>& description_of(const figures*) {
+  constexpr unsigned json = op_json | quantity_json | latency_json;
   constexpr unsigned report = report_op | report_quantity;
+  constexpr unsigned times = op_table | quantity_table;
+  constexpr unsigned lists = times | stage_table | async_table;
+  constexpr unsigned high = op_json | latency_json | stats_csv | report_op | op_table | sorting;
+  constexpr unsigned cpu =
+      of_cpu | op_json | quantity_json | stats_csv | report_op | times | stage_table;
+  constexpr unit time = unit::time_ns;
   using f = const figures&;
-  static const std::vector<figure_field> fields{
-      {"count", "count", [](f of) { return figure(static_cast<std::int64_t>(of.time.count)); },
-       count, json | stats_csv | report, 1, 1, true},
-      {"mean_ns", "mean", [](f of) { return figure(of.time.mean_ns); }, time,
-       json | stats_csv | report, 2, 2},
-      {"std_ns", "std", [](f of) { return figure(of.time.std_ns); }, time,
-       json | stats_csv | report, 3, 3},
-      {"std_of_mean", "std/mean", [](f of) { return share_of_mean(of.time); }, share, 0, 0, 4,
-       false, "-"},
-      {"min_ns", "min", [](f of) { return figure(of.time.min_ns); }, time,
-       json | stats_csv | report_quantity, 4, 5},
-      {"p25_ns", "p25", [](f of) { return figure(of.time.p25_ns); }, time,
-       quantity_json | stats_csv | report_quantity, 0, 6},
-      {"p50_ns", "p50", [](f of) { return figure(of.time.p50_ns); }, time,
-       json | stats_csv | report, 5, 7},
-      {"p75_ns", "p75", [](f of) { return figure(of.time.p75_ns); }, time,
-       quantity_json | stats_csv | report_quantity, 0, 8},
-      {"p90_ns", "p90", [](f of) { return figure(of.time.p90_ns); }, time,
-       op_json | stats_csv | report_op, 6, 0},
-      {"p99_ns", "p99", [](f of) { return figure(of.time.p99_ns); }, time,
-       op_json | stats_csv | report_op, 7, 0},
-      {"max_ns", "max", [](f of) { return figure(of.time.max_ns); }, time,
-       json | stats_csv | report, 8, 9},
-      {"iqr_ns", "iqr", [](f of) { return figure(of.time.p75_ns - of.time.p25_ns); }, time, 0, 0,
-       10},
-      {"above_500ms", "% over 500 ms", [](f of) { return or_missing(of.above_500ms); }, share, 0, 0,
-       11, false, "-"},
-      {"total_ns", "total", [](f of) { return figure(of.time.total_ns); }, time,
-       json | stats_csv | report_op, 11, 12, true},
-      {"self_ns", "self", [](f of) { return or_missing(of.self_ns); }, time,
-       op_json | stats_csv | report_op, 12, 0},
-      {"cpu_ns", "on CPU", [](f of) { return of.cpu ? figure(of.cpu->cpu_ns) : figure(); }, time,
-       json | stats_csv | report_op, 13, 13, false, "-", true},
-      {"run_queue_ns", "waits for CPU", [](f of) { return cpu_part(of, &cpu_split::run_queue_ns); },
-       time, json | stats_csv | report_op, 14, 14, false, "-", true},
-      {"blocked_ns", "blocked", [](f of) { return cpu_part(of, &cpu_split::blocked_ns); }, time,
-       json | stats_csv | report_op, 15, 15, false, "-", true},
-      {"below_10ms", "% under 10 ms", [](f of) { return or_missing(of.below_10ms); }, share,
-       op_json | report_op, 9, 0},
-      {"below_100us", "% under 100 us", [](f of) { return or_missing(of.below_100us); }, share,
-       op_json | report_op, 10, 0},
-      {"allocated_bytes",
-       "allocated",
-       [](f of) { return heap_part(of, &heap_use::allocated_bytes); },
-       count,
-       report_op,
-       0,
-       0,
-       false,
-       {},
-       false,
-       true},
-      {"allocations",
-       "allocations",
-       [](f of) { return heap_part(of, &heap_use::allocations); },
-       count,
-       report_op,
-       0,
-       0,
-       false,
-       {},
-       false,
-       true},
-      {"retained_bytes",
-       "retained",
-       [](f of) { return heap_part(of, &heap_use::retained_bytes); },
-       count,
-       report_op,
-       0,
-       0,
-       false,
-       {},
-       false,
-       true},
-      {"peak_bytes",
-       "peak",
-       [](f of) {
-         return of.heap ? figure(static_cast<std::int64_t>(of.heap->peak_bytes)) : figure();
-       },
-       count,
-       report_op,
-       0,
-       0,
-       false,
-       {},
-       false,
-       true},
-  };
-  return fields;
+  static const description<figures> all(
+      "figures", "statistics of durations",
+      {
+          {"count", [](f of) { return of.time.count; },
+           "how many there were, for example calls, batches or copies",
+           in{json | stats_csv | report | lists | sorting}, column{"count"}},
+          {"mean_ns", of_durations(&distribution::mean_ns), "the sum divided by the count",
+           in{json | stats_csv | report | lists | sorting}, column{"mean", time}},
+          {"std_ns", of_durations(&distribution::std_ns),
+           "standard deviation: how far values typically are from the mean",
+           in{json | stats_csv | report | times}, column{"std", time, 9}},
+          {"std_of_mean", std_of_mean, "standard deviation divided by the mean", in{quantity_table},
+           column{"std/mean", unit::share, 6}},
+          {"min_ns", of_durations(&distribution::min_ns),
+           "the shortest time, or the smallest value",
+           in{json | stats_csv | report_quantity | times}, column{"min", time, 4}},
+          {"p25_ns", of_durations(&distribution::p25_ns), "25 % of the values are at most this",
+           in{quantity_json | latency_json | stats_csv | report_quantity | quantity_table},
+           column{"p25", time, 3}},
+          {"p50_ns", of_durations(&distribution::p50_ns),
+           "half of the values are at most this: the median",
+           in{json | stats_csv | report | lists | sorting}, column{"p50", time, 12}},
+          {"p75_ns", of_durations(&distribution::p75_ns), "75 % of the values are at most this",
+           in{quantity_json | latency_json | stats_csv | report_quantity | quantity_table},
+           column{"p75", time, 7}},
+          {"p90_ns", of_durations(&distribution::p90_ns), "90 % of the values are at most this",
+           in{high}, column{"p90", time, 8}},
+          {"p99_ns", of_durations(&distribution::p99_ns), "99 % of the values are at most this",
+           in{high | stage_table | async_table}, column{"p99", time, 14}},
+          {"max_ns", of_durations(&distribution::max_ns), "the longest time, or the largest value",
+           in{json | stats_csv | report | lists | sorting}, column{"max", time, 13}},
+          {"iqr_ns", [](f of) { return of.time.p75_ns - of.time.p25_ns; },
+           "interquartile range: p75 - p25", in{quantity_table}, column{"iqr", time, 2}},
+          {"above_500ms", &figures::above_500ms, "share of the times that are longer than 500 ms",
+           in{quantity_table}, column{"% over 500 ms", unit::share, 11}},
+          {"below_10ms", &figures::below_10ms, "share of the times that are shorter than 10 ms",
+           in{op_json | report_op | op_table}, column{"% under 10 ms", unit::share, 5}},
+          {"below_100us", &figures::below_100us, "share of the times that are shorter than 100 us",
+           in{op_json | report_op | op_table}, column{"% under 100 us", unit::share, 1}},
+          {"total_ns", [](f of) { return of.time.total_ns; },
+           "sum over all threads, so it can be longer than the run",
+           in{json | stats_csv | report_op | lists | sorting}, column{"total", time}},
+          {"self_ns", &figures::self_ns, "total time minus the time of the operations inside",
+           in{op_json | stats_csv | report_op | op_table | sorting}, column{"self", time}},
+          {"cpu_ns", [](f of) { return of.cpu ? std::optional(of.cpu->cpu_ns) : std::nullopt; },
+           "part of the total time in which the thread ran on a CPU", has_cpu, in{cpu},
+           column{"on CPU", time}},
+          {"run_queue_ns", of_cpu_times(&cpu_split::run_queue_ns),
+           "part in which the thread could have run, but no CPU was free", has_cpu, in{cpu},
+           column{"waits for CPU", time, 10}},
+          {"blocked_ns", of_cpu_times(&cpu_split::blocked_ns),
+           "part in which the thread slept or waited for a disk, a lock, ...", has_cpu, in{cpu},
+           column{"blocked", time}},
+          {"allocated_bytes", per_call(&heap_use::allocated_bytes),
+           "mean number of bytes that a call allocated", has_heap, in{report_op}},
+          {"allocations", per_call(&heap_use::allocations), "mean number of allocations in a call",
+           has_heap, in{report_op}},
+          {"retained_bytes", per_call(&heap_use::retained_bytes),
+           "mean number of bytes that a call allocated but did not free", has_heap, in{report_op}},
+          {"peak_bytes",
+           [](f of) { return of.heap ? std::optional(of.heap->peak_bytes) : std::nullopt; },
+           "largest growth of the thread's memory within a call", has_heap, in{report_op}},
+      });
+  return all;
 }
 
-std::vector<const figure_field*> columns_of(unsigned figure_field::*column, bool cpu) {
-  std::vector<const figure_field*> columns;
-  for (const figure_field& field : figure_fields()) {
-    if (field.*column != 0 && (cpu || !field.of_cpu)) columns.push_back(&field);
+void write_figures(json_writer& json, const figures& of, figure_output output) {
+  for (const field<figures>& one : description_of(&of).fields()) {
+    if ((one.outputs & output) != 0 && (!one.has || one.has(of))) one.write(json, of);
   }
-  std::sort(columns.begin(), columns.end(),
-            [column](const auto* a, const auto* b) { return a->*column < b->*column; });
-  return columns;
-}
-
-void write_figures(json_writer& json, const figures& of, figure_output output, bool null_of_none) {
-  const bool none = null_of_none && of.time.count == 0;
-  for (const figure_field& field : figure_fields()) {
-    if ((field.shown & output) == 0 || (field.of_cpu && !of.cpu) || (field.of_heap && !of.heap)) {
-      continue;
-    }
-    const std::string text = none && !field.of_none ? std::string() : exact_text(field.get(of));
-    json.key(field.key).raw(text.empty() ? "null" : text);
-  }
-}
-
-std::string exact_text(const figure& value) {
-  if (const auto* const whole = std::get_if<std::int64_t>(&value)) return std::to_string(*whole);
-  if (const auto* const real = std::get_if<double>(&value)) return json_number(*real);
-  return {};
-}
-
-std::string human_text(const figure_field& field, const figures& of) {
-  const figure value = field.get(of);
-  double number = 0;
-  if (const auto* const whole = std::get_if<std::int64_t>(&value)) {
-    if (field.unit == figure_unit::count) return std::to_string(*whole);
-    number = static_cast<double>(*whole);
-  } else if (const auto* const real = std::get_if<double>(&value)) {
-    number = *real;
-  } else {
-    return std::string(field.missing);
-  }
-  return field.unit == figure_unit::share ? human_share(number) : human_time(number);
 }
 
 }  // namespace lotus::tool

@@ -1,19 +1,17 @@
 // Defines the statistics of an operation or of a quantity (preprocess time, wait, delay, step).
-// Each single value, such as the mean, is called a figure. This file has one list of all figures,
-// which all outputs use.
+// Each single value, such as the mean, is called a figure. All outputs use one list of all figures.
 #ifndef LOTUS_TOOL_MODEL_FIGURES_HPP
 #define LOTUS_TOOL_MODEL_FIGURES_HPP
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <variant>
 #include <vector>
 
 #include "aggregates/data/aggregated.hpp"
 #include "base/formats/json_writer.hpp"
 #include "base/statistics/distribution.hpp"
+#include "describe/description.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {
@@ -45,60 +43,27 @@ std::vector<figures> figures_of(const std::vector<aggregated_op>& ops);
 /// `durations_ns`.
 figures figures_of(std::string name, std::vector<std::int64_t>& durations_ns);
 
-/// The value of one figure, such as the mean; monostate if the value is missing. Counts and whole
-/// nanoseconds are exact.
-using figure = std::variant<std::monostate, std::int64_t, double>;
-
-enum class figure_unit : std::uint8_t { count, time_ns, share };
-
-/// The outputs that may contain a figure, as bits. The text tables have no bit; figure_field has
-/// their column numbers (op_column and quantity_column) instead.
+/// The outputs that may contain a figure, as bits of field_facts::outputs.
 enum figure_output : unsigned {
-  op_json = 1U,
-  quantity_json = 2U,
-  stats_csv = 4U,
-  report_op = 8U,
-  report_quantity = 16U,
+  op_json = 1U << 0U,
+  quantity_json = 1U << 1U,
+  latency_json = 1U << 2U,  ///< for latencies of items and asynchronous operations
+  stats_csv = 1U << 3U,
+  report_op = 1U << 4U,
+  report_quantity = 1U << 5U,
+  op_table = 1U << 6U,
+  quantity_table = 1U << 7U,
+  stage_table = 1U << 8U,
+  async_table = 1U << 9U,
+  sorting = 1U << 10U,  ///< operations can be sorted by it; its title is the word for it
+  of_cpu = 1U << 11U,   ///< not an output: the figure is only shown if CPU time was measured
 };
 
-/// How the outputs show one figure.
-struct figure_field {
-  std::string_view key;    ///< key in JSON and CSV
-  std::string_view title;  ///< title of the table column
-  figure (*get)(const figures& of);
-  figure_unit unit;
-  unsigned shown;  ///< the outputs that contain the figure, as bits of figure_output
-  /// Column of the figure in the table of operations, counted from 1; 0: not in that table.
-  /// `quantity_column` is the same for the table of quantities.
-  unsigned op_column;
-  unsigned quantity_column;
-  /// Whether the figure has a value even if no durations were recorded. This is true only for
-  /// counts and totals, which are then 0; a mean, for example, then has no value.
-  bool of_none = false;
-  std::string_view missing = {};  ///< text that tables show for a missing value
-  bool of_cpu = false;            ///< whether the figure is only shown if CPU time was measured
-  bool of_heap = false;           ///< whether the figure is only shown if allocations were counted
-};
-
-/// Returns the descriptions of all figures, in the order in which JSON and CSV outputs contain the
-/// figures.
-const std::vector<figure_field>& figure_fields();
-
-/// Returns the figures that one of the two text tables shows, in the order of its columns.
-/// @param column  the table: `op_column` for operations, `quantity_column` for quantities.
-/// @param cpu  whether CPU time was measured. If not, figures of CPU time are left out.
-std::vector<const figure_field*> columns_of(unsigned figure_field::*column, bool cpu);
+/// Returns the descriptions of all figures, in the order in which all outputs contain them.
+const description<figures>& description_of(const figures*);
 
 /// Writes one JSON member for each figure that `output` contains.
-/// @param null_of_none  whether to write null instead of 0 for the figures that an empty set of
-///   durations does not have (see figure_field::of_none).
-void write_figures(json_writer& json, const figures& of, figure_output output, bool null_of_none);
-
-/// Returns the text of a figure with its exact value, as in JSON and CSV; "" if the value is
-/// missing.
-std::string exact_text(const figure& value);
-/// Returns the value of `field` for people to read, such as "1.2 ms" or "34 %".
-std::string human_text(const figure_field& field, const figures& of);
+void write_figures(json_writer& json, const figures& of, figure_output output);
 
 }  // namespace lotus::tool
 

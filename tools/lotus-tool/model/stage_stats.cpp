@@ -4,10 +4,11 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "base/formats/json_writer.hpp"
+#include "describe/description.hpp"
 #include "model/figures.hpp"
 #include "model/pipeline/async_operations.hpp"
 #include "model/pipeline/item_tree.hpp"
@@ -64,8 +65,11 @@ std::vector<item_stats> describe_items(const run_data& run, std::size_t slowest)
     item_stats& of = described.emplace_back();
     static_cast<figures&>(of) = figures_of(of_item ? "items" : "batches", latencies_ns);
     of.from_first_item = !of_item && from_first_item;
-    of.slowest = slowest_items(std::move(all), slowest);
-    of.trees = trees_of(run, of.slowest);
+    std::vector<item> slowest_of_all = slowest_items(std::move(all), slowest);
+    std::vector<std::vector<item_node>> trees = trees_of(run, slowest_of_all);
+    for (std::size_t i = 0; i < trees.size(); ++i) {
+      of.slowest.push_back({std::move(slowest_of_all[i]), std::move(trees[i])});
+    }
   }
   return described;
 }
@@ -93,23 +97,92 @@ std::vector<async_stats> describe_async(const run_data& run) {
   return described;
 }
 
-void write_tree(json_writer& json, const std::vector<item_node>& tree) {
-  json.key("tree").begin_array();
-  for (const item_node& node : tree) {
-    json.begin_object().member("name", node.name).member("depth", node.depth);
-    json.member("start_ns", node.start_ns).member("duration_ns", node.duration_ns);
-    json.member("thread", node.thread).end_object();
-  }
-  json.end_array();
+const description<item_node>& description_of(const item_node*) {
+  static const description<item_node> all(
+      "node", "a stage or operation of an item or batch",
+      {
+          {"name", &item_node::name, "the stage, or the operation with the S of the logs"},
+          {"depth", &item_node::depth, "how many of the nodes before contain it"},
+          {"start_ns", &item_node::start_ns, "its start, in ns"},
+          {"duration_ns", &item_node::duration_ns, "its duration, in ns"},
+          {"thread", &item_node::thread, "number of the log of its thread"},
+      });
+  return all;
 }
 
-void write_stage(json_writer& json, const stage_stats& stage, figure_output output) {
-  write_figures(json, stage, output, true);
-  json.member("concurrency", stage.stage.slots).member("shared", stage.stage.pool.has_value());
-  json.member("capacity_per_s", stage.stage.batches_per_s);
-  json.member("numbers", stage.stage.numbers).member("per_batch", stage.stage.numbers_per_batch);
-  json.member("busy", stage.stage.shares.busy).member("starved", stage.stage.shares.starved);
-  json.member("blocked", stage.stage.shares.blocked);
+const description<stage_figures>& description_of(const stage_figures*) {
+  using s = const stage_figures&;
+  constexpr unit share = unit::share;
+  static const description<stage_figures> all(
+      "stage_figures", "how busy a stage is",
+      {
+          {"", [](s of) { return std::to_string(of.slots) + (of.pool ? " shared" : ""); },
+           "largest number of threads in the stage at the same time", column{"threads"}},
+          {"concurrency", &stage_figures::slots,
+           "largest number of threads in the stage at the same time"},
+          {"shared", [](s of) { return of.pool.has_value(); },
+           "whether its threads also work in other stages"},
+          {"capacity_per_s", &stage_figures::batches_per_s,
+           "batches per second if the stage's threads never had to wait",
+           column{"capacity", unit::batches_per_s, 0, "unknown"}},
+          {"numbers", &stage_figures::numbers, "items or batches that went through it"},
+          {"per_batch", &stage_figures::numbers_per_batch, "of these per batch, on average"},
+          {"busy", [](s of) { return of.shares.busy; },
+           "share of the time in which the stage's threads work in it", column{"busy", share}},
+          {"starved", [](s of) { return of.shares.starved; },
+           "share of the time in which the threads have nothing to work on",
+           column{"no input", share}},
+          {"blocked", [](s of) { return of.shares.blocked; },
+           "share of the time in which the stage's output queue is full",
+           column{"queue full", share}},
+      });
+  return all;
+}
+
+const description<stage_stats>& description_of(const stage_stats* stage) {
+  static const description<stage_stats> all =
+      description<stage_stats>("stage", "a stage of the pipeline")
+          .with_base(description_of(static_cast<const figures*>(stage)), op_json)
+          .with_part(description_of(static_cast<const stage_figures*>(nullptr)),
+                     &stage_stats::stage);
+  return all;
+}
+
+const description<slow_item>& description_of(const slow_item*) {
+  using i = const slow_item&;
+  static const description<slow_item> all(
+      "slow_item", "a slow item or batch, with what was done for it",
+      {
+          {"number", [](i of) { return shown_number(of.number); }, "its number"},
+          {"epoch", &slow_item::epoch, "its epoch, from 0"},
+          {"start_ns", [](i of) { return of.extent.start_ns; }, "start of its first stage, in ns"},
+          {"latency_ns", [](i of) { return of.extent.duration_ns(); },
+           "time from its first stage to its last, in ns"},
+          {"service_ns", &slow_item::service_ns, "time in which a stage worked on it, in ns"},
+          {"queueing_ns", &slow_item::queueing_ns, "time between stages, in ns"},
+          {"tree", &slow_item::tree,
+           "what was done for it, in order of start; each node is followed by those inside it"},
+      });
+  return all;
+}
+
+const description<item_stats>& description_of(const item_stats* of) {
+  static const description<item_stats> all =
+      description<item_stats>("latencies", "times of items or batches through all stages")
+          .with_base(description_of(static_cast<const figures*>(of)), latency_json)
+          .with({{"slowest", &item_stats::slowest, "the slowest, with what was done for each"}});
+  return all;
+}
+
+const description<async_stats>& description_of(const async_stats* of) {
+  static const description<async_stats> all =
+      description<async_stats>("async_operation",
+                               "an operation that can pause and resume; times include pauses")
+          .with_base(description_of(static_cast<const figures*>(of)), latency_json)
+          .with({{"running_ns", &async_stats::running_ns,
+                  "total minus the times in which the operation was paused",
+                  column{"without pauses", unit::time_ns}}});
+  return all;
 }
 
 }  // namespace lotus::tool

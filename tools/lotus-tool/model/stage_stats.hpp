@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/formats/json_writer.hpp"
+#include "describe/description.hpp"
 #include "model/figures.hpp"
 #include "model/pipeline/item_tree.hpp"
 #include "model/pipeline/items.hpp"
@@ -14,6 +14,11 @@
 #include "model/run_data.hpp"
 
 namespace lotus::tool {
+
+/// An item or batch with what was done for it.
+struct slow_item : item {
+  std::vector<item_node> tree;  ///< its stages and operations
+};
 
 /// Statistics of the durations of a stage's spans, with the measurements of the stage.
 struct stage_stats : figures {
@@ -25,9 +30,7 @@ struct stage_stats : figures {
 struct item_stats : figures {
   /// Whether the latency of a batch begins with the first item that became part of it.
   bool from_first_item = false;
-  std::vector<item> slowest;  ///< the items or batches with the longest latency, slowest first
-  /// For each entry of `slowest`: the tree of its stages and operations.
-  std::vector<std::vector<item_node>> trees;
+  std::vector<slow_item> slowest;  ///< those with the longest latency, slowest first
 };
 
 /// Statistics of the asynchronous operations with one name. The durations are from the start of an
@@ -51,10 +54,12 @@ std::vector<item_stats> describe_items(const run_data& run, std::size_t slowest)
 /// Returns statistics of the asynchronous operations, in the order in which names first occur.
 std::vector<async_stats> describe_async(const run_data& run);
 
-/// Writes the members of a stage's JSON object, with the figures for `output`.
-void write_stage(json_writer& json, const stage_stats& stage, figure_output output);
-/// Writes the JSON member "tree": an array of the stages and operations of an item.
-void write_tree(json_writer& json, const std::vector<item_node>& tree);
+const description<item_node>& description_of(const item_node*);
+const description<stage_figures>& description_of(const stage_figures*);
+const description<stage_stats>& description_of(const stage_stats*);
+const description<slow_item>& description_of(const slow_item*);
+const description<item_stats>& description_of(const item_stats*);
+const description<async_stats>& description_of(const async_stats*);
 
 }  // namespace lotus::tool
 

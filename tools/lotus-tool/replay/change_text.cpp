@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "base/formats/json_writer.hpp"
+#include "describe/description.hpp"
 #include "replay/change.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 
@@ -77,31 +77,42 @@ std::string change_text(const pipeline_change& c, const recorded_pipeline& p) {
   return text;
 }
 
-void write_change(json_writer& json, const pipeline_change& c) {
-  json.begin_object();
-  if (c.workers) json.member("workers", *c.workers);
-  if (!c.threads.empty()) {
-    json.key("threads").begin_object();
-    for (const auto& [name, threads] : c.threads) json.member(name, threads);
-    json.end_object();
-  }
-  if (c.prefetch) json.member("prefetch", *c.prefetch);
-  if (c.in_flight) json.member("in_flight", *c.in_flight);
-  if (c.unordered) json.member("unordered", true);
-  if (!c.faster.empty()) {
-    json.key("faster").begin_object();
-    for (const auto& [name, faster] : c.faster) {
-      json.member(name, std::isfinite(faster) ? std::optional(faster) : std::nullopt);
-    }
-    json.end_object();
-  }
-  if (c.preprocessing_faster != 1) json.member("making_faster", c.preprocessing_faster);
-  if (c.step != 1) json.member("step", c.step);
-  if (c.cpus) json.member("cpus", *c.cpus);
-  if (c.no_start_up) json.member("no_start_up", true);
-  if (c.own_thread) json.member("own_thread", true);
-  if (c.batch_size != 1) json.member("batch_size", c.batch_size);
-  json.end_object();
+const description<pipeline_change>& description_of(const pipeline_change*) {
+  using c = const pipeline_change&;
+  // Factors of 1 change nothing.
+  const auto changed = [](double pipeline_change::*factor) {
+    return [factor](c of) { return of.*factor != 1; };
+  };
+  static const description<pipeline_change> all(
+      "change", "a change of the pipeline; only what is changed is present",
+      {
+          {"workers", &pipeline_change::workers, "number of workers", if_any},
+          {"threads", &pipeline_change::threads, "number of threads by stage", if_any},
+          {"prefetch", &pipeline_change::prefetch, "batches in flight per worker", if_any},
+          {"in_flight", &pipeline_change::in_flight, "batches in flight of all workers together",
+           if_any},
+          {"unordered", &pipeline_change::unordered,
+           "whether the consumer takes batches in any order", if_any},
+          {"faster",
+           [](c of) {
+             std::map<std::string, std::optional<double>> all_faster;
+             for (const auto& [name, faster] : of.faster) all_faster[name] = if_finite(faster);
+             return all_faster;
+           },
+           "by operation or stage: how many times as fast; null: it takes no time", if_any},
+          {"making_faster", &pipeline_change::preprocessing_faster,
+           "all preprocessing is this many times as fast",
+           changed(&pipeline_change::preprocessing_faster)},
+          {"step", &pipeline_change::step, "the consumer's step takes this many times as long",
+           changed(&pipeline_change::step)},
+          {"cpus", &pipeline_change::cpus, "number of CPUs", if_any},
+          {"no_start_up", &pipeline_change::no_start_up, "whether workers start at once", if_any},
+          {"own_thread", &pipeline_change::own_thread,
+           "whether a worker builds what the consumer's thread does now", if_any},
+          {"batch_size", &pipeline_change::batch_size, "batches are this many times as large",
+           changed(&pipeline_change::batch_size)},
+      });
+  return all;
 }
 
 }  // namespace lotus::tool

@@ -1,10 +1,10 @@
-// Formats changes as text and as JSON.
+// Formats changes as text, and their members in outputs.
 #ifndef LOTUS_TOOL_REPLAY_CHANGE_TEXT_HPP
 #define LOTUS_TOOL_REPLAY_CHANGE_TEXT_HPP
 
 #include <string>
 
-#include "base/formats/json_writer.hpp"
+#include "describe/description.hpp"
 #include "replay/change.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 
@@ -14,9 +14,8 @@ namespace lotus::tool {
 /// `change` changes nothing.
 std::string change_text(const pipeline_change& change, const recorded_pipeline& pipeline);
 
-/// Writes a change as JSON, such as {"workers":4,"faster":{"Decode":2}}. Leaves out what does not
-/// change. In "faster", null means that the operation takes no time.
-void write_change(json_writer& json, const pipeline_change& change);
+/// JSON contains only what changes, such as {"workers":4,"faster":{"Decode":2}}.
+const description<pipeline_change>& description_of(const pipeline_change*);
 
 }  // namespace lotus::tool
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -26,6 +27,16 @@ class json_writer {
  public:
   explicit json_writer(std::string& text, json_style style = json_style::compact) noexcept
       : text_(text), spaced_(style == json_style::spaced) {}
+
+  /// From now on, pour() moves the text to `out`, which must outlive the writer.
+  void pour_to(std::ostream& out) noexcept { out_ = &out; }
+  /// If the text is long, writes it to the stream of pour_to(), so that output takes little memory.
+  void pour() {
+    constexpr std::size_t many_bytes = std::size_t{1} << 20U;
+    if (out_ == nullptr || text_.size() < many_bytes) return;
+    *out_ << text_;
+    text_.clear();
+  }
 
   json_writer& begin_object() { return open('{'); }
   json_writer& end_object() { return close('}'); }
@@ -117,6 +128,7 @@ class json_writer {
   }
 
   std::string& text_;
+  std::ostream* out_ = nullptr;
   std::size_t indent_ = 0;
   bool spaced_;
   bool newline_ = false;

@@ -6,9 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <iomanip>
 #include <iterator>
 #include <numeric>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -134,6 +136,13 @@ std::string human_share(double share) {
   // A share below 1 must not be shown as 100 %.
   const bool nearly = share < 1 && share >= 0.99995;
   return fixed(nearly ? 99.99 : share * 100, 2, "%");
+}
+
+std::string three_digits(double value) {
+  if (!std::isfinite(value)) return "any number of";
+  std::ostringstream text;
+  text << std::setprecision(3) << value;
+  return value >= 1000 ? std::to_string(std::llround(value)) : text.str();
 }
 
 std::string human_bytes(double bytes) {

@@ -22,6 +22,9 @@ std::string human_share(double share);
 /// Returns a number of bytes, such as "640 B" or "1.25 MiB".
 std::string human_bytes(double bytes);
 
+/// Formats a value with three significant digits; a value of 1000 or more as a whole number.
+std::string three_digits(double value);
+
 enum class table_form : std::uint8_t {
   columns,  ///< the first row contains column heads; columns that do not fit are left out
   blocks,   ///< the first row contains column heads; columns that do not fit follow in a new block

@@ -1,6 +1,7 @@
 #include "cli/commands/log_commands.hpp"
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -66,21 +67,14 @@ void add_stats(CLI::App& app, action& chosen) {
               "print calls and times as Python's cProfile does")
           ->check(known_word({"profile"}))
           ->option_text("profile");
+  // cProfile's words, too.
+  const std::map<std::string, std::string> other_orders{
+      {"ncalls", "count"}, {"tottime", "self"}, {"cumtime", "total"}};
+  std::string orders;
+  for (const std::string& word : stats_orders()) orders += word + '|';
   command->add_option("--sort", options->order, "order of the operations")
-      ->transform(one_of<stats_order>({{"logged", stats_order::logged},
-                                       {"name", stats_order::name},
-                                       {"count", stats_order::count},
-                                       {"mean", stats_order::mean},
-                                       {"p50", stats_order::p50},
-                                       {"p90", stats_order::p90},
-                                       {"p99", stats_order::p99},
-                                       {"max", stats_order::max},
-                                       {"total", stats_order::total},
-                                       {"self", stats_order::self},
-                                       {"ncalls", stats_order::count},
-                                       {"tottime", stats_order::self},
-                                       {"cumtime", stats_order::total}}))
-      ->option_text("logged|name|count|mean|p50|p90|p99|max|total|self|ncalls|tottime|cumtime");
+      ->transform(known_word(stats_orders(), other_orders))
+      ->option_text(orders + "ncalls|tottime|cumtime");
   command->add_option("--limit,--row-limit", options->limit, "show only the first N operations")
       ->check(whole_number(0))
       ->option_text("N");

@@ -1,18 +1,21 @@
 #include "commands/map/map_attribute.hpp"
 
 #include <cstddef>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/formats/csv.hpp"
-#include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
+#include "describe/description.hpp"
 #include "mapping/attribution.hpp"
 #include "mapping/mapping.hpp"
 
@@ -27,36 +30,37 @@ std::string four_digits(double value) {
   return text;
 }
 
-void write_metrics(const attribution& a, const std::vector<double>& values, json_writer& to) {
-  to.begin_object();
-  for (std::size_t i = 0; i < a.metrics.size(); ++i) {
-    to.key(a.metrics[i].name);
-    const double value = metric_value(a, values, i);
-    if (a.metrics[i].kind == metric_kind::share) {
-      to.begin_object().member("clockticks", values[i]).member("percent", value).end_object();
-    } else {
-      to.value(value);
-    }
-  }
-  to.end_object();
+}  // namespace
+
+/// A share of the clock ticks.
+struct clockticks_share {
+  double clockticks = 0;
+  double percent = 0;
+};
+const description<clockticks_share>& description_of(const clockticks_share*) {
+  static const description<clockticks_share> all(
+      "clockticks_share", "a share of the clock ticks",
+      {
+          {"clockticks", [](const clockticks_share& of) { return if_finite(of.clockticks); },
+           "clock ticks"},
+          {"percent", [](const clockticks_share& of) { return if_finite(of.percent); }, "per cent"},
+      });
+  return all;
 }
 
-void print_json(const std::vector<attribution>& all, std::ostream& out) {
-  std::string text;
-  json_writer to(text);
-  to.begin_object().key("configs").begin_array();
-  for (const attribution& a : all) {
-    to.newline().begin_object().member("config", a.name).key("ops").begin_object();
-    for (const auto& [op, values] : a.ops) {
-      to.newline().key(op);
-      write_metrics(a, values, to);
-    }
-    to.end_object().newline().key("outside");
-    write_metrics(a, a.outside, to);
-    to.end_object();
+namespace {
+
+using metric_values =
+    std::vector<std::pair<std::string, std::variant<std::optional<double>, clockticks_share>>>;
+
+metric_values metrics_of(const attribution& a, const std::vector<double>& values) {
+  metric_values shown;
+  for (std::size_t i = 0; i < a.metrics.size(); ++i) {
+    const double value = metric_value(a, values, i);
+    auto& [name, of] = shown.emplace_back(a.metrics[i].name, if_finite(value));
+    if (a.metrics[i].kind == metric_kind::share) of = clockticks_share{values[i], value};
   }
-  to.newline().end_array().end_object();
-  out << text << '\n';
+  return shown;
 }
 
 void print_csv(const std::vector<attribution>& all, std::ostream& out) {
@@ -93,8 +97,34 @@ void print_table(const attribution& a, std::ostream& out) {
 
 }  // namespace
 
+const description<attribution>& description_of(const attribution*) {
+  using a = const attribution&;
+  static const description<attribution> all(
+      "table", "a table of counters",
+      {
+          {"config", &attribution::name, "its name"},
+          {"ops",
+           [](a of) {
+             std::vector<std::pair<std::string, metric_values>> ops;
+             for (const auto& [op, values] : of.ops) ops.emplace_back(op, metrics_of(of, values));
+             return ops;
+           },
+           "by operation and counter: its value; a share is an object"},
+          {"outside", [](a of) { return metrics_of(of, of.outside); },
+           "by counter: what belongs to no operation"},
+      });
+  return all;
+}
+
+const description<attributions>& description_of(const attributions*) {
+  static const description<attributions> all(
+      "attributions", "hardware counters, by operation",
+      {{"configs", &attributions::all, "one for each table of counters"}});
+  return all;
+}
+
 void print_attributions(const std::vector<attribution>& all, print_as print, std::ostream& out) {
-  if (print == print_as::json) return print_json(all, out);
+  if (print == print_as::json) return print_json(attributions{all}, out);
   if (print == print_as::csv) return print_csv(all, out);
   std::string_view before;
   for (const attribution& a : all) {

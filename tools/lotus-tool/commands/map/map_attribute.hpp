@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "commands/map/map_build.hpp"
+#include "describe/description.hpp"
 #include "mapping/attribution.hpp"
 
 namespace lotus::tool {
@@ -15,6 +16,12 @@ struct map_attribute_options {
   print_as print = print_as::table;
   bool quiet = false;
 };
+
+/// What JSON output contains.
+struct attributions {
+  std::vector<attribution> all;
+};
+const description<attributions>& description_of(const attributions*);
 
 void print_attributions(const std::vector<attribution>& all, print_as print, std::ostream& out);
 

@@ -21,6 +21,7 @@
 #include "commands/report/timeline/timeline_data.hpp"
 #include "comparison/comparison.hpp"
 #include "comparison/comparison_json.hpp"
+#include "describe/description.hpp"
 #include "log/folder/loaders.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
@@ -113,7 +114,8 @@ void write_comparison_of(const std::vector<run_files>& shown, const report_optio
   std::ostringstream reported_already;
   diagnostic_log diagnostics(reported_already, true);
   json.newline().key("comparison");
-  write_comparison(sides, compare_runs(sides, diagnostics), json);
+  const comparison found = compare_runs(sides, diagnostics);
+  write_value(json, shown_comparison{&sides, &found});
 }
 
 /// Returns the runs in a folder. Returns none if the folder contains only samples of the threads of

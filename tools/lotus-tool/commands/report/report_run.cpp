@@ -103,7 +103,7 @@ void write_aggregated(json_writer& json, const aggregated_op& op) {
   histogram counts;
   for (const duration_bucket& d : op.durations) counts.add(d.ns, d.count);
   json.newline().begin_object().member("name", op.name);
-  write_figures(json, figures_of(op), report_op, false);
+  write_figures(json, figures_of(op), report_op);
   json.key("histogram");
   counts.write(json);
   json.end_object();
@@ -112,7 +112,7 @@ void write_aggregated(json_writer& json, const aggregated_op& op) {
 void write_op(json_writer& json, const op_samples& op) {
   const histogram counts = histogram_of(op.durations);
   json.newline().begin_object().member("name", op.name);
-  write_figures(json, figures_of(op), report_op, false);
+  write_figures(json, figures_of(op), report_op);
   json.key("histogram");
   counts.write(json);
   json.end_object();
@@ -122,7 +122,7 @@ void write_box(json_writer& json, std::vector<std::int64_t> values) {
   figures of;
   of.time = describe(values);
   json.begin_object();
-  write_figures(json, of, report_quantity, false);
+  write_figures(json, of, report_quantity);
   json.end_object();
 }
 
@@ -153,7 +153,10 @@ void write_blocked_on(json_writer& json, const run_data& run, std::optional<run_
       const blocked_on& one = of.by[i];
       json.begin_object().member("text", wait_phrase(one, of.name)).member("ns", one.ns);
       json.member("share", one.share).member("samples", one.samples);
-      write_calls(json, one.calls);
+      if (!one.calls.empty()) {
+        json.key("stack");
+        write_value(json, one.calls);
+      }
       json.end_object();
     }
     json.end_array().end_object();
@@ -165,24 +168,25 @@ void write_stages(json_writer& json, const run_data& run) {
   json.newline().key("stages").begin_array();
   for (const stage_stats& stage : describe_stages(run)) {
     json.newline().begin_object().member("name", stage.name);
-    write_stage(json, stage, report_op);
+    write_figures(json, stage, report_op);
+    description_of(&stage.stage).write_members(json, stage.stage);
     json.end_object();
   }
   json.end_array().key("through_stages").begin_array();
   for (const item_stats& of : describe_items(run, slowest_shown)) {
     json.newline().begin_object().member("name", of.name);
     json.member("from_first_item", of.from_first_item);
-    write_figures(json, of, report_op, true);
+    write_figures(json, of, report_op);
     json.key("slowest").begin_array();
-    for (std::size_t i = 0; i < of.slowest.size(); ++i) {
-      const item& it = of.slowest[i];
+    for (const slow_item& it : of.slowest) {
       json.newline()
           .begin_object()
           .member("number", std::to_string(shown_number(it.number)))
           .member("epoch", it.epoch);
       json.member("start_ns", it.extent.start_ns).member("latency_ns", it.extent.duration_ns());
       json.member("queueing_ns", it.queueing_ns);
-      write_tree(json, of.trees[i]);
+      json.key("tree");
+      write_value(json, it.tree);
       json.end_object();
     }
     json.end_array().end_object();
@@ -191,7 +195,7 @@ void write_stages(json_writer& json, const run_data& run) {
   json.newline().key("async").begin_array();
   for (const async_stats& of : describe_async(run)) {
     json.newline().begin_object().member("name", of.name);
-    write_figures(json, of, report_op, true);
+    write_figures(json, of, report_op);
     json.member("running_ns", of.running_ns).end_object();
   }
   json.end_array();
@@ -230,7 +234,7 @@ void write_run(json_writer& first, json_writer& json, std::string& text, run_dat
   first.member("batch_count", std::count(counted.begin(), counted.end(), true));
   first.key("verdict").raw(judged.found ? diagnosis_json(*judged.found) : "null");
   first.member("no_verdict", judged.why_not).key("checks");
-  write_checks(first, judged.found ? judged.found->checks : failed_checks(run, look_at_work(run)));
+  write_value(first, judged.found ? judged.found->checks : failed_checks(run, look_at_work(run)));
   write_facts(first, run);
   if (run.records.whole_from_ns != 0) {
     first.newline().member("deleted", deleted_text(run.records));

@@ -8,18 +8,16 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "accelerator/ranks.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/statistics/distribution.hpp"
-#include "commands/stats/stats_csv.hpp"
-#include "commands/stats/stats_json.hpp"
-#include "commands/stats/stats_pipeline.hpp"
-#include "commands/stats/stats_profile.hpp"
-#include "commands/stats/stats_table.hpp"
+#include "describe/description.hpp"
 #include "findings/check.hpp"
 #include "findings/recorded_work.hpp"
 #include "log/folder/log_files.hpp"
@@ -39,7 +37,7 @@ std::optional<double> share_above_500ms(quantity of, const std::vector<std::int6
   return values.empty() ? 0 : 1 - share_below(values, 500'000'001);
 }
 
-void describe_batches(run_stats_result& result, const stats_options& options) {
+void describe_quantities(run_stats_result& result, const stats_options& options) {
   const run_batches& batches = result.run.batches;
   for (const quantity q : all_quantities) {
     std::vector<std::int64_t> values = values_of(batches, q, options.skip_batches);
@@ -58,30 +56,19 @@ void describe_batches(run_stats_result& result, const stats_options& options) {
   }
 }
 
-/// Returns the value by which operations are sorted in descending order.
-double figure_of(stats_order order, const figures& op) {
-  switch (order) {
-    case stats_order::count:
-      return static_cast<double>(op.time.count);
-    case stats_order::mean:
-      return op.time.mean_ns;
-    case stats_order::p50:
-      return op.time.p50_ns;
-    case stats_order::p90:
-      return op.time.p90_ns;
-    case stats_order::p99:
-      return op.time.p99_ns;
-    case stats_order::max:
-      return static_cast<double>(op.time.max_ns);
-    case stats_order::total:
-      return static_cast<double>(op.time.total_ns);
-    case stats_order::self:
-      return static_cast<double>(op.self_ns.value_or(0));
-    case stats_order::logged:
-    case stats_order::name:
-      break;
-  }
-  return 0;
+const field<figures>* sorting_figure(std::string_view title) {
+  const auto& all = description_of(static_cast<const figures*>(nullptr)).fields();
+  const auto at = std::find_if(all.begin(), all.end(), [title](const field<figures>& one) {
+    return (one.outputs & sorting) != 0 && one.shown.title == title;
+  });
+  return at == all.end() ? nullptr : &*at;
+}
+
+double number_of(const datum& value) {
+  const auto* const whole = std::get_if<std::int64_t>(&value);
+  if (whole != nullptr) return static_cast<double>(*whole);
+  const auto* const real = std::get_if<double>(&value);
+  return real == nullptr ? 0 : *real;
 }
 
 /// Sorts the indexes of operations and shortens the list to the limit. With stats_order::logged,
@@ -89,14 +76,15 @@ double figure_of(stats_order order, const figures& op) {
 /// @param ops  the operations, as op_samples or as figures.
 template <class Ops>
 void sort_ops(std::vector<std::uint32_t>& indexes, const Ops& ops, const stats_options& options) {
-  if (options.order == stats_order::name) {
+  if (options.order == "name") {
     std::stable_sort(indexes.begin(), indexes.end(), [&](std::uint32_t a, std::uint32_t b) {
       return natural_less(ops[a].name, ops[b].name);
     });
-  } else if (options.order != stats_order::logged) {
+  } else if (options.order != "logged") {
     std::vector<double> by(ops.size());
+    const field<figures>& figure = *sorting_figure(options.order);
     for (const std::uint32_t index : indexes) {
-      by[index] = figure_of(options.order, figures_of(ops[index]));
+      by[index] = number_of(figure.value(figures_of(ops[index])));
     }
     std::stable_sort(indexes.begin(), indexes.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return by[a] > by[b]; });
@@ -124,8 +112,11 @@ run_stats_result collect_stats(const run_files& run, const stats_options& option
   for (const std::uint32_t index : indexes) {
     result.aggregated.push_back(figures_of(result.run.aggregated[index]));
   }
-  describe_batches(result, options);
-  collect_pipeline(result, options.slowest.value_or(3));
+  describe_quantities(result, options);
+  result.stages = describe_stages(result.run);
+  result.items = describe_items(result.run, options.slowest.value_or(3));
+  result.async = describe_async(result.run);
+  result.counters = counters_of(result.run);
   result.blocked_on = join_waits(result.run, diagnostics);
   if (options.form == stats_form::json) name_stacks(run, result.blocked_on, diagnostics);
   result.threads = threads_at_snapshot(result.run, diagnostics);
@@ -143,6 +134,14 @@ std::vector<operation_calls> run_stats_result::calls_of_operations() const {
   return calls;
 }
 
+std::vector<std::string> stats_orders() {
+  std::vector<std::string> words{"logged", "name"};
+  for (const field<figures>& one : description_of(static_cast<const figures*>(nullptr)).fields()) {
+    if ((one.outputs & sorting) != 0) words.emplace_back(one.shown.title);
+  }
+  return words;
+}
+
 worker_batches batches_of_worker(const run_stats_result& run, std::size_t file) {
   worker_batches preprocessed;
   for (const batch_record& r : run.run.batches.records()) {
@@ -157,7 +156,8 @@ worker_batches batches_of_worker(const run_stats_result& run, std::size_t file) 
 int run_stats(const stats_options& options, std::ostream& out, std::ostream& err) {
   if (options.form == stats_form::profile) return print_stats_profile(options, out, err);
   diagnostic_log diagnostics(err, options.quiet);
-  std::vector<run_stats_result> results;
+  stats_output output;
+  std::vector<run_stats_result>& results = output.runs;
   std::deque<std::vector<run_files>> found;  // a deque, because the results refer to its elements
   for (const std::string& dir : options.dirs) {
     for (const run_files& run : found.emplace_back(find_runs(dir, options.prefix, diagnostics))) {
@@ -174,7 +174,7 @@ int run_stats(const stats_options& options, std::ostream& out, std::ostream& err
   if (results.empty()) throw input_error("the logs contain nothing usable");
   switch (options.form) {
     case stats_form::json:
-      print_stats_json(results, out);
+      print_json(output, out);
       break;
     case stats_form::csv:
       print_stats_csv(results, out);

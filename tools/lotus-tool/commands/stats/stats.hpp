@@ -11,6 +11,7 @@
 
 #include "accelerator/analysis.hpp"
 #include "base/diagnostics.hpp"
+#include "describe/description.hpp"
 #include "findings/check.hpp"
 #include "heap/tables/stats_memory.hpp"
 #include "log/folder/log_files.hpp"
@@ -25,25 +26,13 @@
 namespace lotus::tool {
 
 enum class stats_form : std::uint8_t { table, json, csv, profile };
-enum class stats_order : std::uint8_t {
-  logged,
-  name,
-  count,
-  mean,
-  p50,
-  p90,
-  p99,
-  max,
-  total,
-  self
-};
-
 struct stats_options {
   std::vector<std::string> dirs;
   std::string prefix{default_prefix};
   stats_form form = stats_form::table;
-  /// Order of the operations; if they are sorted by a number, the largest comes first.
-  stats_order order = stats_order::logged;
+  /// Order of the operations: "logged", "name", or the title of a figure, of which the largest
+  /// comes first.
+  std::string order = "logged";
   std::optional<std::size_t> limit;  ///< maximum number of operations to show
   std::size_t skip_batches = 0;  ///< number of batches to ignore at the beginning of every epoch
   /// Number of slowest items that are shown with their stages. If the user has not set it, the
@@ -86,6 +75,8 @@ struct run_stats_result {
   const figures& of(quantity q) const { return quantities[static_cast<std::size_t>(q)]; }
   const op_samples& op(std::size_t index) const { return run.ops[shown_ops[index]]; }
   std::vector<operation_calls> calls_of_operations() const;
+  /// Returns how the run used the heap; nullopt if that was not recorded.
+  std::optional<memory_stats> memory() const { return memory_of(run, calls_of_operations()); }
 };
 
 /// Collects the statistics of `run`, which must outlive the result. Throws input_error.
@@ -99,6 +90,22 @@ struct worker_batches {
   std::int64_t max_ns = 0;
 };
 worker_batches batches_of_worker(const run_stats_result& run, std::size_t file);
+
+/// Returns the words for stats_options::order.
+std::vector<std::string> stats_orders();
+
+void print_stats_csv(const std::vector<run_stats_result>& runs, std::ostream& out);
+void print_stats_table(const std::vector<run_stats_result>& runs, const stats_options& options,
+                       std::ostream& out);
+/// Prints calls and times by name as Python's cProfile does, for stats_form::profile. Returns the
+/// exit status.
+int print_stats_profile(const stats_options& options, std::ostream& out, std::ostream& err);
+
+/// What `lotus-tool stats --json` prints.
+struct stats_output {
+  std::vector<run_stats_result> runs;
+};
+const description<stats_output>& description_of(const stats_output*);
 
 /// Prints the statistics of every run in options.dirs. Returns the exit status; throws input_error.
 int run_stats(const stats_options& options, std::ostream& out, std::ostream& err);

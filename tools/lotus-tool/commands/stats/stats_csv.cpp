@@ -1,5 +1,3 @@
-#include "commands/stats/stats_csv.hpp"
-
 #include <algorithm>
 #include <ostream>
 #include <string>
@@ -8,13 +6,19 @@
 
 #include "base/formats/csv.hpp"
 #include "commands/stats/stats.hpp"
+#include "describe/description.hpp"
 #include "model/figures.hpp"
 
 namespace lotus::tool {
 namespace {
 
-bool in_csv(const figure_field& field, bool cpu) {
-  return (field.shown & stats_csv) != 0 && (cpu || !field.of_cpu);
+std::vector<const field<figures>*> csv_columns(bool cpu) {
+  std::vector<const field<figures>*> columns;
+  for (const field<figures>& one : description_of(static_cast<const figures*>(nullptr)).fields()) {
+    const bool shown = (one.outputs & stats_csv) != 0 && (cpu || (one.outputs & of_cpu) == 0);
+    if (shown) columns.push_back(&one);
+  }
+  return columns;
 }
 
 bool knows_cpu(const run_stats_result& run) {
@@ -26,37 +30,31 @@ bool knows_cpu(const run_stats_result& run) {
 }
 
 /// Prints the statistics of one operation or quantity as a row.
-/// @param cpu  whether to print columns of CPU time.
 void print_row(std::ostream& out, const std::string& run, std::string_view kind, const figures& of,
-               bool cpu) {
+               const std::vector<const field<figures>*>& columns) {
   out << run << ',' << kind << ',' << csv_field(of.name);
-  for (const figure_field& field : figure_fields()) {
-    if (!in_csv(field, cpu)) continue;
-    out << ',';
-    if (of.time.count > 0 || field.of_none) out << exact_text(field.get(of));
-  }
+  for (const field<figures>* one : columns) out << ',' << exact_text(one->value(of));
   out << '\n';
 }
 
 }  // namespace
 
 void print_stats_csv(const std::vector<run_stats_result>& runs, std::ostream& out) {
-  const bool cpu = std::any_of(runs.begin(), runs.end(), knows_cpu);
+  const std::vector<const field<figures>*> columns =
+      csv_columns(std::any_of(runs.begin(), runs.end(), knows_cpu));
   out << "run,kind,name";
-  for (const figure_field& field : figure_fields()) {
-    if (in_csv(field, cpu)) out << ',' << field.key;
-  }
+  for (const field<figures>* one : columns) out << ',' << one->key;
   out << '\n';
   for (const run_stats_result& run : runs) {
     const std::string dir = csv_field(run.run.files->dir);
     for (std::size_t i = 0; i < run.shown_ops.size(); ++i) {
-      print_row(out, dir, "op", figures_of(run.op(i)), cpu);
+      print_row(out, dir, "op", figures_of(run.op(i)), columns);
     }
-    for (const figures& of : run.aggregated) print_row(out, dir, "aggregated", of, cpu);
-    for (const figures& of : run.quantities) print_row(out, dir, "batch", of, cpu);
-    for (const stage_stats& stage : run.stages) print_row(out, dir, "stage", stage, cpu);
-    for (const item_stats& of : run.items) print_row(out, dir, "item", of, cpu);
-    for (const async_stats& of : run.async) print_row(out, dir, "async", of, cpu);
+    for (const figures& of : run.aggregated) print_row(out, dir, "aggregated", of, columns);
+    for (const figures& of : run.quantities) print_row(out, dir, "batch", of, columns);
+    for (const stage_stats& stage : run.stages) print_row(out, dir, "stage", stage, columns);
+    for (const item_stats& of : run.items) print_row(out, dir, "item", of, columns);
+    for (const async_stats& of : run.async) print_row(out, dir, "async", of, columns);
   }
 }
 

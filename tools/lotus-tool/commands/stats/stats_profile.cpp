@@ -1,5 +1,3 @@
-#include "commands/stats/stats_profile.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -55,23 +53,16 @@ std::vector<profile_row> rows_of(const run_data& run) {
 }
 
 /// Sorts the rows in the requested order. By default the largest self time comes first.
-void sort_rows(std::vector<profile_row>& rows, stats_order order) {
+void sort_rows(std::vector<profile_row>& rows, const std::string& order) {
   const auto figure = [&](const call_times& t) {
-    const auto calls = static_cast<double>(t.calls);
-    switch (order) {
-      case stats_order::count:
-        return calls;
-      case stats_order::total:
-        return static_cast<double>(t.total_ns);
-      case stats_order::mean:
-        return calls > 0 ? static_cast<double>(t.total_ns) / calls : 0;
-      default:
-        return static_cast<double>(t.self_ns);
-    }
+    if (order == "count") return static_cast<double>(t.calls);
+    const auto total_ns = static_cast<double>(t.total_ns);
+    if (order == "total") return total_ns;
+    if (order == "mean") return t.calls > 0 ? total_ns / static_cast<double>(t.calls) : 0;
+    return static_cast<double>(t.self_ns);
   };
   std::stable_sort(rows.begin(), rows.end(), [&](const profile_row& a, const profile_row& b) {
-    return order == stats_order::name ? natural_less(a.name, b.name)
-                                      : figure(a.times) > figure(b.times);
+    return order == "name" ? natural_less(a.name, b.name) : figure(a.times) > figure(b.times);
   });
 }
 

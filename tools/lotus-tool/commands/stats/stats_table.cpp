@@ -1,11 +1,10 @@
-#include "commands/stats/stats_table.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "accelerator/ranks_text.hpp"
@@ -15,59 +14,59 @@
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "commands/stats/stats.hpp"
-#include "commands/stats/stats_pipeline.hpp"
+#include "describe/described_table.hpp"
+#include "describe/description.hpp"
 #include "findings/check.hpp"
+#include "findings/diagnosis_text.hpp"
 #include "heap/tables/stats_memory.hpp"
 #include "log/shown_name.hpp"
 #include "model/figures.hpp"
 #include "model/quantities.hpp"
+#include "model/stage_stats.hpp"
 
 namespace lotus::tool {
 namespace {
 
 /// Prints a table with `count` rows of statistics. If a row has no values, prints only its count of
 /// 0.
+/// @param output  op_table or quantity_table.
 /// @param cpu  whether CPU time was measured.
-/// @param of   returns the figures of the row with a given index; called several times per row.
-template <class Figures>
-void print_figures(const std::string& head, std::size_t count, bool cpu, const Figures& of,
-                   unsigned figure_field::*column, std::ostream& out) {
-  const std::vector<const figure_field*> columns = columns_of(column, cpu);
-  table lines;
-  lines.spare({"% under 100 us", "iqr", "p25", "min", "% under 10 ms", "std/mean", "p75", "p90",
-               "std", "waits for CPU", "% over 500 ms", "p50", "max", "p99"});
-  std::vector<std::string> line{head};
-  for (const figure_field* field : columns) line.emplace_back(field->title);
-  lines.row(line);
+/// @param at   returns the figures of the row with a given index; called several times per row.
+template <class At>
+void print_figures(const std::string& head, std::size_t count, figure_output output, bool cpu,
+                   const At& at, std::ostream& out) {
+  std::vector<const field<figures>*> columns =
+      columns_of(description_of(static_cast<const figures*>(nullptr)), output);
+  columns.erase(
+      std::remove_if(columns.begin(), columns.end(),
+                     [cpu](const auto* one) { return !cpu && (one->outputs & of_cpu) != 0; }),
+      columns.end());
+  table lines = table_with(head, columns);
   lines.more_rows(count, [&](std::size_t i) {
-    const figures& f = of(i);
-    std::vector<std::string> cells;
-    cells.reserve(columns.size() + 1);
-    cells.push_back(column == &figure_field::op_column ? shown_name(f.name)
-                                                       : quantity_title(f.name));
-    for (const figure_field* field : columns) {
-      cells.push_back(human_text(*field, f));
-      if (f.time.count == 0) break;
-    }
-    return cells;
+    const figures& f = at(i);
+    std::string name = output == op_table ? shown_name(f.name) : quantity_title(f.name);
+    if (f.time.count == 0) return table::cells{std::move(name), "0"};
+    return row_of(std::move(name), f, columns);
   });
   lines.print(out);
 }
 
-void print_figures(const std::string& head, const std::vector<figures>& rows,
-                   unsigned figure_field::*column, std::ostream& out) {
+void print_figures(const std::string& head, const std::vector<figures>& rows, figure_output output,
+                   std::ostream& out) {
   const bool cpu =
       std::any_of(rows.begin(), rows.end(), [](const figures& of) { return of.cpu.has_value(); });
-  const auto at = [&rows](std::size_t i) -> const figures& { return rows[i]; };
-  print_figures(head, rows.size(), cpu, at, column, out);
+  print_figures(
+      head, rows.size(), output, cpu, [&rows](std::size_t i) -> const figures& { return rows[i]; },
+      out);
 }
 
 void print_ops(const run_stats_result& run, std::ostream& out) {
   const bool cpu =
       std::any_of(run.shown_ops.begin(), run.shown_ops.end(),
                   [&run](std::uint32_t op) { return run.run.ops[op].details().cpu.has_value(); });
-  const auto at = [&run](std::size_t i) { return figures_of(run.op(i)); };
-  print_figures("operation", run.shown_ops.size(), cpu, at, &figure_field::op_column, out);
+  print_figures(
+      "operation", run.shown_ops.size(), op_table, cpu,
+      [&run](std::size_t i) { return figures_of(run.op(i)); }, out);
 }
 
 /// @param with_meanings  whether to explain the rows "delivery delay" and "consumer's step".
@@ -78,7 +77,7 @@ void print_batches(const run_stats_result& run, bool with_meanings, std::ostream
   if (!run.stages.empty() && run.of(quantity::preprocess).time.count == 0) {
     quantities.erase(quantities.begin() + static_cast<std::ptrdiff_t>(quantity::preprocess));
   }
-  print_figures("batch times", quantities, &figure_field::quantity_column, out);
+  print_figures("batch times", quantities, quantity_table, out);
   for (const figures& of : quantities) note_label(out, quantity_title(of.name));
   note_label(out, "consumer");
   out << "  batches that arrived out of order: " << run.out_of_order << " of " << run.batch_count
@@ -87,6 +86,111 @@ void print_batches(const run_stats_result& run, bool with_meanings, std::ostream
   // The steps are explained too, because they are fewer than the batches.
   out << "  delivery delay: from when a batch is ready until the consumer receives it\n"
          "  consumer's step: from receiving a batch to the next wait (last batch: unknown)\n";
+}
+
+void print_stages(const run_stats_result& run, std::ostream& out) {
+  using stage = const stage_stats&;
+  static const description<stage_stats> columns =
+      description<stage_stats>("stage", "")
+          .with_base(description_of(static_cast<const figures*>(nullptr)), stage_table)
+          .with_part(description_of(static_cast<const stage_figures*>(nullptr)),
+                     &stage_stats::stage);
+  const bool shared = std::any_of(run.stages.begin(), run.stages.end(),
+                                  [](stage s) { return s.stage.pool.has_value(); });
+  out << '\n';
+  print_rows(
+      "stage", run.stages, columns, [](stage s) { return s.name; }, out);
+  out << fitted_sentences(
+             out,
+             "Measured throughput: " + rate(run.run.batches.achieved_per_s()) +
+                 ". In steady state (from the first batch to the last): " +
+                 rate(run.run.batches.steady_per_s()) +
+                 ". The capacity is the throughput if the stage's threads never had to wait. "
+                 "Shares are of the time of the stage's threads, from their first to last work." +
+                 (shared ? " 'shared': these threads also work in other stages, which limits the "
+                           "capacity."
+                         : ""),
+             "  ", "    ")
+      << '\n';
+}
+
+/// Returns a text such as "item 7 took 48.34 ms (42.06 ms of it in queues)".
+std::string item_text(const item& it, const std::string& kind) {
+  std::string text =
+      (kind == "items" ? "item " : "batch ") + std::to_string(shown_number(it.number));
+  if (it.epoch > 0) text += " of epoch " + std::to_string(it.epoch);
+  return text + " took " + human_time(static_cast<double>(it.extent.duration_ns())) + " (" +
+         human_time(static_cast<double>(it.queueing_ns)) + " of it in queues)";
+}
+
+void print_items(const item_stats& of, bool slowest, std::ostream& out) {
+  if (of.slowest.empty()) return;
+  const std::string from =
+      of.from_first_item ? ", from the start of the first item of each" : ", through all stages";
+  const std::string text = "latency of " + std::to_string(of.time.count) + ' ' + of.name + from +
+                           ": p50 " + human_time(of.time.p50_ns) + ", p99 " +
+                           human_time(of.time.p99_ns);
+  if (!slowest) {
+    out << fitted_sentences(
+               out,
+               text + ". The slowest: " + item_text(of.slowest.front(), of.name) +
+                   ". 'lotus-tool stats --slowest 3' shows where the 3 slowest spent their time.",
+               "  ", "    ")
+        << '\n';
+    return;
+  }
+  out << "\n  " << text << "; the slowest:\n";
+  // Deeper operations are not indented further: lines would become as long as there are operations.
+  constexpr std::size_t max_depth = 32;
+  for (const slow_item& it : of.slowest) {
+    out << "  " << item_text(it, of.name) << '\n';
+    table tree(table_form::rows);
+    for (const item_node& node : it.tree) {
+      const std::string name = node.depth == 0 ? node.name : shown_name(node.name);
+      tree.row({std::string(2 + 2 * std::min(node.depth, max_depth), ' ') + name,
+                human_time(static_cast<double>(node.duration_ns)),
+                "at " + human_time(static_cast<double>(node.start_ns - it.extent.start_ns)),
+                "thread " + std::to_string(node.thread)});
+    }
+    tree.print(out);
+  }
+}
+
+void print_async(const run_stats_result& run, std::ostream& out) {
+  if (run.async.empty()) return;
+  static const description<async_stats> columns =
+      description<async_stats>("async operation", "")
+          .with_base(description_of(static_cast<const async_stats*>(nullptr)), async_table);
+  out << '\n';
+  print_rows(
+      "async operation", run.async, columns,
+      [](const async_stats& of) { return shown_name(of.name); }, out);
+}
+
+void print_counters(const run_stats_result& run, std::ostream& out) {
+  if (run.counters.empty()) return;
+  table rows;
+  rows.row({"counter", "updates", "min", "mean over time", "max", "last"});
+  for (const counter_figures& c : run.counters) {
+    const bool bytes = c.name.rfind("heap bytes", 0) == 0;
+    const auto value = [bytes](std::int64_t number) {
+      return bytes ? human_bytes(static_cast<double>(number)) : std::to_string(number);
+    };
+    rows.row({c.name, std::to_string(c.count), value(c.min),
+              bytes ? human_bytes(c.mean) : three_digits(c.mean), value(c.max), value(c.last)});
+  }
+  out << '\n';
+  rows.print(out);
+}
+
+void print_pipeline_table(const run_stats_result& run, bool slowest, std::ostream& out) {
+  if (!run.stages.empty()) print_stages(run, out);
+  for (const item_stats& of : run.items) print_items(of, slowest, out);
+  if (slowest && run.items.empty()) {
+    out << "\n  --slowest shows nothing: the run has no stages (LOTUS_STAGE)\n";
+  }
+  print_async(run, out);
+  print_counters(run, out);
 }
 
 /// Prints a row for every pair of a worker and an operation.
@@ -186,7 +290,7 @@ void print_stats_table(const std::vector<run_stats_result>& runs, const stats_op
     }
     if (!run.aggregated.empty()) {
       out << between;
-      print_figures("aggregated", run.aggregated, &figure_field::op_column, out);
+      print_figures("aggregated", run.aggregated, op_table, out);
       between = "\n";
     }
     if (!run.run.batches.records().empty()) {
@@ -194,7 +298,7 @@ void print_stats_table(const std::vector<run_stats_result>& runs, const stats_op
       print_batches(run, &run == &runs.front(), out);
     }
     print_pipeline_table(run, options.slowest.has_value(), out);
-    if (options.memory) print_memory_table(run.run, run.calls_of_operations(), out);
+    if (options.memory) print_memory_table(run.memory(), out);
     if (options.per_worker) print_workers(run, out);
     if (!run.accelerators.empty()) {
       const std::string text = "accelerator: " + accelerator_headline(run.accelerators);

@@ -263,7 +263,7 @@ int run_tune(const tune_options& options, std::ostream& out, std::ostream& err) 
   tuner all(options, space, diagnostics);
   const tune_result result = all.tune();
   if (options.json) {
-    out << tune_json(result) << '\n';
+    print_json(result, out);
   } else {
     print_tune(result, out);
   }

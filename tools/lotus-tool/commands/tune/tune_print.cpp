@@ -7,14 +7,16 @@
 #include <ostream>
 #include <string>
 #include <thread>
+#include <utility>
+#include <variant>
 #include <vector>
 
-#include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
+#include "describe/description.hpp"
 #include "findings/diagnosis_text.hpp"
 
 namespace lotus::tool {
@@ -68,53 +70,66 @@ std::string disturbance(const std::vector<tune_run>& runs) {
          "ones (--for) make it more certain";
 }
 
-std::string number_or_null(const std::optional<double>& value) {
-  return value ? json_number(*value) : "null";
-}
-
-void write_values(json_writer& json, const search_space& space, const configuration& at) {
-  json.begin_object();
-  for (std::size_t k = 0; k < space.knobs().size(); ++k) {
-    json.key(space.knobs()[k].name);
-    const std::string& value = space.value(at, k);
-    // A text such as "08" is not a number in JSON.
-    const std::optional<std::size_t> number = number_of(value);
-    if (number && std::to_string(*number) == value) {
-      json.value(*number);
-    } else {
-      json.value(value);
-    }
-  }
-  json.end_object();
-}
-
-void write_rate(json_writer& json, const std::optional<throughput>& rate) {
-  json.key("batches_per_s").raw(number_or_null(rate ? std::optional(rate->per_s) : std::nullopt));
-  json.key("low").raw(number_or_null(rate ? std::optional(rate->low) : std::nullopt));
-  json.key("high").raw(number_or_null(rate ? std::optional(rate->high) : std::nullopt));
-}
-
 /// Returns a verdict's name without "-bound"; "" stays "".
 std::string limit_name(const std::string& verdict) {
   const std::string end = "-bound";
   return ends_with(verdict, end) ? verdict.substr(0, verdict.size() - end.size()) : verdict;
 }
 
-void write_run(json_writer& json, const tune_run& run, const search_space& space) {
-  json.newline().begin_object().key("values");
-  write_values(json, space, run.at);
-  write_rate(json, run.measured);
-  json.key("predicted").raw(number_or_null(run.predicted));
-  json.member("batches", run.measured ? run.measured->values : 0);
-  json.key("start_up_s")
-      .raw(number_or_null(run.measured ? std::optional(run.measured->start_up_s) : std::nullopt));
-  json.member("seconds", run.seconds).member("bytes", run.bytes).member("cpus", run.cpus);
-  json.member("other_cpus", run.other_cpus);
-  json.member("dir", run.dir.empty() ? std::nullopt : std::optional(run.dir));
-  json.member("fault", run.fault.empty() ? std::nullopt : std::optional(run.fault));
-  json.key("notes").begin_array();
-  for (const std::string& note : run.notes) json.value(note);
-  json.end_array().end_object();
+}  // namespace
+
+/// A run, with the names of its settings.
+struct shown_run {
+  const tune_run* run = nullptr;
+  const search_space* space = nullptr;
+};
+
+namespace {
+
+/// Whole numbers are numbers in JSON. A text such as "08" is not.
+using setting_values = std::vector<std::pair<std::string, std::variant<std::size_t, std::string>>>;
+
+setting_values values_of(const search_space& space, const configuration& at) {
+  setting_values values;
+  for (std::size_t k = 0; k < space.knobs().size(); ++k) {
+    const std::string& value = space.value(at, k);
+    auto& [name, shown] = values.emplace_back(space.knobs()[k].name, value);
+    const std::optional<std::size_t> number = number_of(value);
+    if (number && std::to_string(*number) == value) shown = *number;
+  }
+  return values;
+}
+
+/// Returns the values of the best settings or of their rival; nullopt if there are none.
+auto settings_of(const measured_configuration* (search::*which)() const) {
+  return [which](const tune_result& result) {
+    const measured_configuration* const of = (result.found->*which)();
+    return of == nullptr ? std::nullopt : std::optional(values_of(*result.space, of->at));
+  };
+}
+
+auto best_rate(double throughput::*part) {
+  return [part](const tune_result& result) {
+    const measured_configuration* const best = result.found->best();
+    return best == nullptr ? std::nullopt : if_finite(result.found->with_spread(*best).*part);
+  };
+}
+
+auto measured(double throughput::*part) {
+  return [part](const shown_run& of) {
+    return of.run->measured ? if_finite((*of.run->measured).*part) : std::nullopt;
+  };
+}
+
+auto if_text(std::string tune_run::*text) {
+  return [text](const shown_run& of) {
+    return (of.run->*text).empty() ? std::nullopt : std::optional(of.run->*text);
+  };
+}
+
+template <class Value>
+auto of_run(Value tune_run::*part) {
+  return [part](const shown_run& of) { return of.run->*part; };
 }
 
 }  // namespace
@@ -195,41 +210,91 @@ void print_tune(const tune_result& result, std::ostream& out) {
   for (const std::string& sentence : found.not_run()) tell("Not run: " + sentence + '.');
 }
 
-std::string tune_json(const tune_result& result) {
-  const search& found = *result.found;
-  const search_space& space = *result.space;
-  const measured_configuration* const best = found.best();
-  std::string text;
-  json_writer json(text);
-  json.begin_object().key("best");
-  if (best != nullptr) {
-    write_values(json, space, best->at);
-  } else {
-    json.value(nullptr);
-  }
-  write_rate(json, best == nullptr ? std::nullopt : std::optional(found.with_spread(*best)));
-  json.member("decided", found.is_decided());
-  json.key("runs").begin_array();
-  for (const tune_run& run : found.runs()) write_run(json, run, space);
-  json.newline().end_array();
-  const std::string limit = best == nullptr ? "" : limit_name(found.runs()[best->fastest].limit);
-  json.member("limit", limit.empty() ? std::nullopt : std::optional(limit));
-  json.member("command",
-              best == nullptr ? std::nullopt : std::optional(space.shell_command(best->at)));
-  const measured_configuration* const rival = found.rival();
-  json.key("rival");
-  if (rival != nullptr) {
-    write_values(json, space, rival->at);
-  } else {
-    json.value(nullptr);
-  }
-  if (result.target_per_s) {
-    json.member("target_reached", best != nullptr && found.reaches_target(*best));
-  }
-  json.member("ended", result.ended_because).key("not_run").begin_array();
-  for (const std::string& sentence : found.not_run()) json.value(sentence);
-  json.end_array().end_object();
-  return text;
+const description<shown_run>& description_of(const shown_run*) {
+  using r = const shown_run&;
+  static const description<shown_run> all(
+      "run", "one run of the program",
+      {
+          {"values", [](r of) { return values_of(*of.space, of.run->at); },
+           "the value of each setting, by its name; whole numbers as numbers"},
+          {"batches_per_s", measured(&throughput::per_s),
+           "measured throughput in steady state; null if the run failed"},
+          {"low", measured(&throughput::low), "lower end of its 90 % interval"},
+          {"high", measured(&throughput::high),
+           "upper end of the interval; null also if there are too few batches for one"},
+          {"predicted", of_run(&tune_run::predicted),
+           "throughput that was predicted before the run; null if there was no prediction"},
+          {"batches",
+           [](r of) { return of.run->measured ? of.run->measured->values : std::size_t{0}; },
+           "number of batches, or of printed rates, that were counted"},
+          {"start_up_s", measured(&throughput::start_up_s),
+           "time from the program's start to the first counted batch"},
+          {"seconds", of_run(&tune_run::seconds), "length of the run"},
+          {"bytes", of_run(&tune_run::bytes),
+           "maximum memory of all its processes, sampled twice a second; 0 if it ended before"},
+          {"cpus", of_run(&tune_run::cpus), "mean number of CPUs that all its processes used"},
+          {"other_cpus", of_run(&tune_run::other_cpus),
+           "mean number of CPUs that other programs used meanwhile"},
+          {"dir", if_text(&tune_run::dir), "folder of its logs; null if nothing was recorded"},
+          {"fault", if_text(&tune_run::fault), "why it failed; null if it did not"},
+          {"notes", of_run(&tune_run::notes),
+           "what else happened, such as that the program ignored SIGTERM"},
+      });
+  return all;
+}
+
+const description<tune_result>& description_of(const tune_result*) {
+  using t = const tune_result&;
+  static const description<tune_result> all(
+      "tune", "the best settings of a program, and the runs that show it",
+      {
+          {"best", settings_of(&search::best), "the best settings; null if every run failed"},
+          {"batches_per_s", best_rate(&throughput::per_s),
+           "measured throughput of the best settings in steady state; null if every run failed"},
+          {"low", best_rate(&throughput::low),
+           "lower end of the 90 % interval of batches_per_s, which contains how much runs differ"},
+          {"high", best_rate(&throughput::high),
+           "upper end of the interval; null also if there are too few batches for one"},
+          {"decided", [](t of) { return of.found->is_decided(); },
+           "whether no settings that ran are likely to be faster than the best ones by more than "
+           "5 %"},
+          {"runs",
+           [](t of) {
+             std::vector<shown_run> runs;
+             for (const tune_run& run : of.found->runs()) runs.push_back({&run, of.space});
+             return runs;
+           },
+           "all runs, in their order"},
+          {"limit",
+           [](t of) {
+             const measured_configuration* const best = of.found->best();
+             const std::string limit =
+                 best == nullptr ? "" : limit_name(of.found->runs()[best->fastest].limit);
+             return limit.empty() ? std::nullopt : std::optional(limit);
+           },
+           "verdict of the best settings without \"-bound\", such as \"consumer\"; null if there "
+           "is none"},
+          {"command",
+           [](t of) {
+             const measured_configuration* const best = of.found->best();
+             return best == nullptr ? std::nullopt
+                                    : std::optional(of.space->shell_command(best->at));
+           },
+           "the command with the best settings, quoted for a shell; null if every run failed"},
+          {"rival", settings_of(&search::rival),
+           "settings that may be faster than the best ones; null if there are none"},
+          {"target_reached",
+           [](t of) {
+             const measured_configuration* const best = of.found->best();
+             return best != nullptr && of.found->reaches_target(*best);
+           },
+           "whether the best settings reach --target; absent without this option",
+           [](t of) { return of.target_per_s.has_value(); }},
+          {"ended", &tune_result::ended_because, "why there were no more runs"},
+          {"not_run", [](t of) { return of.found->not_run(); },
+           "sentences about the settings that were not run"},
+      });
+  return all;
 }
 
 }  // namespace lotus::tool

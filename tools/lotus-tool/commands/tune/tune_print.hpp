@@ -1,4 +1,4 @@
-// Prints the result of `lotus-tool tune`.
+// Shows the result of `lotus-tool tune`.
 #ifndef LOTUS_TOOL_COMMANDS_TUNE_TUNE_PRINT_HPP
 #define LOTUS_TOOL_COMMANDS_TUNE_TUNE_PRINT_HPP
 
@@ -8,6 +8,7 @@
 
 #include "commands/tune/knobs.hpp"
 #include "commands/tune/search.hpp"
+#include "describe/description.hpp"
 
 namespace lotus::tool {
 
@@ -21,7 +22,7 @@ struct tune_result {
 };
 
 void print_tune(const tune_result& result, std::ostream& out);
-std::string tune_json(const tune_result& result);
+const description<tune_result>& description_of(const tune_result*);
 
 /// Returns a line such as
 /// "run 2 of at most 6, workers=4: 99.1 batches/s (98.7 were predicted)".

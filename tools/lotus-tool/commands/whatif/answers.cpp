@@ -7,12 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
 #include "base/terminal/labels.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
+#include "describe/described_table.hpp"
+#include "describe/description.hpp"
 #include "findings/diagnosis_text.hpp"
 #include "findings/gains.hpp"
 #include "findings/run_limits.hpp"
@@ -24,14 +25,6 @@
 
 namespace lotus::tool {
 namespace {
-
-std::string interval(const prediction& p) {
-  return three_digits(p.low) + " to " + three_digits(p.high) + "/s";
-}
-
-double batches_out(const prediction& p, const recorded_pipeline& pipeline) {
-  return static_cast<double>(p.max_out) / pipeline.items_per_batch;
-}
 
 /// Returns a sentence about how the target can be reached.
 /// @param of_consumer  whether the target is the throughput that the consumer can reach.
@@ -150,20 +143,13 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
                                                       answers.changes.front().would_be))))
         << "\n\n";
   }
-  // A longer title would not leave room for this column in a terminal of 80 columns.
-  const bool narrow = line_width(out) > 0 && line_width(out) < 90;
-  const std::string in_flight = narrow ? "in flight" : "batches in flight";
-  table changes;
-  changes.row({"simulated change", "run time", "batches/s", "90 % interval", "speedup", in_flight});
-  // In a narrow terminal, whole names of changes matter more than this column.
-  changes.spare({in_flight});
-  for (const answer& a : answers.changes) {
-    const std::string text = change_text(a.change, p);
-    changes.row({printable_line(text.empty() ? "none" : text), human_time(a.would_be.run_ns),
-                 three_digits(a.would_be.per_s), interval(a.would_be),
-                 three_digits(a.would_be.gain) + "x", three_digits(batches_out(a.would_be, p))});
-  }
-  changes.print(out);
+  print_rows(
+      "simulated change", answers.changes, description_of(static_cast<const answer*>(nullptr)),
+      [&p](const answer& a) {
+        const std::string text = change_text(a.change, p);
+        return printable_line(text.empty() ? "none" : text);
+      },
+      out);
   out << "  in flight: maximum number of batches given to workers but not yet received\n";
   note_label(out, "consumer");
   out << "\nThe predictions assume:\n";
@@ -172,53 +158,125 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
   }
 }
 
-void write_answers(json_writer& json, const whatif_answers& answers) {
-  json.begin_object().member("dir", answers.dir);
-  if (!answers.loader.empty()) json.member("loader", answers.loader);
-  if (answers.run == nullptr) {
-    json.member("why", answers.why_not).end_object();
-    return;
-  }
-  const what_if& run = *answers.run;
-  const recorded_pipeline& p = run.recorded();
-  json.key("baseline").begin_object().member("batches_per_s", run.achieved());
-  json.member("run_ns", run.run_ns()).member("steady_batches_per_s", p.steady_per_s);
-  json.member("replayed", run.replayed()).member("fitted", run.fitted()).end_object();
-  if (answers.way) {
-    json.key("target").begin_object().member("batches_per_s", answers.way->target_per_s);
-    json.member("reached", answers.way->settings.has_value());
-    if (!answers.way->settings && answers.way->faster > 0) {
-      json.member("needs", answers.way->work).member("faster", answers.way->faster);
-    }
-    json.end_object();
-  }
-  json.key("changes").begin_array();
-  for (const answer& a : answers.changes) {
-    json.newline().begin_object().key("change");
-    write_change(json, a.change);
-    json.member("batches_per_s", a.would_be.per_s).member("low", a.would_be.low);
-    json.member("high", a.would_be.high).member("gain", a.would_be.gain);
-    json.member("run_ns", a.would_be.run_ns);
-    json.member("steady_batches_per_s", a.would_be.steady_per_s);
-    json.member("batches_out", batches_out(a.would_be, p)).end_object();
-  }
-  json.newline().end_array();
-  const speed_law& law = run.law().law;
-  json.key("speed_law").begin_array();
-  const auto max_busy = static_cast<std::size_t>(2 * std::ceil(law.cpus));
-  for (std::size_t busy = 1; busy <= max_busy; ++busy) {
-    json.value(law.speed(static_cast<double>(busy)));
-  }
-  json.end_array().key("policies").begin_object();
-  json.member("dispatch", p.makes_itself ? "consumer" : p.round_robin ? "in turn" : "who is free");
-  json.member("ordered", p.ordered);
-  if (!p.makes_itself) {
-    json.member("batches_out", static_cast<double>(p.in_flight) / p.items_per_batch);
-    json.member("bound_reached", p.in_flight_held);
-  }
-  json.end_object().key("assumptions").begin_array();
-  for (const std::string& text : assumptions_of(answers)) json.value(text);
-  json.end_array().end_object();
+/// The run as it is, with the simulation of it.
+const description<what_if>& description_of(const what_if*) {
+  static const description<what_if> all(
+      "baseline", "the run as it is",
+      {
+          {"batches_per_s", &what_if::achieved, "measured throughput"},
+          {"run_ns", &what_if::run_ns, "length of the run in ns"},
+          {"steady_batches_per_s", [](const what_if& run) { return run.recorded().steady_per_s; },
+           "throughput in steady state"},
+          {"replayed", &what_if::replayed, "throughput of the simulation"},
+          {"fitted", &what_if::fitted, "the same with the fitted time slice"},
+      });
+  return all;
+}
+
+const description<path_to_target>& description_of(const path_to_target*) {
+  using w = const path_to_target&;
+  const auto needs_work = [](w of) { return !of.settings && of.faster > 0; };
+  static const description<path_to_target> all(
+      "target", "how to reach a throughput; only with --target or --feed-consumer",
+      {
+          {"batches_per_s", [](w of) { return if_finite(of.target_per_s); },
+           "the throughput to reach"},
+          {"reached", [](w of) { return of.settings.has_value(); }, "whether something reaches it"},
+          {"needs", &path_to_target::work, "operation or stage that would have to be faster",
+           needs_work},
+          {"faster", &path_to_target::faster, "by which factor", needs_work},
+      });
+  return all;
+}
+
+const description<recorded_pipeline>& description_of(const recorded_pipeline*) {
+  using p = const recorded_pipeline&;
+  const auto with_workers = [](p of) { return !of.makes_itself; };
+  static const description<recorded_pipeline> all(
+      "policies", "how the run's batches were distributed",
+      {
+          {"dispatch",
+           [](p of) {
+             return of.makes_itself ? "consumer" : of.round_robin ? "in turn" : "who is free";
+           },
+           "who gets a batch", words{{"consumer", "in turn", "who is free"}}},
+          {"ordered", &recorded_pipeline::ordered, "whether the consumer takes batches in order"},
+          {"batches_out",
+           [](p of) { return static_cast<double>(of.in_flight) / of.items_per_batch; },
+           "maximum number of batches in flight", with_workers},
+          {"bound_reached", &recorded_pipeline::in_flight_held,
+           "whether that bound was ever reached", with_workers},
+      });
+  return all;
+}
+
+const description<answer>& description_of(const answer*) {
+  using a = const answer&;
+  const auto predicted = [](double prediction::*value) {
+    return [value](a of) { return if_finite(of.would_be.*value); };
+  };
+  static const description<answer> all(
+      "answer", "a change and its effect",
+      {
+          {"", [](a of) { return human_time(of.would_be.run_ns); },
+           "duration of the run, start-up included", column{"run time"}},
+          {"change", &answer::change, "what differs from the recorded run"},
+          {"batches_per_s", predicted(&prediction::per_s),
+           "throughput of the whole run, start-up included",
+           column{"batches/s", unit::three_digits}},
+          {"low", predicted(&prediction::low), "lower end of its 90 % interval"},
+          {"high", predicted(&prediction::high), "upper end of it"},
+          {"",
+           [](a of) {
+             return three_digits(of.would_be.low) + " to " + three_digits(of.would_be.high) + "/s";
+           },
+           "of the prediction to its left; contains the true value 9 times in 10",
+           column{"90 % interval"}},
+          {"gain", predicted(&prediction::gain), "length of the run divided by the predicted one"},
+          {"", [](a of) { return three_digits(of.would_be.gain) + "x"; },
+           "2x means half the run time; below 1x means slower", column{"speedup"}},
+          {"run_ns", predicted(&prediction::run_ns), "predicted length in ns"},
+          {"steady_batches_per_s", predicted(&prediction::steady_per_s),
+           "predicted throughput in steady state"},
+          {"batches_out", &answer::batches_out,
+           "maximum number of batches given to workers but not yet received",
+           column{"in flight", unit::three_digits, 1}},
+      });
+  return all;
+}
+
+const description<whatif_answers>& description_of(const whatif_answers*) {
+  using w = const whatif_answers&;
+  const auto answered = [](w of) { return of.run != nullptr; };
+  static const description<whatif_answers> all(
+      "run", "a run, or one loader of a run",
+      {
+          {"dir", &whatif_answers::dir, "folder of the logs"},
+          {"loader", &whatif_answers::loader, "name of the loader; absent for the default loader",
+           if_any},
+          {"why", &whatif_answers::why_not,
+           "why there are no answers; then nothing else is present",
+           [](w of) { return of.run == nullptr; }},
+          {"baseline", &whatif_answers::run, "the run as it is", if_any},
+          {"target", &whatif_answers::way, "with --target or --feed-consumer",
+           [](w of) { return of.run != nullptr && of.way; }},
+          {"changes", &whatif_answers::changes, "one by one, or those asked for", answered},
+          {"speed_law",
+           [](w of) {
+             const speed_law& law = of.run->law().law;
+             std::vector<double> speeds;
+             const auto max_busy = static_cast<std::size_t>(2 * std::ceil(law.cpus));
+             for (std::size_t busy = 1; busy <= max_busy; ++busy) {
+               speeds.push_back(law.speed(static_cast<double>(busy)));
+             }
+             return speeds;
+           },
+           "speed of each busy CPU, by the number of busy CPUs from 1 on", answered},
+          {"policies", [](w of) { return &of.run->recorded(); },
+           "how the run's batches were distributed", answered},
+          {"assumptions", assumptions_of, "what the predictions rest on", answered},
+      });
+  return all;
 }
 
 }  // namespace lotus::tool

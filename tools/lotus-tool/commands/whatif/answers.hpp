@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/formats/json_writer.hpp"
+#include "describe/description.hpp"
 #include "replay/change.hpp"
 #include "replay/prediction.hpp"
 #include "replay/target.hpp"
@@ -17,6 +17,7 @@ namespace lotus::tool {
 struct answer {
   pipeline_change change;
   prediction would_be;
+  double batches_out = 0;  ///< maximum number of batches in flight
 };
 
 struct whatif_answers {
@@ -35,7 +36,8 @@ struct whatif_answers {
 std::vector<std::string> assumptions_of(const whatif_answers& answers);
 
 void print_answers(const whatif_answers& answers, std::ostream& out);
-void write_answers(json_writer& json, const whatif_answers& answers);
+const description<answer>& description_of(const answer*);
+const description<whatif_answers>& description_of(const whatif_answers*);
 
 }  // namespace lotus::tool
 

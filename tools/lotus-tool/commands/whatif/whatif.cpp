@@ -12,11 +12,11 @@
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "base/formats/json_writer.hpp"
 #include "base/nearest.hpp"
 #include "base/parallel.hpp"
 #include "base/printable.hpp"
 #include "commands/whatif/answers.hpp"
+#include "describe/description.hpp"
 #include "findings/check.hpp"
 #include "findings/gains.hpp"
 #include "findings/markers.hpp"
@@ -188,7 +188,11 @@ class asker {
 
  private:
   static void add(whatif_answers& answers, const pipeline_change& change) {
-    answers.changes.push_back({change, answers.run->predict(change)});
+    answer& of = answers.changes.emplace_back();
+    of.change = change;
+    of.would_be = answers.run->predict(change);
+    of.batches_out =
+        static_cast<double>(of.would_be.max_out) / answers.run->recorded().items_per_batch;
   }
 
   /// Reads the loader with the name `loader` from the run that the user gave with --also.
@@ -233,13 +237,9 @@ int run_whatif(const whatif_options& options, std::ostream& out, std::ostream& e
   const int status = diagnostics.finish(options.strict);
   if (status != exit_fine) return status;
   if (options.json) {
-    std::string text;
-    json_writer json(text);
-    if (all.size() > 1) json.begin_object().key("runs").begin_array();
-    for (const whatif_answers& answers : all) write_answers(json, answers);
-    if (all.size() > 1) json.end_array().end_object();
-    out << text << '\n';
-    return status_of(all, options);
+    const int answered = status_of(all, options);
+    print_json(one_or_more(std::move(all)), out);
+    return answered;
   }
   const char* before = "";
   for (const whatif_answers& answers : all) {

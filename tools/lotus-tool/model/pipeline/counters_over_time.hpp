@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "describe/description.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {
@@ -25,6 +26,8 @@ struct counter_figures {
 /// Returns the counters in order of first appearance. If several processes record the same counter,
 /// the statistics cover the values of all processes.
 std::vector<counter_figures> counters_of(const run_data& run);
+
+const description<counter_figures>& description_of(const counter_figures*);
 
 }  // namespace lotus::tool
 

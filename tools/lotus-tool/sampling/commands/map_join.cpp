@@ -15,11 +15,11 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/formats/csv.hpp"
-#include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "commands/map/mapping_print.hpp"
+#include "describe/description.hpp"
 #include "log/folder/loaders.hpp"
 #include "mapping/mapping.hpp"
 #include "mapping/read/event_names.hpp"
@@ -48,69 +48,120 @@ std::vector<std::pair<std::string, Value>> by_value(const std::map<std::string, 
   return sorted;
 }
 
-/// Writes a JSON object {"name":count,…}.
-template <class Counts, class CountOf>
-void write_counts(const Counts& counts, CountOf&& count_of, json_writer& to) {
-  to.begin_object();
-  for (const auto& [name, count] : counts) to.member(name, count_of(count));
-  to.end_object();
-}
-
-/// Writes a JSON object {"name":samples,…}.
+/// Returns the numbers of samples, the largest first.
 template <class Value>
-void write_samples(const std::map<std::string, Value>& values, json_writer& to) {
-  write_counts(
-      by_value(values), [](const auto& of) { return total_of(of).samples; }, to);
+std::vector<std::pair<std::string, std::uint64_t>> samples_of(
+    const std::map<std::string, Value>& values) {
+  std::vector<std::pair<std::string, std::uint64_t>> samples;
+  for (const auto& [name, of] : by_value(values)) samples.emplace_back(name, total_of(of).samples);
+  return samples;
 }
 
-void write_threads(const thread_groups& threads, const joined_run& run, json_writer& to) {
-  to.begin_array();
-  for (const thread_group& group : threads.sorted()) {
-    to.begin_object().member("name", group.name()).member("threads", group.tids.size());
-    to.member("scopes", group.recorded).member("samples", group.total.samples);
-    to.member("cpu_ns", cpu_ns(group.total, run));
-    to.member("share", group.total.share_of(run.total())).end_object();
-  }
-  to.end_array();
+}  // namespace
+
+/// Threads of one name, with their samples.
+struct shown_threads {
+  const joined_run* run = nullptr;
+  thread_group group;
+};
+/// An operation, or what is outside of operations.
+struct shown_op {
+  const joined_run* run = nullptr;
+  const joined_op* op = nullptr;
+
+  bool is_outside() const { return op == &run->outside; }
+};
+
+namespace {
+
+bool is_op(const shown_op& of) {
+  return !of.is_outside();
 }
 
-/// Writes the samples of one operation as a JSON object.
-/// @param threads  groups of threads, written under the key `threads_key`.
-void write_op(const joined_op& op, const joined_run& run, std::string_view threads_key,
-              const thread_groups& threads, json_writer& to) {
-  to.begin_object().member("samples", op.total.samples).member("cpu_ns", cpu_ns(op.total, run));
-  if (&op != &run.outside) {
-    to.member("wall_ns", op.wall_ns).member("may_wait_for_others", may_wait_for_others(op, run));
-  }
-  to.member("share", op.total.share_of(run.total())).key(threads_key);
-  write_threads(threads, run, to);
-  to.key("functions");
-  write_samples(op.functions, to);
-  to.key("inlined").begin_object();  // this object contains only functions with inlined code
-  for (const auto& [key, function] : by_value(op.functions)) {
-    if (function.inlined.empty()) continue;
-    to.key(key);
-    write_samples(function.inlined, to);
-  }
-  to.end_object().key("counters");
-  write_counts(
-      op.counters, [](std::uint64_t sum) { return sum; }, to);
-  to.end_object();
+std::vector<shown_threads> threads_of(const thread_groups& groups, const joined_run& run) {
+  std::vector<shown_threads> threads;
+  for (const thread_group& group : groups.sorted()) threads.push_back({&run, group});
+  return threads;
 }
 
-void print_json(const joined_run& run, std::ostream& out) {
-  std::string text;
-  json_writer to(text);
-  to.begin_object().member("event", run.event).key("ops").begin_object();
-  for (const auto& [name, op] : run.ops) {
-    to.newline().key(name);
-    write_op(op, run, "meanwhile", op.meanwhile, to);
-  }
-  to.end_object().newline().key("outside");
-  write_op(run.outside, run, "threads", run.outside_threads, to);
-  to.end_object();
-  out << text << '\n';
+}  // namespace
+
+const description<shown_threads>& description_of(const shown_threads*) {
+  using t = const shown_threads&;
+  static const description<shown_threads> all(
+      "threads", "threads of one name",
+      {
+          {"name", [](t of) { return of.group.name(); }, "their name"},
+          {"threads", [](t of) { return of.group.tids.size(); }, "how many"},
+          {"scopes", [](t of) { return of.group.recorded; },
+           "whether these threads recorded scopes"},
+          {"samples", [](t of) { return of.group.total.samples; }, "number of samples"},
+          {"cpu_ns", [](t of) { return cpu_ns(of.group.total, *of.run); },
+           "time on a CPU in ns; null if no sampled event measures time"},
+          {"share", [](t of) { return of.group.total.share_of(of.run->total()); },
+           "share of all, 0 to 1"},
+      });
+  return all;
 }
+
+const description<shown_op>& description_of(const shown_op*) {
+  using o = const shown_op&;
+  using counts = std::vector<std::pair<std::string, std::uint64_t>>;
+  static const description<shown_op> all(
+      "samples", "the samples of an operation, or those outside of operations",
+      {
+          {"samples", [](o of) { return of.op->total.samples; }, "number of samples"},
+          {"cpu_ns", [](o of) { return cpu_ns(of.op->total, *of.run); },
+           "time on a CPU in ns; null if no sampled event measures time"},
+          {"wall_ns", [](o of) { return of.op->wall_ns; }, "time in the operation in ns", is_op},
+          {"may_wait_for_others", [](o of) { return may_wait_for_others(*of.op, *of.run); },
+           "whether other threads may do its work", is_op},
+          {"share", [](o of) { return of.op->total.share_of(of.run->total()); },
+           "share of all, 0 to 1"},
+          {"meanwhile", [](o of) { return threads_of(of.op->meanwhile, *of.run); },
+           "threads without scopes that ran meanwhile, by name", is_op},
+          {"threads", [](o of) { return threads_of(of.run->outside_threads, *of.run); },
+           "the threads outside of operations, by name", [](o of) { return of.is_outside(); }},
+          {"functions", [](o of) { return samples_of(of.op->functions); },
+           "by function, FUNCTION|MODULE: samples"},
+          {"inlined",
+           [](o of) {
+             std::vector<std::pair<std::string, counts>> inlined;
+             for (const auto& [key, function] : by_value(of.op->functions)) {
+               if (function.inlined.empty()) continue;
+               inlined.emplace_back(key, samples_of(function.inlined));
+             }
+             return inlined;
+           },
+           "by function: samples of what is inlined in it"},
+          {"counters", [](o of) { return of.op->counters; }, "by counter of the CPU: its sum"},
+      });
+  return all;
+}
+
+const description<joined_run>& description_of(const joined_run*) {
+  using r = const joined_run&;
+  static const description<joined_run> all(
+      "map_join", "samples of a run, by operation",
+      {
+          {"event", &joined_run::event, "what triggered a sample"},
+          {"ops",
+           [](r run) {
+             return named_values<shown_op>{[&run](const auto& visit) {
+               for (const auto& [name, op] : run.ops) visit(name, shown_op{&run, &op});
+             }};
+           },
+           "by operation"},
+          {"outside",
+           [](r run) {
+             return shown_op{&run, &run.outside};
+           },
+           "samples in no operation"},
+      });
+  return all;
+}
+
+namespace {
 
 void print_csv(const joined_run& run, std::ostream& out) {
   out << "op,function,module,samples\n";
@@ -200,7 +251,7 @@ std::optional<std::uint64_t> cpu_ns(const joined_samples& samples, const joined_
 }
 
 void print_joined(const joined_run& run, print_as print, std::ostream& out) {
-  if (print == print_as::json) return print_json(run, out);
+  if (print == print_as::json) return lotus::tool::print_json(run, out);
   if (print == print_as::csv) return print_csv(run, out);
   print_tables(run, out);
 }

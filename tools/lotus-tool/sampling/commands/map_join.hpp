@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "commands/map/map_build.hpp"
+#include "describe/description.hpp"
 #include "log/folder/log_files.hpp"
 #include "sampling/join/sample_join.hpp"
 
@@ -21,6 +22,9 @@ struct map_join_options {
   print_as print = print_as::table;
   bool quiet = false;
 };
+
+/// JSON output contains the samples by operation.
+const description<joined_run>& description_of(const joined_run*);
 
 void print_joined(const joined_run& run, print_as print, std::ostream& out);
 

@@ -13,10 +13,10 @@
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
+#include "describe/description.hpp"
 #include "threads/analysis/headline.hpp"
 #include "threads/analysis/named_stacks.hpp"
 #include "threads/analysis/suggested_markers.hpp"
@@ -25,13 +25,6 @@
 
 namespace lotus::tool {
 namespace {
-
-/// The results that the command prints.
-struct threads_result {
-  std::vector<thread_activity> groups;
-  std::string headline;
-  std::vector<suggested_marker> markers;
-};
 
 std::string percent_of(double share) {
   return std::to_string(std::lround(100 * share)) + " %";
@@ -48,62 +41,6 @@ std::vector<Part> main_parts(const std::vector<Part>& all, double of, std::size_
     if (chosen.size() < most && part.share * of >= min_share) chosen.push_back(part);
   }
   return chosen;
-}
-
-void write_place(json_writer& to, const source_place& place) {
-  if (!place.file.empty()) to.member("file", place.file).member("line", place.line);
-}
-
-void write_group(json_writer& to, const thread_activity& group,
-                 const std::vector<thread_activity>& groups) {
-  to.begin_object().member("threads", group.threads).member("start", group.start);
-  to.member("processes", group.processes).member("program", group.program);
-  to.member("looks", group.wait_samples).member("cpu_samples", group.cpu_samples);
-  to.member("seconds", group.time_s).member("running", group.running);
-  to.member("run_queue", group.run_queue).key("blocked").begin_array();
-  for (const blocked_part& part : group.blocked) {
-    to.newline(2).begin_object();
-    to.member("reason", lotus::detail::wait_reason_words[static_cast<std::size_t>(part.reason)]);
-    to.member("what", part.what).member("function", part.function.function);
-    to.member("module", part.function.module);
-    write_place(to, part.function);
-    to.member("share", part.share);
-    if (part.of) {
-      to.member("waits_for", groups[*part.of].start).member("waits_for_group", *part.of);
-      to.member("sure", part.sure);
-    }
-    to.end_object();
-  }
-  to.end_array().key("functions").begin_array();
-  for (const function_share& one : group.functions) {
-    to.newline(2).begin_object().member("name", one.function.function);
-    to.member("module", one.function.module);
-    write_place(to, one.function);
-    to.member("share", one.share).end_object();
-  }
-  to.end_array().end_object();
-}
-
-void print_json(const thread_samples& samples, const threads_result& result, std::ostream& out) {
-  std::string text;
-  json_writer to(text);
-  to.begin_object().member("headline", result.headline);
-  to.key("sampling").begin_object().member("cpu_interval_ns", samples.interval_ns);
-  to.member("looks_per_s", samples.wait_samples_per_s).member("cost", samples.cost);
-  to.member("late_s", samples.late_s).end_object();
-  to.key("groups").begin_array();
-  for (const thread_activity& group : result.groups) {
-    to.newline(1);
-    write_group(to, group, result.groups);
-  }
-  to.end_array().newline().key("suggested_markers").begin_array();
-  for (const suggested_marker& marker : result.markers) {
-    to.newline(1).begin_object().member("file", marker.at.file).member("line", marker.at.line);
-    to.member("function", marker.at.function).member("place", marker.after ? "after" : "before");
-    to.member("text", marker.text).member("sure", marker.sure).end_object();
-  }
-  to.end_array().end_object();
-  out << text << '\n';
 }
 
 void print_summary(const std::vector<thread_activity>& groups, std::ostream& out) {
@@ -179,7 +116,8 @@ bool has_batches(const std::string& dir) {
   return false;
 }
 
-void print_text(const thread_samples& samples, const threads_result& result, std::ostream& out) {
+void print_text(const threads_result& result, std::ostream& out) {
+  const thread_samples& samples = result.samples;
   constexpr std::size_t max_groups = 6;
   if (!result.headline.empty()) out << fitted_sentences(out, result.headline + '.') << "\n\n";
   print_summary(result.groups, out);
@@ -220,20 +158,178 @@ void print_text(const thread_samples& samples, const threads_result& result, std
 
 }  // namespace
 
+const description<thread_samples>& description_of(const thread_samples*) {
+  static const description<thread_samples> all(
+      "sampling", "how the program was sampled",
+      {
+          {"cpu_interval_ns", &thread_samples::interval_ns,
+           "CPU time between two samples of a thread; 0: not permitted"},
+          {"looks_per_s", &thread_samples::wait_samples_per_s,
+           "wait samples per second, of all threads together"},
+          {"cost", &thread_samples::cost, "CPU time of the sampling in seconds per second"},
+          {"late_s", &thread_samples::late_s,
+           "how late wait samples were taken on average, in seconds; then short waits are too "
+           "frequent"},
+      });
+  return all;
+}
+
+/// A wait of a group's threads, with all groups.
+struct shown_wait_of_group {
+  const blocked_part* part = nullptr;
+  const std::vector<thread_activity>* groups = nullptr;
+};
+struct shown_group_of {
+  const thread_activity* group = nullptr;
+  const std::vector<thread_activity>* groups = nullptr;
+};
+
+namespace {
+
+constexpr const char* file_meaning = "source file; absent without debug information";
+constexpr const char* line_meaning = "line in the file";
+
+template <class Value>
+auto of_group(Value thread_activity::*part) {
+  return [part](const shown_group_of& of) { return of.group->*part; };
+}
+
+bool is_of_group(const shown_wait_of_group& of) {
+  return of.part->of.has_value();
+}
+
+}  // namespace
+
+const description<shown_wait_of_group>& description_of(const shown_wait_of_group*) {
+  using w = const shown_wait_of_group&;
+  const auto has_file = [](w of) { return !of.part->function.file.empty(); };
+  static const description<shown_wait_of_group> all(
+      "wait", "what the threads of a group waited for",
+      {
+          {"reason",
+           [](w of) {
+             return lotus::detail::wait_reason_words[static_cast<std::size_t>(of.part->reason)];
+           },
+           "kind of the thing", words_of(lotus::detail::wait_reason_words)},
+          {"what", [](w of) { return of.part->what; },
+           "path or name of the thing; empty if unknown"},
+          {"function", [](w of) { return of.part->function.function; },
+           "function that waits; empty if unknown"},
+          {"module", [](w of) { return of.part->function.module; },
+           "path of the program or library of the function"},
+          {"file", [](w of) { return of.part->function.file; }, file_meaning, if_any},
+          {"line", [](w of) { return of.part->function.line; }, line_meaning, has_file},
+          {"share", [](w of) { return of.part->share; }, "share of the group's time"},
+          {"waits_for", [](w of) { return (*of.groups)[*of.part->of].start; },
+           "start of the group that is waited for; absent if unknown", is_of_group},
+          {"waits_for_group", [](w of) { return *of.part->of; }, "index of this group in groups",
+           is_of_group},
+          {"sure", [](w of) { return of.part->sure; },
+           "whether this group was seen to be waited for; otherwise it is a guess", is_of_group},
+      });
+  return all;
+}
+
+const description<function_share>& description_of(const function_share*) {
+  using f = const function_share&;
+  static const description<function_share> all(
+      "function", "a function that uses the CPU",
+      {
+          {"name", [](f of) { return of.function.function; }, "name; empty if unknown"},
+          {"module", [](f of) { return of.function.module; }, "path of the program or library"},
+          {"file", [](f of) { return of.function.file; }, file_meaning, if_any},
+          {"line", [](f of) { return of.function.line; }, line_meaning,
+           [](f of) { return !of.function.file.empty(); }},
+          {"share", &function_share::share, "share of the group's CPU time"},
+      });
+  return all;
+}
+
+const description<shown_group_of>& description_of(const shown_group_of*) {
+  static const description<shown_group_of> all(
+      "group", "the threads of one program that began with the same function",
+      {
+          {"threads", of_group(&thread_activity::threads), "number of threads"},
+          {"start", of_group(&thread_activity::start), "function with which the threads began"},
+          {"processes", of_group(&thread_activity::processes),
+           "number of processes to which the threads belong"},
+          {"program", of_group(&thread_activity::program),
+           "path of the program that these processes run; empty if unknown"},
+          {"looks", of_group(&thread_activity::wait_samples),
+           "number of wait samples of the threads"},
+          {"cpu_samples", of_group(&thread_activity::cpu_samples),
+           "samples of their use of the CPU"},
+          {"seconds", of_group(&thread_activity::time_s), "sum of the threads' times"},
+          {"running", of_group(&thread_activity::running),
+           "share of this time for which they used a CPU"},
+          {"run_queue", of_group(&thread_activity::run_queue),
+           "share of this time for which they waited for a CPU"},
+          {"blocked",
+           [](const shown_group_of& of) {
+             std::vector<shown_wait_of_group> waits;
+             for (const blocked_part& part : of.group->blocked) waits.push_back({&part, of.groups});
+             return waits;
+           },
+           "what they waited for; the largest share first"},
+          {"functions", of_group(&thread_activity::functions),
+           "functions that use the CPU; the largest share first"},
+      });
+  return all;
+}
+
+const description<suggested_marker>& description_of(const suggested_marker*) {
+  using m = const suggested_marker&;
+  static const description<suggested_marker> all(
+      "marker", "a line to add to the program",
+      {
+          {"file", [](m of) { return of.at.file; }, "source file"},
+          {"line", [](m of) { return of.at.line; }, "line of the call"},
+          {"function", [](m of) { return of.at.function; }, "function that contains the line"},
+          {"place", [](m of) { return of.after ? "after" : "before"; }, "where the marker belongs",
+           words{{"before", "after"}}},
+          {"text", &suggested_marker::text, "the marker; i stands for the batch's number"},
+          {"sure", &suggested_marker::sure,
+           "whether the threads were seen to work for the waiting thread"},
+      });
+  return all;
+}
+
+const description<threads_result>& description_of(const threads_result*) {
+  static const description<threads_result> all(
+      "threads", "what the threads of a sampled program did",
+      {
+          {"headline", &threads_result::headline,
+           "the result in one or two sentences; empty if too little was seen"},
+          {"sampling", &threads_result::samples, "how the program was sampled"},
+          {"groups",
+           [](const threads_result& of) {
+             std::vector<shown_group_of> groups;
+             for (const thread_activity& group : of.groups) groups.push_back({&group, &of.groups});
+             return groups;
+           },
+           "groups of threads of one program that began with the same function; the main thread "
+           "first"},
+          {"suggested_markers", &threads_result::markers,
+           "lines to add to the program for times per batch; empty if unclear"},
+      });
+  return all;
+}
+
 int run_threads(const threads_options& options, std::ostream& out, std::ostream& err) {
   diagnostic_log diagnostics(err, options.quiet);
-  const thread_samples samples = read_thread_samples(options.dir, diagnostics);
-  const named_stacks stacks(samples);
   threads_result result;
+  result.samples = read_thread_samples(options.dir, diagnostics);
+  const thread_samples& samples = result.samples;
+  const named_stacks stacks(samples);
   result.groups = activity_of(samples, stacks);
   result.headline = headline_of(result.groups);
   if (!has_batches(options.dir)) {
     result.markers = suggested_markers(samples, stacks, result.groups);
   }
   if (options.json) {
-    print_json(samples, result, out);
+    print_json(result, out);
   } else {
-    print_text(samples, result, out);
+    print_text(result, out);
   }
   return exit_fine;
 }

@@ -5,6 +5,12 @@
 
 #include <ostream>
 #include <string>
+#include <vector>
+
+#include "describe/description.hpp"
+#include "threads/analysis/suggested_markers.hpp"
+#include "threads/analysis/thread_activity.hpp"
+#include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {
 
@@ -13,6 +19,15 @@ struct threads_options {
   bool json = false;
   bool quiet = false;
 };
+
+/// What the command prints.
+struct threads_result {
+  thread_samples samples;
+  std::vector<thread_activity> groups;
+  std::string headline;
+  std::vector<suggested_marker> markers;
+};
+const description<threads_result>& description_of(const threads_result*);
 
 /// Prints how the threads spent their time, according to the samples that `lotus-tool run` took.
 /// Returns the exit status. Throws input_error.

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
+#include "describe/description.hpp"
 #include "log/shown_name.hpp"
 #include "model/run_data.hpp"
 #include "waits/data/wait_files.hpp"
@@ -191,61 +191,63 @@ run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics) {
   return joined;
 }
 
-namespace {
+const description<blocked_on>& description_of(const blocked_on*) {
+  using b = const blocked_on&;
+  static const description<blocked_on> all(
+      "blocked_on", "one thing that was waited for; times of an operation include those inside it",
+      {
+          {"reason", [](b of) { return reason_word(of.reason); }, "why a thread was blocked",
+           words_of(lotus::detail::wait_reason_words)},
+          {"what", &blocked_on::what, "name or path of what was waited for; absent if unknown",
+           if_any},
+          {"held_by", &blocked_on::held_by, "the operation that mostly held the lock", if_any},
+          {"held_share", &blocked_on::held_share,
+           "share of the looks with a known holder in which it held the lock",
+           [](b of) { return !of.held_by.empty(); }},
+          {"held_in", &blocked_on::held_in,
+           "the function in which the holder itself mostly waited; absent if it mostly ran",
+           if_any},
+          {"ns", &blocked_on::ns, "part of blocked_ns, in ns; estimated if that is unknown"},
+          {"share", &blocked_on::share, "share of the looks at waiting threads"},
+          {"samples", &blocked_on::samples, "number of these looks"},
+          {"stack", &blocked_on::calls,
+           "the calls in which a thread waited most often, the innermost first: from the function "
+           "of the C or C++ library that the program called, to the thread's first function; "
+           "absent if no stack was recorded, or if its file belongs to another user",
+           if_any},
+      });
+  return all;
+}
 
-void write_list(json_writer& json, const std::vector<blocked_on>& list) {
+const description<run_blocked_on>& description_of(const run_blocked_on*) {
+  using lists = named_values<std::vector<blocked_on>>;
+  using r = const run_blocked_on&;
+  static const description<run_blocked_on> all(
+      "run_blocked_on", "what operations and batches waited for, with estimated times",
+      {
+          {"ops",
+           [](r of) {
+             return lists{[&of](const auto& visit) {
+               for (const auto& [name, list] : of.ops) {
+                 visit(shown_name(name), listed(&list, std::nullopt));
+               }
+             }};
+           },
+           "by operation: what it waited for, most frequent first"},
+          {"wait", [](r of) { return listed(&of.waits, std::nullopt); },
+           "what the consumer waited for while it waited for batches", if_any},
+          {"preprocess", [](r of) { return listed(&of.preprocessing, std::nullopt); },
+           "what threads waited for while they built batches", if_any},
+      });
+  return all;
+}
+
+std::vector<blocked_on> listed(const blocked_list* list, std::optional<std::int64_t> blocked_ns) {
   constexpr std::size_t most = 20;
-  json.begin_array();
-  std::size_t written = 0;
-  for (const blocked_on& one : list) {
-    if (written++ == most) break;
-    json.begin_object();
-    json.member("reason", reason_word(one.reason));
-    if (!one.what.empty()) json.member("what", one.what);
-    if (!one.held_by.empty()) {
-      json.member("held_by", one.held_by).member("held_share", one.held_share);
-    }
-    if (!one.held_in.empty()) json.member("held_in", one.held_in);
-    json.member("ns", one.ns).member("share", one.share).member("samples", one.samples);
-    write_calls(json, one.calls);
-    json.end_object();
-  }
-  json.end_array();
-}
-
-}  // namespace
-
-void write_calls(json_writer& json, const std::vector<std::string>& calls) {
-  if (calls.empty()) return;
-  json.key("stack").begin_array();
-  for (const std::string& call : calls) json.value(call);
-  json.end_array();
-}
-
-void write_all_blocked_on(json_writer& json, const run_blocked_on& joined) {
-  if (joined.empty()) return;
-  json.key("blocked_on").begin_object().key("ops").begin_object();
-  for (const auto& [name, list] : joined.ops) {
-    json.newline().key(shown_name(name));
-    write_list(json, list.by);
-  }
-  json.end_object();
-  if (!joined.waits.empty()) {
-    json.newline().key("wait");
-    write_list(json, joined.waits.by);
-  }
-  if (!joined.preprocessing.empty()) {
-    json.newline().key("preprocess");
-    write_list(json, joined.preprocessing.by);
-  }
-  json.end_object();
-}
-
-void write_blocked_on(json_writer& json, const blocked_list* list,
-                      std::optional<std::int64_t> blocked_ns) {
-  if (list == nullptr || list->empty()) return;
-  json.key("blocked_on");
-  write_list(json, list->of(blocked_ns));
+  if (list == nullptr) return {};
+  std::vector<blocked_on> all = list->of(blocked_ns);
+  if (all.size() > most) all.resize(most);
+  return all;
 }
 
 std::string wait_phrase(const blocked_on& of, const std::string& name) {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "base/formats/json_writer.hpp"
+#include "describe/description.hpp"
 #include "model/run_data.hpp"
 #include "waits/data/wait_files.hpp"
 
@@ -86,16 +86,12 @@ run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics);
 /// Returns what a sample's thread waited for, as in blocked_on::what.
 std::string what_of(const wait_sample& sample);
 
-/// Writes the JSON member "stack" with calls; nothing if there are none.
-void write_calls(json_writer& json, const std::vector<std::string>& calls);
+const description<blocked_on>& description_of(const blocked_on*);
+const description<run_blocked_on>& description_of(const run_blocked_on*);
 
-/// Writes the JSON member "blocked_on"; nothing if `list` is null or empty.
-void write_blocked_on(json_writer& json, const blocked_list* list,
-                      std::optional<std::int64_t> blocked_ns);
-
-/// Writes the JSON member "blocked_on", which contains a list for each operation, one for waits for
-/// batches and one for preprocessing. Writes nothing if there are no samples.
-void write_all_blocked_on(json_writer& json, const run_blocked_on& joined);
+/// Returns the first entries of a list, as JSON outputs contain them; none if `list` is null.
+/// @param blocked_ns  as in blocked_list::of().
+std::vector<blocked_on> listed(const blocked_list* list, std::optional<std::int64_t> blocked_ns);
 
 /// Returns a text such as "waits for the lock decoder_mutex held by Decode on other threads".
 /// @param name  name of the operation that waits, without the S that logs put before it.

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
@@ -203,27 +202,29 @@ void print_snapshot_threads(const std::vector<snapshot_thread>& threads, std::os
   }
 }
 
-void write_snapshot_threads(json_writer& json, const std::vector<snapshot_thread>& threads) {
-  if (threads.empty()) return;
-  json.newline().key("threads_at_snapshot").begin_array();
-  for (const snapshot_thread& t : threads) {
-    json.newline().begin_object().member("tid", t.tid);
-    if (t.pid != 0) json.member("pid", t.pid);
-    json.member("name", printable(t.name));
-    if (t.batch_wait_ns > 0) json.member("batch_wait_ns", t.batch_wait_ns);
-    if (!t.last.empty()) {
-      json.member("last_operation", t.last).member("since_last_operation_ns", t.since_last_ns);
-    }
-    json.member("running", !t.waits);
-    if (t.waits) {
-      json.member("reason", reason_word(t.reason));
-      if (!t.what.empty()) json.member("what", t.what);
-      if (t.holder != 0) json.member("holder", t.holder);
-    }
-    write_calls(json, t.calls);
-    json.end_object();
-  }
-  json.end_array();
+const description<snapshot_thread>& description_of(const snapshot_thread*) {
+  using t = const snapshot_thread&;
+  static const description<snapshot_thread> all(
+      "thread_at_snapshot", "what a thread did when the snapshot was taken",
+      {
+          {"tid", &snapshot_thread::tid, "its id"},
+          {"pid", &snapshot_thread::pid, "its process; absent if unknown", if_any},
+          {"name", [](t of) { return printable(of.name); }, "its name"},
+          {"batch_wait_ns", &snapshot_thread::batch_wait_ns,
+           "for how long it had waited for a batch, in ns", if_any},
+          {"last_operation", &snapshot_thread::last, "the operation that ended last", if_any},
+          {"since_last_operation_ns", &snapshot_thread::since_last_ns,
+           "how long before the snapshot that was, in ns", [](t of) { return !of.last.empty(); }},
+          {"running", [](t of) { return !of.waits; }, "whether it was running"},
+          {"reason", [](t of) { return reason_word(of.reason); }, "why it was blocked",
+           [](t of) { return of.waits; }, words_of(lotus::detail::wait_reason_words)},
+          {"what", &snapshot_thread::what, "name or path of what it waited for",
+           [](t of) { return of.waits && !of.what.empty(); }},
+          {"holder", &snapshot_thread::holder, "id of the thread that held the lock",
+           [](t of) { return of.waits && of.holder != 0; }},
+          {"stack", &snapshot_thread::calls, "its open calls, the innermost first", if_any},
+      });
+  return all;
 }
 
 }  // namespace lotus::tool

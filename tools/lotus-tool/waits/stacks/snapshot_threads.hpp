@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "base/formats/json_writer.hpp"
+#include "describe/description.hpp"
 #include "model/run_data.hpp"
 #include "waits/data/wait_files.hpp"
 
@@ -44,8 +44,7 @@ inline constexpr std::string_view snapshot_threads_title = "threads when the sna
 /// Prints a few lines for each thread, the threads that wait for a batch or a lock first.
 void print_snapshot_threads(const std::vector<snapshot_thread>& threads, std::ostream& out);
 
-/// Writes the JSON member "threads_at_snapshot"; nothing if there are no threads.
-void write_snapshot_threads(json_writer& json, const std::vector<snapshot_thread>& threads);
+const description<snapshot_thread>& description_of(const snapshot_thread*);
 
 }  // namespace lotus::tool
 
