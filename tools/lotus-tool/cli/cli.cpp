@@ -102,6 +102,7 @@ int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& 
     add_log_commands(app, chosen);
     add_self_description(app, chosen);
     add_help(app, chosen);
+    group_commands(app);
     if (argc < 2) {
       err << app.help();
       return exit_wrong_use;

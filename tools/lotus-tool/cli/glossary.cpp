@@ -1,6 +1,8 @@
 #include "cli/glossary.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -9,6 +11,11 @@
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
+#include "commands/whatif/answers.hpp"
+#include "describe/description.hpp"
+#include "heap/tables/stats_memory.hpp"
+#include "model/figures.hpp"
+#include "model/stage_stats.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -55,32 +62,12 @@ constexpr entry entries[] = {
     // Words and marks in several outputs.
     {"-", "not recorded, or there is no such value"},
     {"consumer", "the thread that receives the batches, such as a training loop"},
-    // Labels in the output of `lotus-tool stats`.
+    // Labels in the output of `lotus-tool stats` that are no described columns.
     {"operation", "a named part of the program, such as code marked with LOTUS_SCOPE"},
     {"aggregated", "operation whose calls are only counted and summed"},
     {"aggregated, within the above", "only counted; the rows above include their time"},
     {"batch times", "times that are measured once for each batch"},
-    {"count", "how many there were, for example calls, batches or copies"},
     {"count *", "number of calls or batches in this run"},
-    {"mean", "the sum divided by the count"},
-    {"std", "standard deviation: how far values typically are from the mean"},
-    {"std/mean", "standard deviation divided by the mean"},
-    {"min", "the shortest time, or the smallest value"},
-    {"p25", "25 % of the values are at most this"},
-    {"p50", "half of the values are at most this: the median"},
-    {"p75", "75 % of the values are at most this"},
-    {"p90", "90 % of the values are at most this"},
-    {"p99", "99 % of the values are at most this"},
-    {"max", "the longest time, or the largest value"},
-    {"iqr", "interquartile range: p75 - p25"},
-    {"% over 500 ms", "share of the times that are longer than 500 ms"},
-    {"% under 10 ms", "share of the times that are shorter than 10 ms"},
-    {"% under 100 us", "share of the times that are shorter than 100 us"},
-    {"total", "sum over all threads, so it can be longer than the run"},
-    {"self", "total time minus the time of the operations inside"},
-    {"on CPU", "part of the total time in which the thread ran on a CPU"},
-    {"waits for CPU", "part in which the thread could have run, but no CPU was free"},
-    {"blocked", "part in which the thread slept or waited for a disk, a lock, ..."},
     {"worker", "thread or process ID, with which the name of the worker's log ends"},
     {"run", "the run's folder"},
     {"batches", "number of batches that the consumer received"},
@@ -93,26 +80,12 @@ constexpr entry entries[] = {
     {"step", "mean time of the consumer's work on a batch"},
     {"out of order", "batches that were ready before an earlier one"},
     {"stage", "step of the pipeline; 'shared': its threads also work in other stages"},
-    {"threads", "largest number of threads in the stage at the same time"},
-    {"capacity", "batches per second if the stage's threads never had to wait"},
-    {"busy", "share of the time in which the stage's threads work in it"},
-    {"no input", "share of the time in which the threads have nothing to work on"},
-    {"queue full", "share of the time in which the stage's output queue is full"},
     {"async operation", "operation that can pause and resume; times include pauses"},
-    {"without pauses", "total minus the times in which the operation was paused"},
     {"counter", "a number that the program reports over time"},
     {"mean over time", "mean, weighted by how long the counter had each value"},
     {"last", "value at the end of the run"},
     {"updates", "how often the program set the counter"},
     {"memory use", "operation whose use of memory was counted"},
-    {"calls", "number of calls"},
-    {"allocated/call", "mean number of bytes that a call allocated"},
-    {"max allocated", "largest number of bytes that one call allocated"},
-    {"allocations/call", "mean number of allocations in a call"},
-    {"freed/call", "mean number of bytes that a call freed"},
-    {"retained/call", "mean number of bytes that a call allocated but did not free"},
-    {"peak", "largest growth of the thread's memory within a call"},
-    {"never freed", "bytes that the operation allocated and that were still allocated at the end"},
     {"ncalls", "number of calls; for recursive operations also the calls from outside"},
     {"tottime", "time without other operations inside"},
     {"percall", "the time in the column to its left, divided by the calls"},
@@ -139,7 +112,6 @@ constexpr entry entries[] = {
     {"peak memory", "maximum memory of all processes"},
     {"CPUs used", "mean number of CPUs that the program kept busy"},
     {"change to try", "each row is one change, simulated alone; 'perhaps': it may gain nothing"},
-    {"run time", "duration of the run, start-up included"},
     {"predicted run time", "measured -> predicted run time, start-up included"},
     {"90 % interval", "of the prediction to its left; contains the true value 9 times in 10"},
     {"critical path (% of the run)",
@@ -160,10 +132,6 @@ constexpr entry entries[] = {
     // Labels in the output of `lotus-tool whatif`.
     {"change", "from the first run to the second; 2x means twice the first value"},
     {"simulated change", "what differs from the recorded run"},
-    {"batches/s", "throughput of the whole run, start-up included"},
-    {"speedup", "2x means half the run time; below 1x means slower"},
-    {"in flight", "maximum number of batches given to workers but not yet received"},
-    {"batches in flight", "maximum number of batches given to workers but not yet received"},
     // Labels in the output of `lotus-tool compare`.
     {"mean time of", "a call of an operation, or a time per batch"},
     {"95 % interval", "of the change; contains the true change 19 times in 20"},
@@ -186,6 +154,27 @@ constexpr entry entries[] = {
     {"per operation", "a hardware counter, summed over the functions of each operation"},
 };
 
+template <class T>
+void add_columns(std::map<std::string_view, std::string_view>& to) {
+  for (const field<T>& one : description_of(static_cast<const T*>(nullptr)).fields()) {
+    if (!one.shown.title.empty()) to.try_emplace(one.shown.title, one.meaning);
+  }
+}
+
+/// Returns the meanings of the columns of described tables, by title.
+const std::map<std::string_view, std::string_view>& described_columns() {
+  static const std::map<std::string_view, std::string_view> all = [] {
+    std::map<std::string_view, std::string_view> columns;
+    add_columns<figures>(columns);
+    add_columns<stage_figures>(columns);
+    add_columns<async_stats>(columns);
+    add_columns<memory_row>(columns);
+    add_columns<answer>(columns);
+    return columns;
+  }();
+  return all;
+}
+
 /// Whether the label of a table fits the label `known` of an entry: the two are equal or, if
 /// `known` ends in `*`, `label` begins with the text before the `*`.
 bool fits(std::string_view label, std::string_view known) {
@@ -203,7 +192,9 @@ std::string_view meaning_of(std::string_view label) {
     at = std::find_if(std::begin(entries), std::end(entries),
                       [label](const entry& e) { return fits(label, e.label); });
   }
-  return at == std::end(entries) ? std::string_view() : at->meaning;
+  if (at != std::end(entries)) return at->meaning;
+  const auto column = described_columns().find(label);
+  return column == described_columns().end() ? std::string_view() : column->second;
 }
 
 void print_glossary(const std::vector<std::string>& labels, std::ostream& out) {

@@ -126,6 +126,34 @@ std::string environment_topic() {
 
 constexpr std::string_view exit_status = "Exit status: ";
 
+/// What the commands of lotus-tool are for, in the order of its help.
+struct command_group {
+  const char* heading;
+  std::vector<const char*> commands;
+};
+const std::vector<command_group>& command_groups() {
+  static const std::vector<command_group> all{
+      {"Record", {"run", "attach", "snapshot", "recover", "unpack", "map"}},
+      {"Understand", {"diagnose", "stats", "threads", "accelerator", "compare"}},
+      {"Change", {"whatif", "tune"}},
+      {"Show", {"report", "viz", "top", "export"}},
+      {"Other", {"mcp", "schema", "completion", "man", "help"}},
+  };
+  return all;
+}
+
+/// Returns the commands of lotus-tool, or of one of its commands, by their group.
+std::vector<const CLI::App*> commands_in_groups(const CLI::App& app) {
+  const std::vector<const CLI::App*> all = app.get_subcommands(nullptr);
+  std::vector<const CLI::App*> commands;
+  for (const command_group& group : command_groups()) {
+    for (const CLI::App* const command : all) {
+      if (command->get_group() == group.heading) commands.push_back(command);
+    }
+  }
+  return commands.size() == all.size() ? commands : all;
+}
+
 }  // namespace
 
 std::vector<std::string> option_words(const CLI::App& app) {
@@ -163,9 +191,12 @@ std::string closing_text(const CLI::App& app) {
 std::string help_text(const CLI::App& app, const std::string& words) {
   std::string text = in_lines(usage(app, words), help_columns, "Usage: ", "         ") + "\n\n" +
                      in_lines(app.get_description() + '.', help_columns) + '\n';
-  const std::vector<const CLI::App*> commands = app.get_subcommands(nullptr);
-  if (!commands.empty()) text += "\nCommands:\n";
-  for (const CLI::App* command : commands) {
+  std::string heading;
+  for (const CLI::App* command : commands_in_groups(app)) {
+    // Commands of a command, such as those of map, are not grouped.
+    const std::string group = app.get_parent() == nullptr ? command->get_group() : "Commands";
+    if (group != heading) text += '\n' + group + ":\n";
+    heading = group;
     text += described(command->get_name(), command->get_description());
   }
   const std::vector<const CLI::Option*> arguments = options_of(app, true);
@@ -179,6 +210,16 @@ std::string help_text(const CLI::App& app, const std::string& words) {
   text += "\nOptions:\n";
   for (const CLI::Option* option : options_of(app, false)) text += option_entry(*option);
   return text + '\n' + closing_text(app);
+}
+
+void group_commands(CLI::App& app) {
+  for (const command_group& group : command_groups()) {
+    for (const char* const name : group.commands) {
+      for (CLI::App* const command : app.get_subcommands(nullptr)) {
+        if (command->get_name() == name) command->group(group.heading);
+      }
+    }
+  }
 }
 
 void add_help(CLI::App& app, action& chosen) {

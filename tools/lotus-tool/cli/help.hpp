@@ -25,6 +25,9 @@ std::vector<std::string> option_words(const CLI::App& app);
 /// function refers to `app`.
 void add_help(CLI::App& app, action& chosen);
 
+/// Groups the commands by what they are for. Call it when all have been added.
+void group_commands(CLI::App& app);
+
 }  // namespace lotus::tool
 
 #endif  // LOTUS_TOOL_CLI_HELP_HPP

@@ -14,6 +14,24 @@ namespace lotus::tool {
 inline constexpr const char* logs_folder = "folder of the logs that the recorded program wrote";
 inline constexpr const char* logs_folders = "folders of the logs that the program wrote";
 
+inline CLI::Option* add_json(CLI::App& command, bool& json) {
+  return command.add_flag("--json", json, "print JSON (see 'lotus-tool schema')");
+}
+/// Adds the flags --json and --csv to a command whose output has one of several forms.
+template <class Form>
+CLI::Option* add_json(CLI::App& command, Form& form, Form json) {
+  return command.add_flag_callback(
+      "--json", [&form, json] { form = json; }, "print JSON (see 'lotus-tool schema')");
+}
+template <class Form>
+void add_json_and_csv(CLI::App& command, Form& form) {
+  CLI::Option* const json = add_json(command, form, Form::json);
+  command
+      .add_flag_callback(
+          "--csv", [&form] { form = Form::csv; }, "print CSV")
+      ->excludes(json);
+}
+
 inline void add_quiet(CLI::App& command, bool& quiet) {
   command.add_flag("-q,--quiet", quiet, "print no 'note: ...' lines and no progress bar");
 }

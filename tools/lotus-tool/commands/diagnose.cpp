@@ -15,7 +15,6 @@
 #include "accelerator/ranks_text.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
 #include "base/terminal/labels.hpp"
@@ -332,17 +331,7 @@ int run_diagnose(const diagnose_options& options, std::ostream& out, std::ostrea
   if (status != exit_fine) return status;
   if (found.empty()) throw input_error(options.dir + ": no run in it can be diagnosed");
   if (options.json) {
-    // One run is printed as its own object; several runs are printed as {"runs": [objects]}.
-    if (found.size() == 1) {
-      out << diagnosis_json(found.front()) << '\n';
-    } else {
-      std::string text;
-      json_writer to(text);
-      to.begin_object().key("runs").begin_array();
-      for (const diagnosis& d : found) to.newline().raw(diagnosis_json(d));
-      to.newline().end_array().end_object();
-      out << text << '\n';
-    }
+    print_json(one_or_more(found), out);
   } else {
     std::string_view before;
     for (const diagnosis& d : found) {

@@ -131,6 +131,14 @@ std::string type_text(const value_type& type) {
   return text.empty() ? "text" : text;
 }
 
+/// Returns a text for a cell of a Markdown table.
+std::string in_table(std::string text) {
+  for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) {
+    text.insert(at, 1, '\\');
+  }
+  return text;
+}
+
 }  // namespace
 
 void print_schema(std::string_view title, const value_type& output, std::ostream& out) {
@@ -152,7 +160,7 @@ void print_keys(const value_type& output, std::ostream& out) {
     for (const field_facts* field : of.facts()) {
       out << "| `" << field->key << "` | " << type_text(field->type)
           << (field->type.or_null ? " or null" : "") << (field->always ? "" : ", may be absent")
-          << " | " << field->meaning << " |\n";
+          << " | " << in_table(field->meaning) << " |\n";
     }
   });
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
+#include "describe/description.hpp"
 #include "findings/check.hpp"
 #include "findings/gains.hpp"
 #include "findings/slow_workers.hpp"
@@ -134,6 +135,9 @@ struct diagnosis {
 
   bool has(std::string_view check_id) const noexcept;
 };
+
+/// The members of a diagnosis in JSON.
+const description<diagnosis>& description_of(const diagnosis*);
 
 /// The diagnosis of a run, or the reason why there is none: its logs cannot be read or are empty.
 struct judgement {

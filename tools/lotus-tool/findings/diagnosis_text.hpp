@@ -1,4 +1,4 @@
-// Formats a diagnosis as text and as JSON.
+// Formats rates and other parts of a diagnosis as text.
 #ifndef LOTUS_TOOL_FINDINGS_DIAGNOSIS_TEXT_HPP
 #define LOTUS_TOOL_FINDINGS_DIAGNOSIS_TEXT_HPP
 
@@ -26,8 +26,6 @@ std::string stage_evidence(const diagnosis& d);
 /// part would limit the run.
 /// @param of_several  whether `m` is the first of several suggestions.
 std::string next_limit_text(const diagnosis& d, const suggestion& m, bool of_several);
-
-std::string diagnosis_json(const diagnosis& d);
 
 }  // namespace lotus::tool
 

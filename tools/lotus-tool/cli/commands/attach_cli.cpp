@@ -69,7 +69,7 @@ void add_attach(CLI::App& app, action& chosen) {
                    "or run-2, run-3, ... if run is not empty")
       ->option_text("DIR")
       ->check(not_empty());
-  command->add_flag("--json", options->json, "print JSON");
+  add_json(*command, options->json);
   add_wide(*command);
   add_quiet(*command, options->quiet);
   command->callback([options, &chosen] {

@@ -52,14 +52,7 @@ void add_stats(CLI::App& app, action& chosen) {
       "The standard deviation of n values divides by n, not by n - 1.\n"
       "--explain describes every column.");
   command->add_option("DIR", options->dirs, logs_folders)->required();
-  CLI::Option* json = command->add_flag_callback(
-      "--json", [options] { options->form = stats_form::json; },
-      "print JSON: nanoseconds, not rounded");
-  command
-      ->add_flag_callback(
-          "--csv", [options] { options->form = stats_form::csv; },
-          "print CSV: nanoseconds, not rounded")
-      ->excludes(json);
+  add_json_and_csv(*command, options->form);
   CLI::Option* style =
       command
           ->add_option_function<std::string>(
@@ -139,7 +132,7 @@ void add_diagnose(CLI::App& app, action& chosen) {
       ->check(known_word(names))
       ->option_text("VERDICT")
       ->allow_extra_args(false);
-  CLI::Option* const json = command->add_flag("--json", options->json, "print JSON");
+  CLI::Option* const json = add_json(*command, options->json);
   command
       ->add_flag("--details", options->details, "also print all warnings, suggestions and numbers")
       ->excludes(json);
@@ -182,7 +175,7 @@ void add_accelerator(CLI::App& app, action& chosen) {
                    "Nsight Systems databases (.sqlite), or folders of\n"
                    "them; also folders of the program's Lotus logs")
       ->required();
-  command->add_flag("--json", options->json, "print JSON, which lists every step and batch");
+  add_json(*command, options->json);
   command->add_flag("--last-step", options->analysis.with_last_step,
                     "include the last step (a ProfilerStep of the trace),\n"
                     "which may be incomplete");
@@ -261,8 +254,7 @@ void add_compare(CLI::App& app, action& chosen) {
                    "exit with status 3 if a mean time grew more than this")
       ->check(not_empty())
       ->option_text("5%");
-  CLI::Option* const json = command->add_flag_callback(
-      "--json", [options] { options->form = compare_form::json; }, "print JSON");
+  CLI::Option* const json = add_json(*command, options->form, compare_form::json);
   command->add_option("--format", options->form, "markdown: for a pull request")
       ->transform(one_of<compare_form>({{"table", compare_form::table},
                                         {"json", compare_form::json},

@@ -27,12 +27,7 @@ constexpr const char* mapping_file = "mapping_funcs.json";
 /// Adds the flags --json and --csv to a command. The user can give only one of them.
 template <class Options>
 void add_printing(CLI::App& command, Options& options) {
-  CLI::Option* json = command.add_flag_callback(
-      "--json", [&options] { options.print = print_as::json; }, "print JSON");
-  command
-      .add_flag_callback(
-          "--csv", [&options] { options.print = print_as::csv; }, "print CSV")
-      ->excludes(json);
+  add_json_and_csv(command, options.print);
   add_table_options(command);
 }
 

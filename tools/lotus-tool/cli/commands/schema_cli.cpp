@@ -15,6 +15,7 @@
 #include "commands/whatif/answers.hpp"
 #include "comparison/comparison_json.hpp"
 #include "describe/schema.hpp"
+#include "findings/diagnosis.hpp"
 #include "mapping/mapping_file.hpp"
 #include "sampling/commands/map_join.hpp"
 #include "threads/commands/threads.hpp"
@@ -32,7 +33,7 @@ struct json_command {
 const std::vector<json_command>& json_commands() {
   static const std::vector<json_command> all{
       {"stats", type_of_output<stats_output>},
-      {"diagnose", nullptr, diagnose_schema},
+      {"diagnose", type_of_output<one_or_several<diagnosis>>},
       {"whatif", type_of_output<one_or_several<whatif_answers>>},
       {"tune", type_of_output<tune_result>},
       {"compare", type_of_output<shown_comparison>},

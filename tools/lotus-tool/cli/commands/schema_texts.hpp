@@ -6,7 +6,6 @@
 
 namespace lotus::tool {
 
-extern const std::string_view diagnose_schema;
 extern const std::string_view accelerator_schema;
 
 }  // namespace lotus::tool

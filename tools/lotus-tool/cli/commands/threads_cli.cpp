@@ -23,7 +23,7 @@ void add_threads(CLI::App& app, action& chosen) {
       "Threads of one program that began in the same function share a row.");
   command->add_option("DIR", options->dir, "folder that 'lotus-tool run' or 'attach' wrote")
       ->required();
-  command->add_flag("--json", options->json, "print JSON");
+  add_json(*command, options->json);
   add_wide(*command);
   add_quiet(*command, options->quiet);
   command->callback([options, &chosen] {

@@ -122,7 +122,7 @@ void add_tune(CLI::App& app, action& chosen) {
                    "or tune-2, tune-3, ... if tune is not empty")
       ->check(not_empty())
       ->option_text("DIR");
-  command->add_flag("--json", options->json, "print JSON");
+  add_json(*command, options->json);
   add_wide(*command);
   add_quiet(*command, options->quiet);
   command->add_option("PROGRAM", options->program, "the program and its arguments")->required();

@@ -154,12 +154,9 @@ void add_whatif(CLI::App& app, action& chosen) {
                  "find the fewest workers with which the consumer does\n"
                  "not wait")
       ->excludes(target);
-  command->add_flag("--json", options->json, "print JSON");
+  add_json(*command, options->json);
   add_table_options(*command);
-  add_prefix(*command, options->prefix);
-  command->add_flag("--strict", options->strict,
-                    "exit with status 1 if a line of the logs is malformed");
-  add_quiet(*command, options->quiet);
+  add_reading(*command, *options);
   command->callback([options, given, &chosen] {
     chosen = [options, given](std::ostream& out, std::ostream& err) {
       take_texts(*given, *options);

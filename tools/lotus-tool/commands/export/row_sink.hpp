@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -25,7 +26,7 @@ enum class column_type : std::uint8_t { integer, real, text };
 
 struct table_definition {
   const char* name;
-  std::vector<std::pair<const char*, column_type>> columns;
+  std::vector<std::pair<std::string, column_type>> columns;
 };
 
 /// Receives the rows of all tables. The destructor removes the output if commit() was not called.

@@ -226,103 +226,43 @@ class table_writer {
   std::vector<std::vector<const preprocessing_span*>> preprocessing_of_file_;
 };
 
+/// Returns a table with the columns "a b: c#".
+table_definition table_of(const char* name, std::string_view columns) {
+  table_definition of{name, {}};
+  while (!columns.empty()) {
+    const std::string_view column = columns.substr(0, columns.find(' '));
+    columns.remove_prefix(std::min(columns.size(), column.size() + 1));
+    const char last = column.back();
+    const column_type type = last == ':'   ? column_type::text
+                             : last == '#' ? column_type::real
+                                           : column_type::integer;
+    of.columns.emplace_back(
+        column.substr(0, column.size() - (type == column_type::integer ? 0 : 1)), type);
+  }
+  return of;
+}
+
 }  // namespace
 
 const std::vector<table_definition>& exported_tables() {
-  constexpr auto integer = column_type::integer;
-  constexpr auto real = column_type::real;
-  constexpr auto text = column_type::text;
+  // Columns are integers unless their names end in ':' (texts) or '#' (real numbers).
   static const std::vector<table_definition> all{
-      {"runs",
-       {{"run", integer},
-        {"dir", text},
-        {"loader", text},
-        {"start_ns", integer},
-        {"end_ns", integer},
-        {"cpus", integer},
-        {"dropped", integer}}},
-      {"spans",
-       {{"run", integer},
-        {"host", text},
-        {"rank", integer},
-        {"pid", integer},
-        {"tid", integer},
-        {"thread", text},
-        {"loader", text},
-        {"name", text},
-        {"batch", integer},
-        {"epoch", integer},
-        {"start_ns", integer},
-        {"dur_ns", integer},
-        {"self_ns", integer},
-        {"cpu_ns", integer},
-        {"depth", integer}}},
-      {"batches",
-       {{"run", integer},
-        {"host", text},
-        {"rank", integer},
-        {"pid", integer},
-        {"loader", text},
-        {"batch", integer},
-        {"epoch", integer},
-        {"queued_ns", integer},
-        {"preprocess_ns", integer},
-        {"wait_ns", integer},
-        {"delay_ns", integer},
-        {"handed_over_ns", integer},
-        {"step_ns", integer}}},
-      {"stages",
-       {{"run", integer},
-        {"host", text},
-        {"rank", integer},
-        {"pid", integer},
-        {"tid", integer},
-        {"loader", text},
-        {"stage", text},
-        {"number", integer},
-        {"is_item", integer},
-        {"batch", integer},
-        {"epoch", integer},
-        {"start_ns", integer},
-        {"dur_ns", integer}}},
-      {"counters",
-       {{"run", integer},
-        {"host", text},
-        {"rank", integer},
-        {"pid", integer},
-        {"loader", text},
-        {"name", text},
-        {"time_ns", integer},
-        {"value", integer}}},
-      {"aggregated",
-       {{"run", integer},
-        {"host", text},
-        {"rank", integer},
-        {"pid", integer},
-        {"tid", integer},
-        {"loader", text},
-        {"name", text},
-        {"calls", integer},
-        {"total_ns", integer},
-        {"self_ns", integer},
-        {"p50_ns", integer},
-        {"p90_ns", integer},
-        {"p99_ns", integer},
-        {"max_ns", integer}}},
-      {"blocked_on",
-       {{"run", integer},
-        {"loader", text},
-        {"part", text},
-        {"name", text},
-        {"reason", text},
-        {"what", text},
-        {"held_by", text},
-        {"held_share", real},
-        {"ns", integer},
-        {"share", real},
-        {"samples", integer},
-        {"stack", text},
-        {"held_in", text}}},
+      table_of("runs", "run dir: loader: start_ns end_ns cpus dropped"),
+      table_of("spans",
+               "run host: rank pid tid thread: loader: name: batch epoch start_ns dur_ns self_ns "
+               "cpu_ns depth"),
+      table_of("batches",
+               "run host: rank pid loader: batch epoch queued_ns preprocess_ns wait_ns delay_ns "
+               "handed_over_ns step_ns"),
+      table_of("stages",
+               "run host: rank pid tid loader: stage: number is_item batch epoch start_ns dur_ns"),
+      table_of("counters", "run host: rank pid loader: name: time_ns value"),
+      table_of("aggregated",
+               "run host: rank pid tid loader: name: calls total_ns self_ns p50_ns p90_ns p99_ns "
+               "max_ns"),
+      table_of("blocked_on",
+               "run loader: part: name: reason: what: held_by: held_share# ns share# samples "
+               "stack: held_in:"),
   };
   return all;
 }

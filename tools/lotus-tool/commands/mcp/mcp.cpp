@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/errors.hpp"
@@ -56,8 +57,8 @@ std::optional<std::string> read_line(std::istream& in, bool& too_long) {
 
 class server {
  public:
-  server(std::string dir, const command_runner& run_command)
-      : dir_(dir), tools_(std::move(dir), run_command) {}
+  server(std::string dir, std::vector<mcp_tool> tools, const command_runner& run_command)
+      : dir_(dir), tools_(std::move(dir), std::move(tools), run_command) {}
 
   /// Returns the answer as one line; "" if the message needs no answer, such as a notification.
   std::string answer(const std::string& line, bool too_long) {
@@ -126,13 +127,13 @@ class server {
     return text;
   }
 
-  static std::string list() {
+  std::string list() const {
     std::string text;
     json_writer to(text);
     to.begin_object().key("tools").begin_array();
-    for (const mcp_tool& tool : mcp_tools::all()) {
+    for (const mcp_tool& tool : tools_.all()) {
       to.begin_object().member("name", tool.name).member("title", tool.title);
-      to.member("description", tool.description).key("inputSchema").raw(tool.input_schema);
+      to.member("description", tool.description).key("inputSchema").raw(tool.input_schema());
       to.key("annotations").begin_object().member("title", tool.title);
       to.member("readOnlyHint", true).member("openWorldHint", false).end_object().end_object();
     }
@@ -142,15 +143,14 @@ class server {
 
   std::string call(const json& parameters) {
     const json name = parameters.value("name", json());
-    const std::vector<mcp_tool>& all = mcp_tools::all();
-    const auto tool = std::find_if(all.begin(), all.end(),
-                                   [&](const mcp_tool& t) { return name == std::string(t.name); });
+    const std::vector<mcp_tool>& all = tools_.all();
+    const auto tool =
+        std::find_if(all.begin(), all.end(), [&](const mcp_tool& t) { return name == t.name; });
     if (tool == all.end()) {
       throw request_error{invalid_parameters,
                           "no tool " + (name.is_string() ? name.get<std::string>() : "")};
     }
-    const mcp_answer answer =
-        tools_.call(tool->name, parameters.value("arguments", json::object()));
+    const mcp_answer answer = tools_.call(*tool, parameters.value("arguments", json::object()));
     std::string text;
     json_writer to(text);
     to.begin_object().key("content").begin_array().begin_object().member("type", "text");
@@ -172,7 +172,7 @@ int run_mcp(const mcp_options& options, const command_runner& run_command, std::
   if (error || !std::filesystem::is_directory(dir, error)) {
     throw input_error(options.dir + ": no such directory");
   }
-  server serving(dir, run_command);
+  server serving(dir, options.tools, run_command);
   bool too_long = false;
   while (const std::optional<std::string> line = read_line(in, too_long)) {
     if (line->find_first_not_of(" \t\r") == std::string::npos && !too_long) continue;

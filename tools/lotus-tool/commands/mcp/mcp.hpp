@@ -5,6 +5,7 @@
 #include <istream>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "commands/mcp/mcp_tools.hpp"
 
@@ -12,6 +13,7 @@ namespace lotus::tool {
 
 struct mcp_options {
   std::string dir;
+  std::vector<mcp_tool> tools;
 };
 
 /// Reads JSON-RPC 2.0 messages from `in`, one per line, and answers each request on `out`, until

@@ -9,7 +9,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -20,7 +19,6 @@
 #ifdef LOTUS_TOOL_SQLITE
   #include "commands/mcp/sql_query.hpp"
 #endif
-#include "findings/verdict.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -29,11 +27,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::size_t max_answer_bytes = 400'000;
-
-#define LOTUS_MCP_FORMAT \
-  R"("format":{"enum":["text","json"],"default":"text","description":"text for reading, JSON for calculating"})"
-#define LOTUS_MCP_SKIP \
-  R"("skip_batches":{"type":"integer","minimum":0,"description":"leave out the first batches of every epoch"})"
 
 #ifdef LOTUS_TOOL_SQLITE
 // Nested spans must not be counted twice: self times are summed for all spans, but CPU time only
@@ -54,166 +47,93 @@ constexpr const char* threads_query =
     "GROUP BY o.run, o.host, o.rank, o.pid, o.tid ORDER BY operations_ns DESC";
 #endif
 
-/// Returns the things that can limit a pipeline, such as "consumer, operation, stage".
-std::string limits() {
-  std::string text;
-  for (const verdict_row& v : all_verdicts) {
-    if (!v.kind.empty()) text.append(text.empty() ? "" : ", ").append(v.kind);
+using kind = mcp_argument::kind;
+
+json schema_of(const mcp_argument& of) {
+  json schema{{"description", of.meaning}};
+  switch (of.is) {
+    case kind::flag:
+      schema["type"] = "boolean";
+      break;
+    case kind::integer:
+      schema["type"] = "integer";
+      schema["minimum"] = 0;
+      break;
+    case kind::number:
+      schema["type"] = "number";
+      break;
+    case kind::text:
+    case kind::folder:
+      schema["type"] = "string";
+      if (!of.words.empty()) schema["enum"] = of.words;
+      break;
+    case kind::texts:
+      schema["type"] = "array";
+      schema["items"] = {{"type", "string"}};
+      break;
+    case kind::factors:
+      schema["type"] = "object";
+      schema["additionalProperties"] = {{"type", "number"}, {"exclusiveMinimum", 0}};
+      break;
   }
+  return schema;
+}
+
+std::string checked_text(const json& value, const std::string& name) {
+  if (!value.is_string()) throw usage_error(name + ": expected a text");
+  auto text = value.get<std::string>();
+  // When this text is passed to a program as an argument, a NUL would end it early.
+  if (text.find('\0') != std::string::npos) throw usage_error(name + ": has a NUL");
   return text;
 }
 
-const std::vector<mcp_tool>& tools() {
-  static const std::vector<mcp_tool> all{
-      {"diagnose", "Find the bottleneck",
-       "What limits this recorded data-loading pipeline (" + limits() +
-           "), the evidence, and changes to try with predicted run times. Call this first.",
-       R"({"type":"object","additionalProperties":false,"properties":{)" LOTUS_MCP_FORMAT
-       "," LOTUS_MCP_SKIP
-       R"(,"details":{"type":"boolean","description":"text with all checks and numbers"}}})"},
-      {"stats", "Show times",
-       "How long each operation, stage and batch takes: counts, means, percentiles, totals, CPU "
-       "and "
-       "blocked time. JSON has every batch and may be too large; use sql then.",
-       R"({"type":"object","additionalProperties":false,"properties":{)" LOTUS_MCP_FORMAT
-       "," LOTUS_MCP_SKIP
-       R"(,"sort":{"enum":["logged","name","count","mean","p50","p90","p99","max","total","self"],"description":"order of operations"},)"
-       R"("limit":{"type":"integer","minimum":0,"description":"only the first operations"},)"
-       R"("per_worker":{"type":"boolean","description":"also every worker"},)"
-       R"("memory":{"type":"boolean","description":"allocations, if they were counted"}}})"},
-      {"whatif", "Predict a change",
-       "Predicts throughput and run time after changes, by simulation, with 90 % intervals. "
-       "Without "
-       "arguments: a table of single changes. With target or feed_consumer: what is needed for it.",
-       R"({"type":"object","additionalProperties":false,"properties":{)" LOTUS_MCP_FORMAT
-       R"(,"workers":{"type":"integer","minimum":1,"description":"number of workers"},)"
-       R"("prefetch":{"type":"integer","minimum":1,"description":"prefetch depth: batches per worker that are dispatched and not yet received"},)"
-       R"("unordered":{"type":"boolean","description":"the consumer takes batches in any order"},)"
-       R"("faster":{"type":"object","additionalProperties":{"type":"number","exclusiveMinimum":0},"description":"operation or stage: how many times as fast"},)"
-       R"("without":{"type":"array","items":{"type":"string"},"description":"operations or stages that take no time"},)"
-       R"("step":{"type":"number","exclusiveMinimum":0,"description":"the consumer's step takes this many times as long"},)"
-       R"("cpus":{"type":"number","exclusiveMinimum":0,"description":"number of CPUs of the simulated machine"},)"
-       R"("batch_size":{"type":"number","exclusiveMinimum":0,"description":"batches are this many times as large"},)"
-       R"("target":{"type":"number","exclusiveMinimum":0,"description":"batches per second to reach"},)"
-       R"("feed_consumer":{"type":"boolean","description":"find what keeps the consumer from waiting"}}})"},
-      {"compare", "Compare two runs",
-       "What became slower or faster between two runs in subfolders of the served folder, with 95 "
-       "% "
-       "intervals and causes.",
-       R"({"type":"object","additionalProperties":false,"required":["before","after"],"properties":{)" LOTUS_MCP_FORMAT
-       "," LOTUS_MCP_SKIP
-       R"(,"before":{"type":"string","description":"subfolder with the run before the change"},)"
-       R"("after":{"type":"string","description":"subfolder with the run after it"}}})"},
-#ifdef LOTUS_TOOL_SQLITE
-      {"threads", "List threads",
-       "The threads that ran operations, busiest first: process, thread, its name, how many spans "
-       "and batches, when its first span began and its last ended, time inside operations, CPU "
-       "time, and the operation with the longest self time. Times are in ns.",
-       R"({"type":"object","additionalProperties":false,"properties":{}})"},
-      {"sql", "Ask with SQL",
-       "Runs one SELECT (SQLite) over the recording. Times are in ns, unknown values NULL. Tables: "
-       "runs(run, dir, loader, start_ns, end_ns, cpus, dropped); spans(run, host, rank, pid, tid, "
-       "thread, loader, name, batch, epoch, start_ns, dur_ns, self_ns, cpu_ns, depth); "
-       "batches(run, "
-       "host, rank, pid, loader, batch, epoch, queued_ns, preprocess_ns, wait_ns, delay_ns, "
-       "handed_over_ns, step_ns); stages(run, host, rank, pid, tid, loader, stage, number, "
-       "is_item, "
-       "batch, epoch, start_ns, dur_ns); counters(run, host, rank, pid, loader, name, time_ns, "
-       "value); aggregated(run, host, rank, pid, tid, loader, name, calls, total_ns, self_ns, "
-       "p50_ns, p90_ns, p99_ns, max_ns); blocked_on(run, loader, part, name, reason, what, "
-       "held_by, "
-       "held_share, ns, share, samples, stack). At most 1,000 rows are returned.",
-       R"({"type":"object","additionalProperties":false,"required":["query"],"properties":{)"
-       R"("query":{"type":"string","description":"one SELECT statement"}}})"},
-#endif
+/// Returns the words for a command that pass on an argument. An option and its value are one word,
+/// so that a value that begins with a dash is not mistaken for an option. Throws usage_error if the
+/// value has the wrong type.
+std::vector<std::string> words_for(const mcp_argument& of, const json& value) {
+  const auto expect = [&of](bool is, const char* expected) {
+    if (!is) throw usage_error(of.name + ": expected " + expected);
   };
-  return all;
-}
-
-#undef LOTUS_MCP_FORMAT
-#undef LOTUS_MCP_SKIP
-
-/// Reads the arguments of a tool call. Each function throws usage_error if an argument has the
-/// wrong type; finish() throws it if there are unknown arguments.
-class argument_reader {
- public:
-  explicit argument_reader(const json& of) : of_(of) {
-    if (!of_.is_object()) throw usage_error("arguments: expected an object");
+  std::vector<std::string> words;
+  switch (of.is) {
+    case kind::flag:
+      expect(value.is_boolean(), "true or false");
+      if (value.get<bool>()) words.push_back(of.option);
+      break;
+    case kind::integer:
+    case kind::number:
+      expect(value.is_number(), "a number");
+      words.push_back(of.option + '=' + value.dump());
+      break;
+    case kind::text:
+    case kind::folder:
+      words.push_back((of.option.empty() ? "" : of.option + '=') + checked_text(value, of.name));
+      break;
+    case kind::texts:
+      expect(value.is_array(), "a list of texts");
+      for (const json& one : value) words.push_back(of.option + '=' + checked_text(one, of.name));
+      break;
+    case kind::factors:
+      expect(value.is_object(), "an object");
+      for (const auto& [name, factor] : value.items()) {
+        expect(factor.is_number(), ("a number for " + name).c_str());
+        words.push_back(of.option + '=' + name + '=' + factor.dump());
+      }
+      break;
   }
-
-  const json* find(const char* key, bool (json::*is)() const noexcept, const char* expected) {
-    known_.insert(key);
-    const auto at = of_.find(key);
-    if (at == of_.end()) return nullptr;
-    if (!((*at).*is)()) throw usage_error(std::string(key) + ": expected " + expected);
-    return &*at;
-  }
-  bool flag(const char* key) {
-    const json* const value = find(key, &json::is_boolean, "true or false");
-    return value != nullptr && value->get<bool>();
-  }
-  std::optional<std::string> text(const char* key) {
-    const json* const value = find(key, &json::is_string, "a text");
-    if (value == nullptr) return std::nullopt;
-    auto text = value->get<std::string>();
-    // When this text is passed to a program as an argument, a NUL would end it early.
-    if (text.find('\0') != std::string::npos) throw usage_error(std::string(key) + ": has a NUL");
-    return text;
-  }
-  std::optional<std::string> number(const char* key) {
-    const json* const value = find(key, &json::is_number, "a number");
-    return value == nullptr ? std::nullopt : std::optional(value->dump());
-  }
-  void finish() const {
-    for (const auto& [key, value] : of_.items()) {
-      if (known_.count(key) == 0) throw usage_error("unknown argument '" + key + "'");
-    }
-  }
-
- private:
-  const json& of_;
-  std::set<std::string> known_;
-};
-
-/// Adds an option and its value as one word, so that a value that begins with a dash is not
-/// mistaken for an option.
-void add(std::vector<std::string>& to, const char* option,
-         const std::optional<std::string>& value) {
-  if (value) to.push_back(option + ("=" + *value));
-}
-
-void add_format(argument_reader& from, std::vector<std::string>& to) {
-  const std::optional<std::string> format = from.text("format");
-  if (format && *format != "text" && *format != "json") {
-    throw usage_error("format: expected text or json");
-  }
-  to.emplace_back(format == "json" ? "--json" : "--wide");
-}
-
-void add_changes(argument_reader& from, std::vector<std::string>& to) {
-  add(to, "--workers", from.number("workers"));
-  add(to, "--prefetch", from.number("prefetch"));
-  if (from.flag("unordered")) to.emplace_back("--unordered");
-  if (const json* const all = from.find("faster", &json::is_object, "an object")) {
-    for (const auto& [name, factor] : all->items()) {
-      if (!factor.is_number()) throw usage_error("faster: expected a number for " + name);
-      to.push_back("--faster=" + name + '=' + factor.dump());
-    }
-  }
-  if (const json* const all = from.find("without", &json::is_array, "a list of names")) {
-    for (const json& name : *all) {
-      if (!name.is_string()) throw usage_error("without: expected a list of names");
-      to.push_back("--without=" + name.get<std::string>());
-    }
-  }
-  add(to, "--step", from.number("step"));
-  add(to, "--cpus", from.number("cpus"));
-  add(to, "--batch-size", from.number("batch_size"));
-  add(to, "--target", from.number("target"));
-  if (from.flag("feed_consumer")) to.emplace_back("--feed-consumer");
+  return words;
 }
 
 }  // namespace
+
+std::string mcp_tool::input_schema() const {
+  json schema{{"type", "object"}, {"additionalProperties", false}, {"properties", json::object()}};
+  for (const mcp_argument& of : arguments) {
+    schema["properties"][of.name] = schema_of(of);
+    if (of.option.empty()) schema["required"].push_back(of.name);
+  }
+  return schema.dump();
+}
 
 /// The run's tables in a temporary database. They are exported at the first query, and exported
 /// again when the run has changed.
@@ -257,14 +177,10 @@ class mcp_tools::database {
   file_states exported_;
 };
 
-mcp_tools::mcp_tools(std::string dir, command_runner run_command)
-    : dir_(std::move(dir)), run_command_(std::move(run_command)) {}
+mcp_tools::mcp_tools(std::string dir, std::vector<mcp_tool> tools, command_runner run_command)
+    : dir_(std::move(dir)), tools_(std::move(tools)), run_command_(std::move(run_command)) {}
 
 mcp_tools::~mcp_tools() = default;
-
-const std::vector<mcp_tool>& mcp_tools::all() {
-  return tools();
-}
 
 mcp_answer mcp_tools::answer_of(const std::vector<std::string>& command) const {
   command_output output = run_command_(command);
@@ -301,45 +217,42 @@ mcp_answer mcp_tools::query(const std::string& sql) {
 #endif
 }
 
-mcp_answer mcp_tools::call(std::string_view name, const json& arguments) {
+mcp_answer mcp_tools::call(const mcp_tool& tool, const json& arguments) {
   try {
-    argument_reader from(arguments);
-    if (name == "sql") {
-      const std::optional<std::string> sql = from.text("query");
-      from.finish();
-      if (!sql) throw usage_error("query: missing");
-      return query(*sql);
+    if (!arguments.is_object()) throw usage_error("arguments: expected an object");
+    std::vector<std::string> folders;
+    std::vector<std::string> options;
+    std::set<std::string> known;
+    for (const mcp_argument& of : tool.arguments) {
+      known.insert(of.name);
+      const auto at = arguments.find(of.name);
+      if (at == arguments.end()) {
+        if (of.option.empty()) throw usage_error(of.name + ": missing");
+        continue;
+      }
+      for (std::string& word : words_for(of, *at)) {
+        if (of.is == kind::folder) word = folder_within(word);
+        (of.option.empty() ? folders : options).push_back(std::move(word));
+      }
+    }
+    for (const auto& [key, value] : arguments.items()) {
+      if (known.count(key) == 0) throw usage_error("unknown argument '" + key + "'");
     }
 #ifdef LOTUS_TOOL_SQLITE
-    if (name == "threads") {
-      from.finish();
-      return query(threads_query);
-    }
+    if (tool.name == "sql") return query(folders.front());
+    if (tool.name == "threads") return query(threads_query);
 #endif
-    std::vector<std::string> command{std::string(name)};
-    if (name == "compare") {
-      const std::optional<std::string> before = from.text("before");
-      const std::optional<std::string> after = from.text("after");
-      if (!before || !after) throw usage_error("before and after are required");
-      command.push_back(folder_within(*before));
-      command.push_back(folder_within(*after));
-    } else {
-      command.push_back(dir_);
-    }
-    add_format(from, command);
-    if (name == "whatif") {
-      add_changes(from, command);
-    } else {
-      add(command, "--skip-batches", from.number("skip_batches"));
-    }
-    if (name == "diagnose" && from.flag("details")) command.emplace_back("--details");
-    if (name == "stats") {
-      add(command, "--sort", from.text("sort"));
-      add(command, "--limit", from.number("limit"));
-      if (from.flag("per_worker")) command.emplace_back("--per-worker");
-      if (from.flag("memory")) command.emplace_back("--memory");
-    }
-    from.finish();
+    std::vector<std::string> command{tool.name};
+    if (folders.empty()) folders.push_back(dir_);
+    command.insert(command.end(), folders.begin(), folders.end());
+    // Text for a reader without a terminal has all columns.
+    const auto json_at = std::find(options.begin(), options.end(), "--format=json");
+    const auto text_at = std::find(options.begin(), options.end(), "--format=text");
+    const bool as_json = json_at != options.end();
+    if (as_json) options.erase(json_at);
+    if (text_at != options.end()) options.erase(text_at);
+    options.emplace_back(as_json ? "--json" : "--wide");
+    command.insert(command.end(), options.begin(), options.end());
     return answer_of(command);
   } catch (const std::exception& error) {
     return {error.what(), true};

@@ -23,7 +23,6 @@
 #include "commands/report/timeline/timeline_path.hpp"
 #include "findings/check.hpp"
 #include "findings/diagnosis.hpp"
-#include "findings/diagnosis_text.hpp"
 #include "findings/gains.hpp"
 #include "findings/recorded_work.hpp"
 #include "heap/data/leaks.hpp"
@@ -232,7 +231,8 @@ void write_run(json_writer& first, json_writer& json, std::string& text, run_dat
   first.newline().begin_object().member("name", name).member("dir", run.files->dir);
   if (!run.files->loader.empty()) first.member("loader", run.files->loader);
   first.member("batch_count", std::count(counted.begin(), counted.end(), true));
-  first.key("verdict").raw(judged.found ? diagnosis_json(*judged.found) : "null");
+  first.key("verdict");
+  write_value(first, judged.found);
   first.member("no_verdict", judged.why_not).key("checks");
   write_value(first, judged.found ? judged.found->checks : failed_checks(run, look_at_work(run)));
   write_facts(first, run);

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "base/formats/json_writer.hpp"
 #include "findings/diagnosis.hpp"
 #include "model/identifiers.hpp"
 #include "model/path/critical_path.hpp"
@@ -36,9 +35,6 @@ struct shown_target {
 /// Returns the operation or stage that a share of the critical path belongs to. Other shares, such
 /// as waits for delivery, have none; then returns the longest interval of the share.
 shown_target target_of(const path_share& share);
-
-/// Writes a target as a JSON object; writes null for kind::none.
-void write_target(json_writer& json, const shown_target& target);
 
 /// A suggested change, and the run time now and with the change, as text.
 struct shown_advice {
@@ -78,8 +74,6 @@ struct first_screen {
 /// Composes the summary.
 /// @param rows  the maximum number of rows of `where`.
 first_screen first_screen_of(const diagnosis& d, std::size_t rows);
-
-void write_first_screen(json_writer& json, const first_screen& screen);
 
 }  // namespace lotus::tool
 
