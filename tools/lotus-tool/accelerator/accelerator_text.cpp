@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "accelerator/analysis.hpp"
-#include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
@@ -31,87 +30,6 @@ std::string_view memory_name(host_memory memory) noexcept {
       break;
   }
   return {};
-}
-
-void write_copies(json_writer& to, const copy_sum& copies) {
-  write_us(to, "us", copies.ns);
-  to.member("bytes", copies.bytes > 0 ? std::optional(copies.bytes) : std::nullopt);
-  to.member("count", copies.count);
-  to.member("gb_per_s", bandwidth(copies));
-}
-
-void write_device(json_writer& to, const device_figures& d) {
-  to.newline().begin_object().member("device", d.device);
-  write_us(to, "kernel_time_us", d.span_ns);
-  write_us(to, "busy_us", d.busy_ns());
-  write_us(to, "compute_us", d.compute_ns);
-  write_us(to, "communication_us", d.communication_ns);
-  write_us(to, "only_communication_us", d.only_communication_ns);
-  write_us(to, "non_compute_us", d.busy_ns() - d.compute_ns);
-  write_us(to, "only_copies_us", d.only_copies_ns);
-  write_us(to, "idle_us", d.idle_ns);
-  to.key("streams").begin_array();
-  for (const stream_figures& s : d.streams) {
-    to.newline().begin_object().member("stream", s.number);
-    write_us(to, "busy_us", s.busy_ns);
-    to.key("idle").begin_object();
-    write_us(to, "host_wait_us", s.idle.host_wait_ns);
-    write_us(to, "kernel_wait_us", s.idle.kernel_wait_ns);
-    write_us(to, "other_us", s.idle.other_ns);
-    to.end_object().end_object();
-  }
-  to.end_array().key("copies").begin_object();
-  for (const auto& [kind, copies] : d.copies) {
-    to.newline().key(copy_kind_name(kind)).begin_object();
-    write_copies(to, copies.all);
-    for (const host_memory memory : {host_memory::pageable, host_memory::pinned}) {
-      if (copies.of(memory).count == 0) continue;
-      to.key(memory_name(memory)).begin_object();
-      write_copies(to, copies.of(memory));
-      to.end_object();
-    }
-    to.end_object();
-  }
-  to.end_object().end_object();
-}
-
-/// Writes how long the devices were idle for each cause. If it is known which operations delayed
-/// the batches, the time of waiting for batches is divided among these operations.
-void write_causes(json_writer& to, const accelerator_analysis& of) {
-  const cause_times causes = of.all_causes();
-  to.newline().key("idle_causes").begin_array();
-  for (const idle_cause cause : all_idle_causes) {
-    std::int64_t rest_ns = causes.of(cause);
-    if (cause == idle_cause::batch_wait) {
-      for (const auto& [name, ns] : of.late_ns) {
-        to.newline().begin_object().member("cause", idle_cause_name(cause));
-        write_us(to, "us", ns);
-        to.member("op", name).end_object();
-        rest_ns -= ns;
-      }
-      if (rest_ns == 0 && !of.late_ns.empty()) continue;
-    }
-    to.newline().begin_object().member("cause", idle_cause_name(cause));
-    write_us(to, "us", rest_ns);
-    to.member("op", nullptr).end_object();
-  }
-  to.end_array();
-}
-
-void write_parts(json_writer& to, std::string_view name, const std::vector<idle_part>& parts,
-                 bool of_batches) {
-  to.newline().key(name).begin_array();
-  for (const idle_part& p : parts) {
-    to.newline().begin_object();
-    if (of_batches) to.member("epoch", p.epoch);
-    to.member(of_batches ? "batch" : "step", p.number);
-    write_us(to, "idle_us", p.causes.sum());
-    for (const idle_cause cause : all_idle_causes) {
-      write_us(to, std::string(idle_cause_name(cause)) + "_us", p.causes.of(cause));
-    }
-    to.end_object();
-  }
-  to.end_array();
 }
 
 /// Returns how many rows of a table are shown.
@@ -252,14 +170,6 @@ void print_parts(std::string_view what, std::string_view unit, const std::vector
 
 }  // namespace
 
-void write_us(json_writer& to, std::string_view key, std::int64_t ns) {
-  if (ns % 1000 == 0) {
-    to.member(key, ns / 1000);
-  } else {
-    to.member(key, static_cast<double>(ns) / 1000);
-  }
-}
-
 void print_accelerator(const accelerator_analysis& of, bool all, std::ostream& out) {
   out << printable_line(of.path);
   if (of.rank) out << ", rank " << *of.rank;
@@ -278,45 +188,6 @@ void print_accelerator(const accelerator_analysis& of, bool all, std::ostream& o
   const std::vector<std::string> notes = limit_notes(of);
   if (!notes.empty()) out << '\n';
   for (const std::string& note : notes) out << fitted_sentences(out, note) << '\n';
-}
-
-/// Writes where the time of the verdict lies.
-void write_places(json_writer& to, const idle_places& places) {
-  const auto name = [](const named_time& of) {
-    return of.name.empty() ? std::nullopt : std::optional(of.name);
-  };
-  to.newline().key("places").begin_object().member("gaps", places.gaps);
-  write_us(to, "longest_us", places.longest_ns);
-  to.member("step", places.step).member("line", name(places.line));
-  to.member("operator", name(places.framework)).member("range", name(places.annotation));
-  to.end_object();
-}
-
-void write_accelerator(json_writer& to, const accelerator_analysis& of, bool parts) {
-  to.begin_object().member("trace", of.path).member("rank", of.rank);
-  to.member("logs", of.logs.empty() ? std::nullopt : std::optional(of.logs));
-  to.member("verdict", device_verdict_name(of.is)).member("headline", accelerator_headline(of));
-  to.member("advice", accelerator_advice(of));
-  write_us(to, "judged_us", of.judged.span_ns);
-  write_us(to, "cause_us", of.judged.of(of.is));
-  to.member("at_most_times_as_fast", at_most_times(of));
-  write_us(to, "outside_us", of.judged.edges_ns);
-  write_us(to, "start_up_us", of.start_up.causes.sum());
-  to.member("start_up_gaps", of.start_up.gaps).member("skipped_steps", of.skipped_steps);
-  write_places(to, of.places);
-  to.newline().key("notes").begin_array();
-  for (const std::string& note : fault_notes(of.faults)) to.value(note);
-  to.end_array();
-  to.member("without_last_step", of.without_last_step).member("rounded_to_us", of.rounded);
-  to.newline().key("devices").begin_array();
-  for (const device_figures& d : of.devices) write_device(to, d);
-  to.end_array();
-  write_causes(to, of);
-  if (parts) {
-    write_parts(to, "steps", of.steps, false);
-    write_parts(to, "batches", of.batches, true);
-  }
-  to.end_object();
 }
 
 }  // namespace lotus::tool

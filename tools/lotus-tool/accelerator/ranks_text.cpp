@@ -11,7 +11,6 @@
 #include "accelerator/analysis.hpp"
 #include "accelerator/ranks.hpp"
 #include "base/errors.hpp"
-#include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
@@ -140,36 +139,6 @@ void print_accelerator(const std::vector<accelerator_analysis>& ranks, bool all,
   out << "Next:  lotus-tool accelerator" << command << " --rank " << (quoted ? "'" : "")
       << printable_line(name) << (quoted ? "'" : "") << "  # details of "
       << printable_line(c.names[c.decisive]) << '\n';
-}
-
-void write_accelerator(json_writer& to, const std::vector<accelerator_analysis>& ranks,
-                       bool parts) {
-  if (ranks.size() == 1) return write_accelerator(to, ranks.front(), parts);
-  const rank_comparison c = compare_ranks(ranks);
-  to.begin_object().member("verdict", device_verdict_name(ranks[c.decisive].is));
-  to.member("headline", headline_of(c, ranks));
-  to.member("advice", accelerator_advice(ranks[c.decisive]));
-  const auto name = [&c](const std::optional<std::size_t>& index) {
-    return index ? std::optional(c.names[*index]) : std::nullopt;
-  };
-  to.member("slowest", name(c.slowest)).member("waits_for_data", name(c.waits_for_data));
-  to.member("own_by_step", c.by_step);
-  to.newline().key("ranks").begin_array();
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    to.newline().begin_object().member("name", c.names[i]);
-    write_us(to, "own_us", c.own_ns[i]);
-    to.newline().key("accelerator");
-    write_accelerator(to, ranks[i], parts);
-    to.end_object();
-  }
-  to.end_array().end_object();
-}
-
-std::string accelerator_json(const std::vector<accelerator_analysis>& ranks) {
-  std::string text;
-  json_writer to(text);
-  write_accelerator(to, ranks, false);
-  return text;
 }
 
 }  // namespace lotus::tool

@@ -1,4 +1,4 @@
-// Formats the analyses of the traces of one or several ranks, as text and as JSON.
+// Formats the analyses of the traces of one or several ranks, as text.
 #ifndef LOTUS_TOOL_ACCELERATOR_RANKS_TEXT_HPP
 #define LOTUS_TOOL_ACCELERATOR_RANKS_TEXT_HPP
 
@@ -8,7 +8,6 @@
 
 #include "accelerator/accelerator_text.hpp"
 #include "accelerator/analysis.hpp"
-#include "base/formats/json_writer.hpp"
 
 namespace lotus::tool {
 
@@ -29,13 +28,6 @@ std::vector<accelerator_analysis> only_rank(std::vector<accelerator_analysis> ra
 /// @param command  the arguments of the command, each after a space, for what to run next.
 void print_accelerator(const std::vector<accelerator_analysis>& ranks, bool all,
                        const std::string& command, std::ostream& out);
-
-/// Writes the analysis of a single rank as write_accelerator() of accelerator_text.hpp does. Writes
-/// several ranks as one object with their comparison and a list of their analyses.
-void write_accelerator(json_writer& to, const std::vector<accelerator_analysis>& ranks, bool parts);
-
-/// Returns the output of write_accelerator() without steps and batches.
-std::string accelerator_json(const std::vector<accelerator_analysis>& ranks);
 
 }  // namespace lotus::tool
 

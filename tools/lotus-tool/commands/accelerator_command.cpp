@@ -10,14 +10,15 @@
 #include <utility>
 #include <vector>
 
+#include "accelerator/accelerator_described.hpp"
 #include "accelerator/analysis.hpp"
 #include "accelerator/rank_logs.hpp"
 #include "accelerator/ranks.hpp"
 #include "accelerator/ranks_text.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
+#include "describe/description.hpp"
 #include "findings/diagnosis.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/run_data.hpp"
@@ -133,10 +134,7 @@ int run_accelerator(const accelerator_options& options, std::ostream& out, std::
   }
   if (!options.rank.empty()) found = only_rank(std::move(found), options.rank);
   if (options.json) {
-    std::string text;
-    json_writer to(text);
-    write_accelerator(to, found, true);
-    out << text << '\n';
+    print_json(shown(found, true), out);
   } else {
     std::string command;
     for (const std::string& path : options.paths) command += " " + printable_line(path);

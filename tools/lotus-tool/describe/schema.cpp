@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -147,7 +148,10 @@ void print_schema(std::string_view title, const value_type& output, std::ostream
   json& definitions = schema["$defs"];
   std::vector<const object_description*> seen;
   for_each_object(output, seen, [&](const object_description& of) {
-    definitions[std::string(of.name())] = schema_of(of);
+    json& definition = definitions[std::string(of.name())];
+    if (!definition.is_null())
+      throw std::logic_error("two objects are named " + std::string(of.name()));
+    definition = schema_of(of);
   });
   out << schema.dump(1) << '\n';
 }

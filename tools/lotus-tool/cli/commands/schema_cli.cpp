@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "accelerator/accelerator_described.hpp"
 #include "base/errors.hpp"
-#include "cli/commands/schema_texts.hpp"
 #include "commands/map/map_attribute.hpp"
 #include "commands/stats/stats.hpp"
 #include "commands/tune/tune_print.hpp"
@@ -26,8 +26,7 @@ namespace {
 /// A command with the option --json.
 struct json_command {
   std::string_view words;  ///< the command as the user types it, such as "map join"
-  value_type (*output)() = nullptr;
-  std::string_view text = {};  ///< the schema, if the output is not described
+  value_type (*output)();
 };
 
 const std::vector<json_command>& json_commands() {
@@ -37,7 +36,7 @@ const std::vector<json_command>& json_commands() {
       {"whatif", type_of_output<one_or_several<whatif_answers>>},
       {"tune", type_of_output<tune_result>},
       {"compare", type_of_output<shown_comparison>},
-      {"accelerator", nullptr, accelerator_schema},
+      {"accelerator", type_of_output<shown_accelerator>},
       {"threads", type_of_output<threads_result>},
       {"map run", type_of_output<mapping>},
       {"map build", type_of_output<mapping>},
@@ -54,9 +53,7 @@ int run_schema(const std::vector<std::string>& words, bool markdown, std::ostrea
   for (const json_command& of : json_commands()) {
     known += (known.empty() ? "" : ", ") + std::string(of.words);
     if (of.words != command) continue;
-    if (of.output == nullptr) {
-      out << of.text;
-    } else if (markdown) {
+    if (markdown) {
       print_keys(of.output(), out);
     } else {
       print_schema("lotus-tool " + command + " --json", of.output(), out);

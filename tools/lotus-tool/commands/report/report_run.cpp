@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "accelerator/accelerator_described.hpp"
 #include "accelerator/analysis.hpp"
 #include "accelerator/ranks.hpp"
 #include "accelerator/ranks_text.hpp"

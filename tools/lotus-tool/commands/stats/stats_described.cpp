@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "accelerator/ranks_text.hpp"
+#include "accelerator/accelerator_described.hpp"
 #include "commands/stats/stats.hpp"
 #include "describe/description.hpp"
 #include "findings/check.hpp"
@@ -292,7 +292,7 @@ const description<run_stats_result>& description_of(const run_stats_result*) {
            },
            "by counter", if_any},
           {"memory", &run_stats_result::memory, "how the run used the heap", if_any},
-          {"accelerator", [](r run) { return raw_json{accelerator_json(run.accelerators)}; },
+          {"accelerator", [](r run) { return shown(run.accelerators, false); },
            "only if the run's folder has the trace of one: as 'lotus-tool accelerator' prints it, "
            "without steps and batches",
            [](r run) { return !run.accelerators.empty(); }},
