@@ -71,7 +71,7 @@ double number_of(const datum& value) {
   return real == nullptr ? 0 : *real;
 }
 
-/// Sorts the indexes of operations and shortens the list to the limit. With stats_order::logged,
+/// Sorts the indexes of operations and shortens the list to the limit. With the order "logged",
 /// the order of the logs is kept.
 /// @param ops  the operations, as op_samples or as figures.
 template <class Ops>
