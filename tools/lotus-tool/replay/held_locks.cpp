@@ -11,8 +11,8 @@
 #include "log/shown_name.hpp"
 #include "model/run_data.hpp"
 #include "replay/change.hpp"
+#include "replay/fitted_model.hpp"
 #include "replay/plan.hpp"
-#include "replay/prediction.hpp"
 #include "replay/recorded/measured_work.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 
@@ -183,30 +183,30 @@ std::size_t threads_at(const recorded_pipeline& p, const std::string& operation)
 
 }  // namespace
 
-double what_if::lock_wait_ns() const {
-  const sampled_lock& lock = *recorded_.lock;
+double fitted_model::lock_wait_ns() const {
+  const sampled_lock& lock = *pipeline.lock;
   if (!lock.of_preprocessing) {
-    return lock.share * operation_time(recorded_, run_.names, lock.operation).blocked_ns;
+    return lock.share * operation_time(pipeline, *names, lock.operation).blocked_ns;
   }
   double blocked_ns = 0;
-  for (const measured_work& w : recorded_.works) blocked_ns += w.blocked_ns;
+  for (const measured_work& w : pipeline.works) blocked_ns += w.blocked_ns;
   return lock.share * blocked_ns;
 }
 
-std::vector<lock_user> what_if::lock_users() const {
-  if (several_wait_for_lock()) return recorded_.lock->users;
-  return {{recorded_.lock->operation, 1, 1}};
+std::vector<lock_user> fitted_model::lock_users() const {
+  if (several_wait_for_lock()) return pipeline.lock->users;
+  return {{pipeline.lock->operation, 1, 1}};
 }
 
-std::vector<assumed_servers> what_if::lock_holds() const {
-  if (!recorded_.lock || !recorded_.cpu_known || achieved() <= 0) return {};
-  const lock_use lock(recorded_, run_.names, lock_users());
+std::vector<assumed_servers> fitted_model::lock_holds() const {
+  if (!pipeline.lock || !pipeline.cpu_known || achieved() <= 0) return {};
+  const lock_use lock(pipeline, *names, lock_users());
   if (!lock.is_known() || lock.max_waits_ns() <= 0) return {};
-  const auto works = static_cast<double>(recorded_.works.size());
-  const std::size_t threads = threads_at(recorded_, recorded_.lock->operation);
+  const auto works = static_cast<double>(pipeline.works.size());
+  const std::size_t threads = threads_at(pipeline, pipeline.lock->operation);
   const double cycle_ns = static_cast<double>(threads) * length_ns() / works;
   constexpr double quantile = 1.645;  // the 95 % quantile of the standard normal distribution
-  const double error = quantile * recorded_.lock->relative_sd;
+  const double error = quantile * pipeline.lock->relative_sd;
   // How long threads wait for a lock depends on how regularly they lock it, and on how often a work
   // does. Estimate the held share under two extreme assumptions. `regular` comes from the
   // simulation, in which each work locks it once; `random` assumes random times. The two agree if
@@ -221,7 +221,7 @@ std::vector<assumed_servers> what_if::lock_holds() const {
     const double waits_ns = std::min(lock.max_waits_ns(), std::max(0.0, factor) * lock_wait_ns());
     const double hold_ns = exponential_hold_ns(threads, cycle_ns, waits_ns / works);
     const auto simulated_waits_ns = [&](double held) {
-      const replay_result simulated = replayed_with({}, law_.law, lock.assume(waits_ns, held));
+      const replay_result simulated = replayed_with({}, speed.law, lock.assume(waits_ns, held));
       const double batches = length_ns() * achieved() / 1e9;
       return simulated.batches > 0 ? simulated.server_wait_ns * batches / simulated.batches : 0;
     };
@@ -238,39 +238,39 @@ std::vector<assumed_servers> what_if::lock_holds() const {
           with(most, std::max(most.regular, most.random))};
 }
 
-bool what_if::several_wait_for_lock() const {
-  if (!recorded_.lock || !recorded_.cpu_known) return false;
+bool fitted_model::several_wait_for_lock() const {
+  if (!pipeline.lock || !pipeline.cpu_known) return false;
   // The samples count waits also in operations inside the lock's operation; its own blocked time
   // does not contain them. A part of the excess is chance, because there are few samples.
-  const double most = 1.25 + 2 * recorded_.lock->relative_sd;
-  const measured_work own = operation_time(recorded_, run_.names, recorded_.lock->operation);
+  const double most = 1.25 + 2 * pipeline.lock->relative_sd;
+  const measured_work own = operation_time(pipeline, *names, pipeline.lock->operation);
   return lock_wait_ns() > most * own.blocked_ns;
 }
 
-double what_if::gain_without_lock_waits() const {
+double fitted_model::gain_without_lock_waits() const {
   if (!has_unknown_lock()) return 1;
   double all_ns = 0;
-  for (const measured_work& w : recorded_.works) all_ns += w.cpu_ns + w.blocked_ns + w.queued_ns;
+  for (const measured_work& w : pipeline.works) all_ns += w.cpu_ns + w.blocked_ns + w.queued_ns;
   return all_ns / std::max(0.1 * all_ns, all_ns - lock_wait_ns());
 }
 
-const assumed_servers* what_if::simulated_lock() const {
+const assumed_servers* fitted_model::simulated_lock() const {
   const auto found =
-      std::find_if(explanations_.begin(), explanations_.end(), [](const explanation& why) {
+      std::find_if(explanations.begin(), explanations.end(), [](const explanation& why) {
         return !why.assumed.is_free() && why.assumed.operation == nullptr;
       });
-  return found == explanations_.end() ? nullptr : &found->assumed;
+  return found == explanations.end() ? nullptr : &found->assumed;
 }
 
-bool what_if::has_unknown_lock() const {
+bool fitted_model::has_unknown_lock() const {
   return several_wait_for_lock() && simulated_lock() == nullptr;
 }
 
-std::optional<what_if::lock_holder> what_if::lock_held() const {
+std::optional<fitted_model::lock_holder> fitted_model::lock_held() const {
   const assumed_servers* const lock = simulated_lock();
   if (lock == nullptr) return std::nullopt;
   const served_operation& holder = lock->served.front();
-  const measured_work time = operation_time(recorded_, run_.names, holder.name);
+  const measured_work time = operation_time(pipeline, *names, holder.name);
   double held_ns = 0;
   double left_ns = time.blocked_ns + time.cpu_ns;
   for (const served_work& w : *holder.works) {
@@ -281,20 +281,20 @@ std::optional<what_if::lock_holder> what_if::lock_held() const {
   return lock_holder{holder.name, held_ns / left_ns};
 }
 
-void what_if::assume_sampled_lock(std::vector<assumed_servers>& all) const {
+void fitted_model::assume_sampled_lock(std::vector<assumed_servers>& all) const {
   const std::vector<assumed_servers> held = lock_holds();
   if (held.empty()) return;
   const double waits_ns = lock_wait_ns();
-  const double noise = std::max(0.1, 2.33 * recorded_.lock->relative_sd);
+  const double noise = std::max(0.1, 2.33 * pipeline.lock->relative_sd);
   // If operations inside the lock's operation wait too, no call of these operations holds the lock
   // from start to end.
   const bool inside = several_wait_for_lock();
   const auto holds_always = [&](const assumed_servers& a) {
-    return !inside && a.servers == 1 && a.operation->name == recorded_.lock->operation;
+    return !inside && a.servers == 1 && a.operation->name == pipeline.lock->operation;
   };
   const auto uses_lock = [&](const std::string& name) {
-    const std::vector<lock_user>& users = recorded_.lock->users;
-    return name == recorded_.lock->operation ||
+    const std::vector<lock_user>& users = pipeline.lock->users;
+    return name == pipeline.lock->operation ||
            std::any_of(users.begin(), users.end(),
                        [&name](const lock_user& user) { return user.operation == name; });
   };
@@ -316,17 +316,17 @@ void what_if::assume_sampled_lock(std::vector<assumed_servers>& all) const {
   all.insert(middle, held.begin(), held.end());
 }
 
-what_if::limited_operation what_if::limited() const {
-  const assumed_servers& likeliest = explanations_.front().assumed;
+fitted_model::limited_operation fitted_model::limited() const {
+  const assumed_servers& likeliest = explanations.front().assumed;
   if (likeliest.operation == nullptr) return {};  // no limit, or a lock that wait samples show
   const served_at_once& served = likeliest.operation->served;
   const auto is_open = [&](const explanation& why) {
     return why.assumed.operation == nullptr ||
            (why.assumed.apart_ns <= 0 && why.assumed.servers >= served.max_inside);
   };
-  if (std::any_of(explanations_.begin(), explanations_.end(), is_open)) return {};
+  if (std::any_of(explanations.begin(), explanations.end(), is_open)) return {};
   std::size_t most = 1;
-  for (const explanation& why : explanations_) {
+  for (const explanation& why : explanations) {
     if (why.assumed.apart_ns <= 0) most = std::max(most, why.assumed.servers);
   }
   return {likeliest.operation->name, most};

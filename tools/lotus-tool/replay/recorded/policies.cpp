@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,13 +13,80 @@
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 #include "replay/plan.hpp"
-#include "replay/recorded/bounds.hpp"
 #include "replay/recorded/measured_work.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/recorded/units.hpp"
 
 namespace lotus::tool {
 namespace {
+
+/// The moment when a thread began to work on a unit (a batch or an item).
+struct begin_of_unit {
+  std::int64_t time_ns = 0;
+  /// Whether the thread was idle before, for longer than threads usually need between two units.
+  bool was_idle = false;
+};
+
+struct bound_seen {
+  /// The size of the queue: the number of units that a stage has begun and that the next stage or
+  /// the consumer has not. If `held` is true, this is the limit; otherwise it is the maximum that
+  /// occurred.
+  std::size_t units = 0;
+  bool held = false;  ///< whether threads had to wait because the queue was full
+};
+
+class bound_finder {
+ public:
+  /// Adds the events of one epoch.
+  /// @param begins   when a stage began to work on each of its units, in the order of dispatch.
+  /// @param takes    when the next stage began each unit, or the consumer received it; sorted.
+  /// @param late_ns  tolerance for `takes`. A consumer often wakes a worker before it records that
+  ///   it received a batch, so a unit may have left the queue up to this time before the recorded
+  ///   time.
+  void add(const std::vector<begin_of_unit>& begins, const std::vector<std::int64_t>& takes,
+           double late_ns);
+
+  /// Returns how many units the queue can hold. The queue has a limit if it mostly held the same
+  /// number of units when an idle thread began to work again. If the queue has no limit, the
+  /// returned maximum may be one too high, because a unit may leave the queue a moment before this
+  /// is recorded.
+  bound_seen found() const;
+
+ private:
+  // Element n: how often the queue held n units just after an idle thread had begun to work.
+  std::vector<std::size_t> after_idling_;
+  std::size_t most_ = 0;
+};
+
+void bound_finder::add(const std::vector<begin_of_unit>& begins,
+                       const std::vector<std::int64_t>& takes, double late_ns) {
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    auto next = std::upper_bound(takes.begin(), takes.end(), begins[i].time_ns);
+    const bool late = begins[i].was_idle && next != takes.end() &&
+                      static_cast<double>(*next - begins[i].time_ns) <= late_ns;
+    if (late) ++next;
+    const std::size_t ahead = i + 1 - std::min(static_cast<std::size_t>(next - takes.begin()), i);
+    most_ = std::max(most_, ahead);
+    if (!begins[i].was_idle) continue;
+    if (after_idling_.size() <= ahead) after_idling_.resize(ahead + 1);
+    ++after_idling_[ahead];
+  }
+}
+
+bound_seen bound_finder::found() const {
+  const std::size_t all =
+      std::accumulate(after_idling_.begin(), after_idling_.end(), std::size_t{0});
+  constexpr std::size_t fewest = 3;
+  if (all >= fewest) {
+    const auto most = std::max_element(after_idling_.begin(), after_idling_.end());
+    const auto at = static_cast<std::size_t>(most - after_idling_.begin());
+    // If the queue has a limit, it is usually at the limit when an idle thread begins to work
+    // again. It is enough if this is so in half of the cases, because the queue contains fewer
+    // units at the start and at the end of an epoch.
+    if (2 * *most >= all && at + 1 >= most_) return {at, true};
+  }
+  return {most_, false};
+}
 
 class policy_finder {
  public:
