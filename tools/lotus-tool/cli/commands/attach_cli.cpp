@@ -1,5 +1,3 @@
-#include "cli/commands/attach_cli.hpp"
-
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <ostream>
@@ -9,6 +7,7 @@
 #include "base/errors.hpp"
 #include "base/printable.hpp"
 #include "cli/arguments.hpp"
+#include "cli/commands/log_commands.hpp"
 #include "cli/reading_options.hpp"
 #include "launch/attach.hpp"
 #include "threads/commands/threads.hpp"

@@ -1,5 +1,3 @@
-#include "cli/commands/mcp_cli.hpp"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "cli/cli.hpp"
+#include "cli/commands/log_commands.hpp"
 #include "commands/export/tables.hpp"
 #include "commands/mcp/mcp.hpp"
 #include "findings/verdict.hpp"

@@ -1,5 +1,3 @@
-#include "cli/commands/output_commands.hpp"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstddef>
@@ -12,6 +10,7 @@
 
 #include "base/errors.hpp"
 #include "cli/arguments.hpp"
+#include "cli/commands/log_commands.hpp"
 #include "cli/commands/map_cli.hpp"
 #include "cli/reading_options.hpp"
 #include "commands/export/export.hpp"

@@ -1,5 +1,3 @@
-#include "cli/commands/run_cli.hpp"
-
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <memory>
@@ -8,6 +6,7 @@
 
 #include "base/diagnostics.hpp"
 #include "cli/arguments.hpp"
+#include "cli/commands/log_commands.hpp"
 #include "cli/reading_options.hpp"
 #include "commands/diagnose.hpp"
 #include "commands/stats/stats.hpp"

@@ -1,5 +1,3 @@
-#include "cli/commands/schema_cli.hpp"
-
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <ostream>
@@ -9,6 +7,7 @@
 
 #include "accelerator/accelerator_described.hpp"
 #include "base/errors.hpp"
+#include "cli/commands/log_commands.hpp"
 #include "commands/map/map_attribute.hpp"
 #include "commands/stats/stats.hpp"
 #include "commands/tune/tune_print.hpp"

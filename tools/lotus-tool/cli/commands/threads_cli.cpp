@@ -1,9 +1,8 @@
-#include "cli/commands/threads_cli.hpp"
-
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <ostream>
 
+#include "cli/commands/log_commands.hpp"
 #include "cli/reading_options.hpp"
 #include "threads/commands/threads.hpp"
 

@@ -1,5 +1,3 @@
-#include "cli/commands/top_cli.hpp"
-
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
@@ -8,6 +6,7 @@
 
 #include "base/errors.hpp"
 #include "cli/arguments.hpp"
+#include "cli/commands/log_commands.hpp"
 #include "cli/reading_options.hpp"
 #include "commands/top/top.hpp"
 #include "commands/viz/view.hpp"

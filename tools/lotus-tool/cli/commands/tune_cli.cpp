@@ -1,5 +1,3 @@
-#include "cli/commands/tune_cli.hpp"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -10,6 +8,7 @@
 
 #include "base/errors.hpp"
 #include "cli/arguments.hpp"
+#include "cli/commands/log_commands.hpp"
 #include "cli/reading_options.hpp"
 #include "commands/tune/knobs.hpp"
 #include "commands/tune/tune.hpp"

@@ -1,5 +1,3 @@
-#include "cli/commands/whatif_cli.hpp"
-
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstddef>
@@ -12,6 +10,7 @@
 
 #include "base/errors.hpp"
 #include "cli/arguments.hpp"
+#include "cli/commands/log_commands.hpp"
 #include "cli/reading_options.hpp"
 #include "commands/whatif/whatif.hpp"
 
