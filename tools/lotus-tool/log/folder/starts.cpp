@@ -7,13 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -22,6 +20,7 @@
 #include "log/folder/loaders.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
+#include "log/window/text_times.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -56,27 +55,9 @@ std::optional<std::int64_t> start_in(const std::string& name) {
 
 /// Returns the end time of the last record in a text log.
 std::optional<std::int64_t> last_end_in(const log_file& log) {
-  constexpr std::uint64_t tail_bytes = 4096;
   if (log.compact || log.bytes == 0) return std::nullopt;
-  std::ifstream in(log.path, std::ios::binary);
-  const std::uint64_t from = log.bytes > tail_bytes ? log.bytes - tail_bytes : 0;
-  in.seekg(static_cast<std::streamoff>(from));
-  std::string text(log.bytes - from, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, in.gcount())));
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  const std::string_view line = std::string_view(text).substr(text.rfind('\n') + 1);
-  const std::size_t last = line.rfind(',');
-  const std::size_t first = last == std::string_view::npos ? last : line.rfind(',', last - 1);
-  if (first == std::string_view::npos) return std::nullopt;
-  std::int64_t start_ns = 0;
-  std::int64_t duration_ns = 0;
-  const auto read = [](std::string_view field, std::int64_t& to) {
-    return std::from_chars(field.data(), field.data() + field.size(), to).ec == std::errc{};
-  };
-  const bool is_record = read(line.substr(first + 1, last - first - 1), start_ns) &&
-                         read(line.substr(last + 1), duration_ns);
-  return is_record ? std::optional(start_ns + duration_ns) : std::nullopt;
+  const std::int64_t end_ns = times_of_text(log)->last_ns();
+  return end_ns == INT64_MIN ? std::nullopt : std::optional(end_ns);
 }
 
 std::vector<recorded_process> processes_in(const run_files& run) {
