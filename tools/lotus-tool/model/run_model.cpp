@@ -15,7 +15,6 @@
 #include "log/log_line.hpp"
 #include "model/batches/batch_preprocessings.hpp"
 #include "model/batches/epochs.hpp"
-#include "model/batches/record_order.hpp"
 #include "model/pipeline/work_time.hpp"
 
 namespace lotus::tool {

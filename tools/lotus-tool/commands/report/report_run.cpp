@@ -5,7 +5,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,21 +17,23 @@
 #include "accelerator/analysis.hpp"
 #include "accelerator/ranks.hpp"
 #include "accelerator/ranks_text.hpp"
+#include "aggregates/data/aggregated.hpp"
 #include "base/diagnostics.hpp"
 #include "base/formats/json_writer.hpp"
 #include "base/statistics/distribution.hpp"
+#include "commands/report/base64.hpp"
 #include "commands/report/batch_histories.hpp"
 #include "commands/report/listed_operations.hpp"
-#include "commands/report/run_facts.hpp"
 #include "commands/report/timeline/timeline_data.hpp"
-#include "commands/report/timeline/timeline_path.hpp"
 #include "findings/check.hpp"
 #include "findings/diagnosis.hpp"
 #include "findings/gains.hpp"
 #include "findings/recorded_work.hpp"
 #include "heap/data/leaks.hpp"
+#include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
+#include "lotus/format/varint.hpp"
 #include "model/figures.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/quantities.hpp"
@@ -41,6 +46,122 @@
 
 namespace lotus::tool {
 namespace {
+
+/// Returns the path's segments that belong to a thread. Successive segments of the same thread and
+/// kind are joined.
+std::vector<path_segment> thread_segments(const critical_path& path) {
+  std::vector<path_segment> joined;
+  for (const path_segment& s : path.segments) {
+    if (!s.file) continue;
+    if (!joined.empty() && joined.back().file == s.file && joined.back().end_ns == s.start_ns &&
+        joined.back().kind == s.kind) {
+      joined.back().end_ns = s.end_ns;
+    } else {
+      joined.push_back(s);
+    }
+  }
+  return joined;
+}
+
+void keep_longest(std::vector<path_segment>& segments, std::size_t most) {
+  std::vector<std::int64_t> durations;
+  durations.reserve(segments.size());
+  for (const path_segment& s : segments) durations.push_back(s.end_ns - s.start_ns);
+  const auto shortest = durations.begin() + static_cast<std::ptrdiff_t>(most);
+  std::nth_element(durations.begin(), shortest, durations.end(), std::greater<>());
+  const std::int64_t limit_ns = *shortest;
+  segments.erase(
+      std::remove_if(segments.begin(), segments.end(),
+                     [&](const path_segment& s) { return s.end_ns - s.start_ns <= limit_ns; }),
+      segments.end());
+}
+
+/// Writes {"left_out":how many of the path's shortest segments are missing,"segments":base64}. For
+/// each segment of a thread, in order of time, `segments` contains in LEB128 its start minus the
+/// end of the previous segment (zigzag), its duration and the number of its track. Segments that
+/// belong to no single thread are not written.
+/// @param text  the text that `json` appends to.
+/// @param most  maximum number of segments.
+void write_path_segments(json_writer& json, std::string& text, const run_data& run,
+                         const critical_path& path, std::size_t most) {
+  std::vector<path_segment> segments = thread_segments(path);
+  const std::size_t all = segments.size();
+  if (all > most) keep_longest(segments, most);
+  json.begin_object().member("left_out", all - segments.size()).key("segments").raw("\"");
+  base64_writer bytes(text);
+  std::int64_t before_ns = run.first_ns;
+  const auto number = [&bytes](std::uint64_t value) {
+    bytes.advance_to(lotus::detail::put_varint(bytes.room(), value));
+  };
+  for (const path_segment& s : segments) {
+    number(lotus::detail::to_zigzag(s.start_ns - before_ns));
+    number(static_cast<std::uint64_t>(s.end_ns - s.start_ns));
+    number(s.file->value());
+    before_ns = s.end_ns;
+  }
+  bytes.finish();
+  text += '"';
+  json.end_object();
+}
+
+std::string utc_text(std::int64_t time_ns) {
+  const std::time_t seconds = time_ns / 1'000'000'000;
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char text[40];
+  std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &utc);
+  return text;
+}
+
+/// Counts the complete records that killed processes left in their rings and that no log contains.
+std::uint64_t recovered_lines(const run_files& run) {
+  std::uint64_t lines = 0;
+  for (const auto* list : {&run.files, &run.side_files}) {
+    for (const log_file& file : *list) {
+      lines += static_cast<std::uint64_t>(std::count(file.tail.begin(), file.tail.end(), '\n'));
+    }
+  }
+  return lines;
+}
+
+/// Writes the members "facts":{"started":…,"length_ns":…,"hosts":[…],"ranks":…,"processes":…,
+/// "threads":…,"cpus":…} and "quality":{"malformed":…,"written":…,"dropped":…,"recovered":…,
+/// "aggregated":…}. Members that the logs do not contain are missing.
+void write_facts(json_writer& json, const run_data& run) {
+  const run_processes processes = run_processes::read(run.files->info_dir, run.files->earlier_info);
+  std::set<std::string> hosts;
+  std::set<std::string> commands;
+  std::set<std::uint64_t> ranks;
+  std::set<std::uint64_t> pids;
+  std::set<std::uint64_t> threads;
+  for (const log_file& file : run.files->files) {
+    threads.insert(file.number);
+    const process_info* const process = processes.process_of(file.number);
+    if (process == nullptr) continue;
+    pids.insert(process->pid);
+    if (!process->host.empty()) hosts.insert(process->host);
+    if (!process->command.empty()) commands.insert(process->command);
+    if (process->rank) ranks.insert(*process->rank);
+  }
+  json.newline().key("facts").begin_object();
+  if (run.first_ns < run.last_ns) {
+    json.member("started", utc_text(run.first_ns)).member("length_ns", run.last_ns - run.first_ns);
+  }
+  json.key("hosts").begin_array();
+  for (const std::string& host : hosts) json.value(host);
+  json.end_array().key("commands").begin_array();
+  for (const std::string& command : commands) json.value(command);
+  json.end_array().member("ranks", ranks.size()).member("processes", pids.size());
+  json.member("threads", threads.size()).member("operations", run.operations);
+  if (run.cpus) json.member("cpus", run.cpus->count());
+  json.end_object();
+  std::uint64_t aggregated = 0;
+  for (const aggregated_op& op : run.aggregated) aggregated += op.count;
+  json.key("quality").begin_object().member("malformed", run.damaged_lines);
+  json.member("written", run.records.written).member("dropped", run.records.dropped);
+  json.member("recovered", recovered_lines(*run.files)).member("aggregated", aggregated);
+  json.end_object();
+}
 
 constexpr std::size_t curve_points = 500;
 constexpr std::size_t bins_a_decade = 48;

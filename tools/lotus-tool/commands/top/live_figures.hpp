@@ -8,12 +8,22 @@
 #include <string>
 #include <vector>
 
-#include "commands/top/consumer_times.hpp"
+#include "log/folder/log_files.hpp"
 #include "model/pipeline/counters_over_time.hpp"
 #include "model/pipeline/slot_shares.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {
+
+struct consumer_times {
+  std::vector<std::int64_t> received_ns;  ///< times when batches were received, in ascending order
+  /// The share of its time that the consumer waited; nullopt if there were no waits.
+  std::optional<double> wait_share;
+};
+
+/// Returns when the consumer received batches, and how much it waited, since `begin_ns`. Batches
+/// that were preprocessed before `begin_ns` but received later count too.
+consumer_times consumer_times_of(const run_files& run, std::int64_t begin_ns);
 
 struct live_operation {
   std::string name;  ///< decoded name, without the S that it has in logs

@@ -16,7 +16,7 @@
 #include "base/diagnostics.hpp"
 #include "base/terminal/table.hpp"
 #include "commands/top/clock_time.hpp"
-#include "commands/top/consumer_times.hpp"
+#include "commands/top/live_figures.hpp"
 #include "findings/diagnosis.hpp"
 #include "findings/verdict.hpp"
 #include "log/folder/loaders.hpp"

@@ -21,7 +21,6 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/printable.hpp"
-#include "log/folder/left_files.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/folder/older_part.hpp"
 #include "log/process_info.hpp"
@@ -30,6 +29,32 @@
 
 namespace lotus::tool {
 namespace {
+
+/// Collects the files of one directory that could not be read. For each reason, reports the first
+/// file and how many other files have the same reason.
+class left_files {
+ public:
+  void add(const std::string& path, const std::string& why) {
+    const auto [at, first] = by_kind_.try_emplace(why, kind{path, 0});
+    if (!first) ++at->second.more;
+  }
+  bool empty() const noexcept { return by_kind_.empty(); }
+
+  /// Calls `say(text)` once for each reason, with the text to print.
+  template <class Say>
+  void tell(Say&& say) const {
+    for (const auto& [why, k] : by_kind_) {
+      say(k.path + (k.more == 0 ? "" : " and " + std::to_string(k.more) + " more") + ": " + why);
+    }
+  }
+
+ private:
+  struct kind {
+    std::string path;
+    std::uint64_t more;
+  };
+  std::map<std::string, kind> by_kind_;
+};
 
 namespace fs = std::filesystem;
 using detail::dead_ring_file;

@@ -12,7 +12,6 @@
 #include "log/log_line.hpp"
 #include "model/batches/batch_preprocessings.hpp"
 #include "model/batches/passes.hpp"
-#include "model/batches/record_order.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/printable.hpp"
-#include "threads/analysis/group_samples.hpp"
 #include "threads/analysis/named_stacks.hpp"
 #include "threads/analysis/started_threads.hpp"
 #include "threads/analysis/waited_for.hpp"

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "threads/analysis/group_samples.hpp"
 #include "threads/analysis/named_stacks.hpp"
 #include "threads/data/thread_samples.hpp"
 

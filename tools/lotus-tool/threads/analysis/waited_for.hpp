@@ -11,11 +11,22 @@
 #include <utility>
 #include <vector>
 
-#include "threads/analysis/group_samples.hpp"
 #include "threads/analysis/named_stacks.hpp"
+#include "threads/analysis/thread_activity.hpp"
 #include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {
+
+struct group_samples {
+  thread_activity of;
+  std::uint64_t waits = 0;
+  std::uint64_t span_ns = 0;
+  std::uint64_t cpu_ns = 0;
+  std::uint64_t queue_ns = 0;
+  std::set<std::uint32_t> processes;
+  std::vector<const thread_sample*> running;
+  std::vector<const thread_sample*> waiting;
+};
 
 /// Finds the group for which a thread waits. For a lock, this is the group of the lock's holder.
 /// For a condition, it is the group that waits elsewhere in the same object, such as at the other
