@@ -3,18 +3,19 @@
 #
 # Usage: tools/pictures.sh [RUN [LOTUS_TOOL]]
 #
-# RUN is the folder of a run's logs, by default build/demo/run, which tools/demo.sh creates. Needs
+# RUN is the folder of a run's logs. Without it, build/examples/imagenet_pipeline is recorded. Needs
 # Chromium.
 set -euo pipefail
 unset CDPATH
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
-run=${1:-build/demo/run}
-tool=${2:-build/demo-build/bin/lotus-tool}
+run=${1:-build/pictures/run}
+tool=${2:-build/bin/lotus-tool}
 to=examples/pictures
-[[ -d $run && -x $tool ]] || { echo "no $run or no $tool: run tools/demo.sh, or name them" >&2; exit 2; }
 work=build/pictures  # not a temporary folder, because the page shows this path
 rm -rf -- "$work"
 mkdir -p "$to" "$work"
+(($# > 0)) || build/examples/imagenet_pipeline --count 960 --log-file "$run/lotustrace_log"
+[[ -d $run && -x $tool ]] || { echo "no $run or no $tool: build them, or name them" >&2; exit 2; }
 "$tool" report -q "$run" -o "$work/report.html"
 
 # picture NAME PAGE DARK(0|1) HEIGHT [HASH]: creates a picture. Blink uses 0 for dark and 1 for

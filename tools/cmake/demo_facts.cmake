@@ -1,0 +1,80 @@
+# Prints what tools/demo_fix.sh needs to know of a diagnosis, one "NAME=VALUE" per line, from the
+# output of 'lotus-tool diagnose --json'. The suggestion is the first row of the table of changes to
+# try that examples/photo_loader has a setting for; without one, nothing is printed of it.
+# cmake -DFILE=diagnosis.json -P demo_facts.cmake
+cmake_minimum_required(VERSION 3.21)
+file(READ "${FILE}" text)
+
+# get(VARIABLE JSON PATH...): reads a value of the JSON in the variable JSON; "" if it is null or missing.
+function(get variable json)
+  string(JSON value ERROR_VARIABLE error GET "${${json}}" ${ARGN})
+  if(error)
+    set(value "")
+  endif()
+  set(${variable} "${value}" PARENT_SCOPE)
+endfunction()
+
+# count(VARIABLE JSON PATH...): number of elements of a list or an object; 0 if there is none.
+function(count variable json)
+  string(JSON value ERROR_VARIABLE error LENGTH "${${json}}" ${ARGN})
+  if(error)
+    set(value 0)
+  endif()
+  set(${variable} "${value}" PARENT_SCOPE)
+endfunction()
+
+# Writes to stdout; message() would write to stderr.
+function(print name value)
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E echo "${name}=${value}")
+endfunction()
+
+# setting_for(VARIABLE CHANGE): the argument of photo_loader that makes this change; "" if none does.
+function(setting_for variable change)
+  set(${variable} "" PARENT_SCOPE)
+  count(parts change)
+  count(operations change faster)
+  get(workers change workers)
+  get(decode change faster Decode)
+  if(parts EQUAL 1 AND workers)
+    set(${variable} "workers=${workers}" PARENT_SCOPE)
+  elseif(parts EQUAL 1 AND operations EQUAL 1 AND decode EQUAL 2)
+    set(${variable} "decode=once" PARENT_SCOPE)
+  endif()
+endfunction()
+
+get(headline text screen headline)
+get(rate text achieved_batches_per_s)
+get(others text other_programs_cpus)
+foreach(name headline rate others)
+  print(${name} "${${name}}")
+endforeach()
+
+count(rows text screen advice)
+set(row 0)
+while(row LESS rows)
+  get(change text screen advice ${row} change)
+  math(EXPR row "${row} + 1")
+  # "perhaps 4 workers instead of 2, only if ..." is described by "4 workers instead of 2: 40 -> ..."
+  string(REGEX REPLACE "^perhaps " "" change "${change}")
+  string(REGEX REPLACE ", .*" "" change "${change}")
+  foreach(list moves possible)
+    count(moves text ${list})
+    set(index 0)
+    while(index LESS moves)
+      get(described text ${list} ${index} text)
+      get(effect text ${list} ${index} change)
+      setting_for(setting "${effect}")
+      string(FIND "${described}" "${change}: " at)
+      if(at EQUAL 0 AND setting)
+        get(gain text ${list} ${index} gain)
+        get(low text ${list} ${index} low)
+        get(high text ${list} ${index} high)
+        foreach(name row change setting gain low high)
+          print(${name} "${${name}}")
+        endforeach()
+        return()
+      endif()
+      math(EXPR index "${index} + 1")
+    endwhile()
+  endforeach()
+endwhile()
