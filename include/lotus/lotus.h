@@ -11,7 +11,7 @@
  * being recorded, they do nothing. Thread safety: any thread may call each of them; a lotus_span
  * belongs to the thread that began it. With LOTUS_DISABLE they do nothing, and lotus_start()
  * returns 1. */
-/* NOLINTBEGIN(modernize-*, hicpp-*): this file is also C. */
+/* NOLINTBEGIN(modernize-*, hicpp-*, bugprone-macro-parentheses): this file is also C. */
 #ifndef LOTUS_LOTUS_H
 #define LOTUS_LOTUS_H
 
@@ -89,4 +89,4 @@ LOTUS_DETAIL_C_VOID(lotus_count(lotus_name* name, int64_t value), ((void)name, (
 #endif
 
 #endif /* LOTUS_LOTUS_H */
-/* NOLINTEND(modernize-*, hicpp-*) */
+/* NOLINTEND(modernize-*, hicpp-*, bugprone-macro-parentheses) */

@@ -108,18 +108,14 @@ class span {
   }
 
   LOTUS_DETAIL_ALWAYS_INLINE ~span() {
+    if (!tag_.empty()) finish();
+  }
+
+  /// Ends the span before its block ends.
+  void end() noexcept {
     if (tag_.empty()) return;
-#if !defined(NDEBUG)
-    if (LOTUS_DETAIL_UNLIKELY(thread_ != &this_cpu_watch)) report_crossed_threads(tag_);
-#endif
-    const std::uint64_t end_ticks = now_ticks();
-    look_at_cpu([end_ticks] { return end_ticks; }, begin_ticks_);
-    const recording mode = recording_mode();
-    if (LOTUS_DETAIL_LIKELY(mode == recording::on)) {
-      push(begin_ticks_, end_ticks, tag_);
-    } else if (mode == recording::annotated) {
-      end_annotated(begin_ticks_, end_ticks, tag_);
-    }
+    finish();
+    tag_ = {};
   }
 
   /// Returns the record's tag, which is empty if the span will not be recorded.
@@ -149,6 +145,21 @@ class span {
     const record_tag tag = make_tag();
     if (recording_mode() == recording::annotated) begin_annotation(tag);
     return tag;
+  }
+
+  /// Records the span, whose tag is not empty.
+  LOTUS_DETAIL_ALWAYS_INLINE void finish() noexcept {
+#if !defined(NDEBUG)
+    if (LOTUS_DETAIL_UNLIKELY(thread_ != &this_cpu_watch)) report_crossed_threads(tag_);
+#endif
+    const std::uint64_t end_ticks = now_ticks();
+    look_at_cpu([end_ticks] { return end_ticks; }, begin_ticks_);
+    const recording mode = recording_mode();
+    if (LOTUS_DETAIL_LIKELY(mode == recording::on)) {
+      push(begin_ticks_, end_ticks, tag_);
+    } else if (mode == recording::annotated) {
+      end_annotated(begin_ticks_, end_ticks, tag_);
+    }
   }
 
   LOTUS_DETAIL_RARE static void report_crossed_threads(record_tag tag) noexcept;

@@ -29,9 +29,11 @@ class numbered_span : span {
   template <class MakeName>
   LOTUS_DETAIL_ALWAYS_INLINE explicit numbered_span(MakeName make_name) noexcept
       : span{make_name} {}
-  LOTUS_DETAIL_ALWAYS_INLINE ~numbered_span() {
-    if (LOTUS_DETAIL_LIKELY(number_ < number_not_in_tag) || tag().empty()) return;
-    record_before({event_kind::stage_number, tag().value() >> 32}, number_);
+  LOTUS_DETAIL_ALWAYS_INLINE ~numbered_span() { record_large_number(); }
+
+  void end() noexcept {
+    record_large_number();
+    span::end();
   }
 
   void set_number(std::uint64_t number) noexcept {
@@ -44,6 +46,10 @@ class numbered_span : span {
   }
 
  private:
+  LOTUS_DETAIL_ALWAYS_INLINE void record_large_number() const noexcept {
+    if (LOTUS_DETAIL_LIKELY(number_ < number_not_in_tag) || tag().empty()) return;
+    record_before({event_kind::stage_number, tag().value() >> 32}, number_);
+  }
   LOTUS_DETAIL_ALWAYS_INLINE static record_tag stage_tag(record_tag operation,
                                                          std::uint64_t number) noexcept {
     return {event_kind::stage, static_cast<std::uint32_t>(operation.value()),
@@ -207,7 +213,26 @@ class stage : detail::numbered_span {
                                                  std::uint64_t number) noexcept
       : numbered_span{[&place] { return place.tag(); }, number} {}
   LOTUS_DETAIL_ALWAYS_INLINE ~stage() = default;
+
+  /// Ends the work here, for example before the result is pushed into a full queue. Afterwards,
+  /// neither function has an effect.
+  void end() noexcept { numbered_span::end(); }
+  /// Ends the work here and records nothing, for example because there was no more data.
+  void discard() noexcept { forget(); }
 };
+
+/// Calls a function as the work of a stage on batch, item or request `number`, and returns its
+/// result:
+///
+///   queue.push(lotus::in_stage("Decode", i, [&] { return decode(read); }));
+///
+/// @param name  as for class stage: each call looks up the name. Exceptions propagate; the time up
+/// to an exception is recorded.
+template <class Function>
+decltype(auto) in_stage(std::string_view name, std::uint64_t number, Function&& function) {
+  const stage here{name, number};
+  return detail::call(std::forward<Function>(function));
+}
 
 /// Wraps a function that a framework calls, such as a filter of oneTBB or a task of std::async.
 /// Each call of the returned callable is recorded as a stage.

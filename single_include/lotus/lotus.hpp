@@ -1202,18 +1202,14 @@ class span {
   }
 
   LOTUS_DETAIL_ALWAYS_INLINE ~span() {
+    if (!tag_.empty()) finish();
+  }
+
+  /// Ends the span before its block ends.
+  void end() noexcept {
     if (tag_.empty()) return;
-#if !defined(NDEBUG)
-    if (LOTUS_DETAIL_UNLIKELY(thread_ != &this_cpu_watch)) report_crossed_threads(tag_);
-#endif
-    const std::uint64_t end_ticks = now_ticks();
-    look_at_cpu([end_ticks] { return end_ticks; }, begin_ticks_);
-    const recording mode = recording_mode();
-    if (LOTUS_DETAIL_LIKELY(mode == recording::on)) {
-      push(begin_ticks_, end_ticks, tag_);
-    } else if (mode == recording::annotated) {
-      end_annotated(begin_ticks_, end_ticks, tag_);
-    }
+    finish();
+    tag_ = {};
   }
 
   /// Returns the record's tag, which is empty if the span will not be recorded.
@@ -1243,6 +1239,21 @@ class span {
     const record_tag tag = make_tag();
     if (recording_mode() == recording::annotated) begin_annotation(tag);
     return tag;
+  }
+
+  /// Records the span, whose tag is not empty.
+  LOTUS_DETAIL_ALWAYS_INLINE void finish() noexcept {
+#if !defined(NDEBUG)
+    if (LOTUS_DETAIL_UNLIKELY(thread_ != &this_cpu_watch)) report_crossed_threads(tag_);
+#endif
+    const std::uint64_t end_ticks = now_ticks();
+    look_at_cpu([end_ticks] { return end_ticks; }, begin_ticks_);
+    const recording mode = recording_mode();
+    if (LOTUS_DETAIL_LIKELY(mode == recording::on)) {
+      push(begin_ticks_, end_ticks, tag_);
+    } else if (mode == recording::annotated) {
+      end_annotated(begin_ticks_, end_ticks, tag_);
+    }
   }
 
   LOTUS_DETAIL_RARE static void report_crossed_threads(record_tag tag) noexcept;
@@ -3069,9 +3080,11 @@ class numbered_span : span {
   template <class MakeName>
   LOTUS_DETAIL_ALWAYS_INLINE explicit numbered_span(MakeName make_name) noexcept
       : span{make_name} {}
-  LOTUS_DETAIL_ALWAYS_INLINE ~numbered_span() {
-    if (LOTUS_DETAIL_LIKELY(number_ < number_not_in_tag) || tag().empty()) return;
-    record_before({event_kind::stage_number, tag().value() >> 32}, number_);
+  LOTUS_DETAIL_ALWAYS_INLINE ~numbered_span() { record_large_number(); }
+
+  void end() noexcept {
+    record_large_number();
+    span::end();
   }
 
   void set_number(std::uint64_t number) noexcept {
@@ -3084,6 +3097,10 @@ class numbered_span : span {
   }
 
  private:
+  LOTUS_DETAIL_ALWAYS_INLINE void record_large_number() const noexcept {
+    if (LOTUS_DETAIL_LIKELY(number_ < number_not_in_tag) || tag().empty()) return;
+    record_before({event_kind::stage_number, tag().value() >> 32}, number_);
+  }
   LOTUS_DETAIL_ALWAYS_INLINE static record_tag stage_tag(record_tag operation,
                                                          std::uint64_t number) noexcept {
     return {event_kind::stage, static_cast<std::uint32_t>(operation.value()),
@@ -3247,7 +3264,26 @@ class stage : detail::numbered_span {
                                                  std::uint64_t number) noexcept
       : numbered_span{[&place] { return place.tag(); }, number} {}
   LOTUS_DETAIL_ALWAYS_INLINE ~stage() = default;
+
+  /// Ends the work here, for example before the result is pushed into a full queue. Afterwards,
+  /// neither function has an effect.
+  void end() noexcept { numbered_span::end(); }
+  /// Ends the work here and records nothing, for example because there was no more data.
+  void discard() noexcept { forget(); }
 };
+
+/// Calls a function as the work of a stage on batch, item or request `number`, and returns its
+/// result:
+///
+///   queue.push(lotus::in_stage("Decode", i, [&] { return decode(read); }));
+///
+/// @param name  as for class stage: each call looks up the name. Exceptions propagate; the time up
+/// to an exception is recorded.
+template <class Function>
+decltype(auto) in_stage(std::string_view name, std::uint64_t number, Function&& function) {
+  const stage here{name, number};
+  return detail::call(std::forward<Function>(function));
+}
 
 /// Wraps a function that a framework calls, such as a filter of oneTBB or a task of std::async.
 /// Each call of the returned callable is recorded as a stage.
@@ -19824,7 +19860,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
  * being recorded, they do nothing. Thread safety: any thread may call each of them; a lotus_span
  * belongs to the thread that began it. With LOTUS_DISABLE they do nothing, and lotus_start()
  * returns 1. */
-/* NOLINTBEGIN(modernize-*, hicpp-*): this file is also C. */
+/* NOLINTBEGIN(modernize-*, hicpp-*, bugprone-macro-parentheses): this file is also C. */
 #ifndef LOTUS_LOTUS_H
 #define LOTUS_LOTUS_H
 
@@ -19902,7 +19938,7 @@ LOTUS_DETAIL_C_VOID(lotus_count(lotus_name* name, int64_t value), ((void)name, (
 #endif
 
 #endif /* LOTUS_LOTUS_H */
-/* NOLINTEND(modernize-*, hicpp-*) */
+/* NOLINTEND(modernize-*, hicpp-*, bugprone-macro-parentheses) */
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {

@@ -114,6 +114,44 @@ struct item {
 };
 }  // namespace
 
+TEST_CASE("a stage can end before its block, or be discarded") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(run.prefix()));
+  {
+    lotus::stage stage{"Ended", std::uint64_t{1} << 40};
+    stage.end();
+    stage.end();
+    stage.discard();
+    LOTUS_SCOPE("Push");
+  }
+  {
+    lotus::stage stage{"Discarded", 2};
+    stage.discard();
+    stage.end();
+  }
+  CHECK(lotus::in_stage("Within", 3, [] { return std::string("result"); }) == "result");
+  int value = 0;
+  int& same = lotus::in_stage("Within", 4, [&]() -> int& { return value; });
+  CHECK(&same == &value);
+  CHECK_THROWS_AS(lotus::in_stage("Within", 5, [] { throw std::runtime_error{"broken"}; }),
+                  std::runtime_error);
+  lotus::stop();
+  const auto lines = read_logs(run.path());
+  const auto side = read_side_log(run.path(), "stage");
+  CHECK(count_named(lines, "SEnded") == 1);
+  CHECK(count_named(lines, "SDiscarded") == 0);
+  CHECK(numbers_of(side, "SWithin") == std::vector<std::int64_t>{3, 4, 5});
+  CHECK(numbers_of(read_side_log(run.path(), "number"), "SEnded", &side_log_line::a) ==
+        std::vector<std::int64_t>{std::int64_t{1} << 40});
+  const auto ended =
+      std::find_if(lines.begin(), lines.end(), [](const auto& l) { return l.name == "SEnded"; });
+  const auto push =
+      std::find_if(lines.begin(), lines.end(), [](const auto& l) { return l.name == "SPush"; });
+  REQUIRE(ended != lines.end());
+  REQUIRE(push != lines.end());
+  CHECK(ended->end_ns() <= push->start_ns);
+}
+
 TEST_CASE("staged functions take their number from an argument, a projection or the result") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));

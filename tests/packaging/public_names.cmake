@@ -1,10 +1,12 @@
-# Checks that public_names.cpp contains every public name, and that it runs header-only, with the
+# Checks that public_names.cpp and docs/reference/library.md contain every public name, that the
+# document contains no other, and that the program runs header-only, with the
 # compiled library, with disabled macros, and as on a platform where nothing is recorded.
 # cmake -DCOMPILER=c++ -DLIBRARY=liblotus.a -DLIBRARIES=flags -DSOURCE=checkout -DWORK=dir
 #   -P public_names.cmake
 cmake_minimum_required(VERSION 3.21)
 set(program "${CMAKE_CURRENT_LIST_DIR}/public_names.cpp")
 file(READ "${program}" used)
+file(READ "${SOURCE}/docs/reference/library.md" documented)
 
 # Finds the macros, and the names that headers declare outside of lotus::detail at the beginning of
 # a line.
@@ -46,6 +48,29 @@ foreach(name IN LISTS names)
   endif()
   if(NOT used MATCHES "${use}")
     message(SEND_ERROR "public_names.cpp does not use ${name}")
+  endif()
+  if(name MATCHES "^LOTUS_")
+    set(row "`${name}\\(")
+  else()
+    set(row "`lotus::${name}[^a-z_]")
+  endif()
+  if(NOT documented MATCHES "${row}")
+    message(SEND_ERROR "docs/reference/library.md does not contain ${name}")
+  endif()
+endforeach()
+string(REGEX MATCHALL "`(lotus::[a-z_]+|LOTUS_[A-Z_]+|lotus_[a-z_]+)" rows "${documented}")
+file(READ "${SOURCE}/include/lotus/lotus.h" c_header)
+foreach(row IN LISTS rows)
+  string(REGEX REPLACE "^`(lotus::)?" "" name "${row}")
+  if(NOT name IN_LIST names AND NOT c_header MATCHES "${name}\\(")
+    message(SEND_ERROR "docs/reference/library.md contains ${name}, which is no public name")
+  endif()
+endforeach()
+string(REGEX MATCHALL " lotus_[a-z_]+\\(" functions "${c_header}")
+foreach(function IN LISTS functions)
+  string(REGEX MATCH "lotus_[a-z_]+" name "${function}")
+  if(NOT documented MATCHES "`${name}`")
+    message(SEND_ERROR "docs/reference/library.md does not contain ${name}")
   endif()
 endforeach()
 

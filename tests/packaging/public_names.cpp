@@ -63,7 +63,10 @@ int classes(const std::string& name) {
   lotus::async_scope async{name};
   async.suspend();
   async.resume();
-  const lotus::stage stage{name, 1};
+  lotus::stage stage{name, 1};
+  stage.end();
+  stage.discard();
+  if (lotus::in_stage(name, 2, [] { return 1; }) != 1) return 0;
   const lotus::batch_preprocessed preprocessed{1};
   lotus::preprocessed_batch numbered_late;
   numbered_late.number(1);
