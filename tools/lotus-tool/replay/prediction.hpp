@@ -64,7 +64,7 @@ class drawn_runs {
 /// Predicts the effect of changes to a run: simulates the fitted run with and without the change.
 /// The simulation without the change shows how wrong the simulation is; predictions are corrected
 /// by this error, for small changes completely and for large changes by about half. Thread-safe.
-class what_if : private fitted_model {
+class what_if : public fitted_model {
  public:
   explicit what_if(fitted_model of) : fitted_model(std::move(of)) {}
   /// Fits the model to a run; see fit_model().
@@ -73,24 +73,6 @@ class what_if : private fitted_model {
       : what_if(fit_model(run, std::move(recorded), also, cpus)) {}
   what_if(const what_if&) = delete;
   what_if& operator=(const what_if&) = delete;
-
-  using fitted_model::achieved;
-  using fitted_model::beyond_seen;
-  using fitted_model::cpus_known;
-  using fitted_model::fitted;
-  using fitted_model::gain_without_lock_waits;
-  using fitted_model::has_unknown_lock;
-  using fitted_model::is_bracket;
-  using fitted_model::is_unlike;
-  using fitted_model::law;
-  using fitted_model::limited;
-  using fitted_model::limited_operation;
-  using fitted_model::lock_held;
-  using fitted_model::lock_holder;
-  using fitted_model::others_share;
-  using fitted_model::recorded;
-  using fitted_model::replayed;
-  using fitted_model::run_ns;
 
   /// Predicts the effect of a change without a confidence interval (`high` is `per_s`, and `low` is
   /// at most `per_s`), which is ten times as fast as predict().
