@@ -104,14 +104,20 @@
 #else
   #define LOTUS_DETAIL_ADDRESS_CONSTRAINT "i"
 #endif
-#define LOTUS_DETAIL_CALL_AT_LOAD(called)                      \
-  __asm__ volatile(                                            \
-      ".pushsection .init_array.00102,\"aw\",%%init_array\n\t" \
-      ".balign 8\n\t"                                          \
-      ".8byte %c0\n\t"                                         \
-      ".popsection"                                            \
-      :                                                        \
-      : LOTUS_DETAIL_ADDRESS_CONSTRAINT(called))
+#if defined(__code_model_large__)
+  // With -mcmodel=large no instruction of this form can refer to a function. The callers do not
+  // depend on the early call.
+  #define LOTUS_DETAIL_CALL_AT_LOAD(called) static_cast<void>(called)
+#else
+  #define LOTUS_DETAIL_CALL_AT_LOAD(called)                      \
+    __asm__ volatile(                                            \
+        ".pushsection .init_array.00102,\"aw\",%%init_array\n\t" \
+        ".balign 8\n\t"                                          \
+        ".8byte %c0\n\t"                                         \
+        ".popsection"                                            \
+        :                                                        \
+        : LOTUS_DETAIL_ADDRESS_CONSTRAINT(called))
+#endif
 // Guarantees that a variable is initialized at compile time. Without this, g++ initializes a static
 // member of a template when the object is loaded, which is too late for a scope in an earlier
 // static constructor.

@@ -154,14 +154,20 @@
 #else
   #define LOTUS_DETAIL_ADDRESS_CONSTRAINT "i"
 #endif
-#define LOTUS_DETAIL_CALL_AT_LOAD(called)                      \
-  __asm__ volatile(                                            \
-      ".pushsection .init_array.00102,\"aw\",%%init_array\n\t" \
-      ".balign 8\n\t"                                          \
-      ".8byte %c0\n\t"                                         \
-      ".popsection"                                            \
-      :                                                        \
-      : LOTUS_DETAIL_ADDRESS_CONSTRAINT(called))
+#if defined(__code_model_large__)
+  // With -mcmodel=large no instruction of this form can refer to a function. The callers do not
+  // depend on the early call.
+  #define LOTUS_DETAIL_CALL_AT_LOAD(called) static_cast<void>(called)
+#else
+  #define LOTUS_DETAIL_CALL_AT_LOAD(called)                      \
+    __asm__ volatile(                                            \
+        ".pushsection .init_array.00102,\"aw\",%%init_array\n\t" \
+        ".balign 8\n\t"                                          \
+        ".8byte %c0\n\t"                                         \
+        ".popsection"                                            \
+        :                                                        \
+        : LOTUS_DETAIL_ADDRESS_CONSTRAINT(called))
+#endif
 // Guarantees that a variable is initialized at compile time. Without this, g++ initializes a static
 // member of a template when the object is loaded, which is too late for a scope in an earlier
 // static constructor.
@@ -2889,6 +2895,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
   const bool taken = a.take(gate_of(*p).aggregates.load(std::memory_order_acquire), call);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   a.storing.store(0, std::memory_order_relaxed);
+  // A handler that has seen `storing` set relies on the following check for its own calls.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   if (LOTUS_DETAIL_UNLIKELY(!taken || a.interrupting != 0)) aggregate_slow(call, taken);
 }
 
@@ -4232,7 +4240,7 @@ struct at_forks {
   /// Returns false in a child that was created without fork handlers, for example by clone(2). In
   /// such a child and its own children, locks may stay locked forever, so the handlers do nothing.
   /// Null until there is a session.
-  bool (*in_own_process)() noexcept = nullptr;
+  std::atomic<bool (*)() noexcept> in_own_process{nullptr};
 
   /// Id of the process that is registering the fork handlers; 0 before the registration, and the
   /// constant `registered` after it.
@@ -4260,7 +4268,8 @@ LOTUS_DETAIL_PER_MODULE inline void prepare_fork() noexcept {
     ++forks.times_registered;
     return;
   }
-  if (forks.in_own_process != nullptr && !forks.in_own_process()) return;
+  const auto in_own_process = forks.in_own_process.load(std::memory_order_acquire);
+  if (in_own_process != nullptr && !in_own_process()) return;
   sigset_t all;
   sigfillset(&all);
   sigset_t before;
@@ -4369,6 +4378,28 @@ inline bool clear_in_children(void* memory, std::size_t bytes) noexcept {
   constexpr int wipe_on_fork = 18;
   return madvise(memory, bytes, wipe_on_fork) == 0;
 }
+
+/// A temporary object in zeroed memory directly from the kernel. Used for large objects, because a
+/// scope may run on a small stack: that of a fibre or of a signal handler. Check first that there
+/// is memory.
+template <class T>
+class mapped {
+ public:
+  mapped() noexcept : object_{static_cast<T*>(map_memory(sizeof(T)))} {
+    if (object_ != nullptr) new (object_) T;
+  }
+  ~mapped() {
+    if (object_ != nullptr) munmap(object_, sizeof(T));
+  }
+  mapped(const mapped&) = delete;
+  mapped& operator=(const mapped&) = delete;
+
+  explicit operator bool() const noexcept { return object_ != nullptr; }
+  T& operator*() const noexcept { return *object_; }
+
+ private:
+  T* object_;
+};
 
 /// A buffer that can grow, in zeroed memory directly from the kernel. The object owns the memory.
 class growing_memory {
@@ -4673,9 +4704,10 @@ namespace detail {
 /// Calls `each(line)` for every line of /proc/self/maps, until `each` returns true. Allocates
 /// nothing.
 LOTUS_DETAIL_COLD inline void for_each_mapping(function_ref<bool(std::string_view)> each) noexcept {
-  const int fd = open_at_high_fd(AT_FDCWD, "/proc/self/maps", O_RDONLY);
+  const mapped<char[8192]> memory;
+  const int fd = memory ? open_at_high_fd(AT_FDCWD, "/proc/self/maps", O_RDONLY) : -1;
   if (fd < 0) return;
-  char text[8192];
+  char(&text)[8192] = *memory;
   std::size_t held = 0;
   ssize_t got = 0;
   bool found = false;
@@ -5012,10 +5044,15 @@ class message_handler {
 LOTUS_DETAIL_PER_MODULE __attribute__((format(printf, 1, 2))) inline void say(const char* format,
                                                                               ...) noexcept {
   constexpr std::size_t head = 7;
-  char line[4096 + 512] = "lotus: ";
+  // Without memory, the message is cut.
+  char room[256];
+  const mapped<char[4096 + 512]> memory;
+  char* const line = memory ? *memory : room;
+  const std::size_t bytes = memory ? sizeof(*memory) : sizeof(room);
+  std::memcpy(line, "lotus: ", head + 1);
   va_list values;
   va_start(values, format);
-  const int n = std::vsnprintf(line + head, sizeof(line) - head - 1, format, values);
+  const int n = std::vsnprintf(line + head, bytes - head - 1, format, values);
   va_end(values);
   if (n < 0) return;
   // The message must stay one line, even if a file name in it contains line ends.
@@ -5286,6 +5323,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_BASE_CLOCK_HPP
 #define LOTUS_BASE_CLOCK_HPP
 
+#include <sys/prctl.h>
+
 #if defined(__x86_64__)
   #include <cpuid.h>
 #endif
@@ -5297,6 +5336,17 @@ inline std::int64_t clock_ns(clockid_t id) noexcept {
   timespec t{};
   clock_gettime(id, &t);
   return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+/// Whether the program may read clocks. If it has forbidden itself to read the TSC (PR_SET_TSC),
+/// then even clock_gettime(2) raises SIGSEGV.
+inline bool may_read_clocks() noexcept {
+#if defined(__x86_64__)
+  int access = PR_TSC_ENABLE;
+  return prctl(PR_GET_TSC, &access) != 0 || access != PR_TSC_SIGSEGV;
+#else
+  return true;
+#endif
 }
 
 /// Whether hardware_ticks() advances at the same constant rate on every core: on x86-64 if CPUID's
@@ -6129,6 +6179,24 @@ void for_each_other_thread(Each&& each) noexcept {
   for_each_thread([&](pid_t tid) {
     if (tid != gettid() && !is_own_thread(tid)) each(tid);
   });
+}
+
+/// Returns whether the thread that ran main() has ended, and all other threads except those of the
+/// library. Costs one system call as long as main() runs.
+inline bool only_own_threads_are_left() noexcept {
+  // The first thread of a process stays listed after its end, but no longer has a program.
+  char path[8];
+  if (readlink("/proc/self/exe", path, sizeof(path)) >= 0 || errno != ENOENT) return false;
+  bool seen_itself = false;
+  bool any_other = false;
+  for_each_thread([&](pid_t tid) {
+    if (tid == gettid()) {
+      seen_itself = true;
+    } else if (tid != getpid() && !is_own_thread(tid)) {
+      any_other = true;
+    }
+  });
+  return seen_itself && !any_other;
 }
 
 }  // namespace detail
@@ -7743,6 +7811,8 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_slow(aggregate_call call, boo
   const services& s = join_session(true);
   producer* const p = find_producer(s, false);
   if (p == nullptr) return;
+  // Signal handlers of this thread also change what this function checks and then changes.
+  const signals_blocked quiet;
   thread_aggregates& a = aggregates_of(*p);
   const std::uintptr_t place = a.storing.load(std::memory_order_relaxed);
   if (place != 0 && is_interrupted(place)) {
@@ -7759,7 +7829,6 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_slow(aggregate_call call, boo
     if (aggregates_block* const in = gate_of(*p).aggregates.load(std::memory_order_acquire)) {
       a.undo_unfinished(*in);
     }
-    a.interrupting = 0;
     a.storing.store(0, std::memory_order_relaxed);
   }
   if (!taken) s.aggregate_slow(*p, call);
@@ -8518,12 +8587,13 @@ struct log_location {
 /// interrupted malloc.
 LOTUS_DETAIL_COLD inline void for_each_entry(int directory,
                                              function_ref<void(const char* name)> each) noexcept {
-  const int fd = open_at_high_fd(directory, ".", O_RDONLY | O_DIRECTORY);
+  const mapped<char[4096]> memory;
+  const int fd = memory ? open_at_high_fd(directory, ".", O_RDONLY | O_DIRECTORY) : -1;
   if (fd < 0) return;
   // Layout of a getdents64(2) entry: inode, offset, length of the entry, type, name.
   constexpr std::size_t length_at = 16;
   constexpr std::size_t name_at = 19;
-  alignas(8) char entries[2048];
+  char(&entries)[4096] = *memory;
   long bytes = 0;
   while ((bytes = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0) {
     for (const char* at = entries; at < entries + bytes;) {
@@ -8671,12 +8741,17 @@ struct record_kind {
     return duration == written_duration::measured ||
            duration == written_duration::measured_unlike_placeholder;
   }
+  /// Returns the index in `fields` of the field in this column of a line; -1 if there is none.
+  constexpr int index_in(line_column column) const noexcept {
+    for (int i = 0; i < 2; ++i) {
+      if (fields[i].quantity != record_quantity::none && fields[i].column == column) return i;
+    }
+    return -1;
+  }
   /// Returns the field in this column of a line; null if there is none.
   constexpr const record_field* field_in(line_column column) const noexcept {
-    for (const record_field& f : fields) {
-      if (f.quantity != record_quantity::none && f.column == column) return &f;
-    }
-    return nullptr;
+    const int index = index_in(column);
+    return index < 0 ? nullptr : &fields[index];
   }
 };
 
@@ -8910,7 +8985,9 @@ static_assert(all([](const record_kind& row) {
               }),
               "lines beside of two kinds begin differently");
 static_assert(all([](const record_kind& row) {
-                for (const record_field& f : row.fields) {
+                // With -fsanitize=undefined, g++ 12 compares no addresses in constants.
+                for (int i = 0; i < 2; ++i) {
+                  const record_field& f = row.fields[i];
                   if (f.quantity == record_quantity::none) continue;
                   const bool by_name = row.value == record_value::name_and_number;
                   const bool alone = row.value == record_value::number;
@@ -8922,9 +8999,9 @@ static_assert(all([](const record_kind& row) {
                   }
                   if ((f.column == line_column::prefix) != is_of_batch(row)) return false;
                   if (f.column == line_column::a && row.lasts()) return false;
-                  if (row.field_in(f.column) != &f) return false;
+                  if (row.index_in(f.column) != i) return false;
                 }
-                return !is_of_batch(row) || row.field_in(line_column::prefix) != nullptr;
+                return !is_of_batch(row) || row.index_in(line_column::prefix) >= 0;
               }),
               "a record has each of its numbers where its line and its value say");
 static_assert(all([](const record_kind& row) {
@@ -10818,7 +10895,9 @@ class claim_file {
   /// spent.
   LOTUS_DETAIL_COLD void for_each_line(claim_budget& budget,
                                        function_ref<bool(std::string_view)> each) const noexcept {
-    char text[min_page_bytes];
+    const mapped<char[min_page_bytes]> memory;
+    if (!memory) return;
+    auto& text = *memory;
     std::size_t held = 0;
     std::size_t total = 0;
     while (fd_ >= 0 && !budget.spent()) {
@@ -11947,6 +12026,10 @@ LOTUS_DETAIL_NAMESPACE_END
 #ifndef LOTUS_STORE_RING_FILE_HPP
 #define LOTUS_STORE_RING_FILE_HPP
 
+#include <linux/falloc.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
+
 // Keeps the directory of a run open, and reopens it if the program closes the descriptor.
 #ifndef LOTUS_STORE_RUN_RUN_DIRECTORY_HPP
 #define LOTUS_STORE_RUN_RUN_DIRECTORY_HPP
@@ -11987,7 +12070,9 @@ class run_directory {
   LOTUS_DETAIL_COLD void add_to_list(const char* prefix) const noexcept {
     const char* const list = environment_text(variable::run_list);
     if (list == nullptr || *path_ == '\0') return;
-    char line[sizeof(path_) + sizeof(log_location::prefix) + 2];
+    const mapped<char[sizeof(path_) + sizeof(log_location::prefix) + 2]> memory;
+    if (!memory) return;
+    auto& line = *memory;
     const int length = std::snprintf(line, sizeof(line), "%s/%s\n", path_, prefix);
     const int fd = open_at_high_fd(AT_FDCWD, list, O_WRONLY | O_APPEND);
     if (fd < 0) return;
@@ -12001,7 +12086,9 @@ class run_directory {
   /// Stores the directory's absolute path, because the program may change its working directory.
   /// Stores an empty path if the path is too long.
   void keep_path(const char* path) noexcept {
-    char here[sizeof(path_) / 2] = "";
+    const mapped<char[sizeof(path_) / 2]> memory;
+    if (!memory) return;
+    auto& here = *memory;
     const bool absolute = *path == '/';
     if (!absolute && getcwd(here, sizeof(here)) == nullptr) return;
     std::snprintf(path_, sizeof(path_), "%s%s%s", here, absolute ? "" : "/", path);
@@ -12035,6 +12122,34 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
+/// Makes the file system rewrite the blocks of an empty file in place. Returns false if it cannot:
+/// then a rewritten page of a mapping needs a new block, and without one the program dies by
+/// SIGBUS.
+LOTUS_DETAIL_COLD inline bool rewrite_in_place(int fd) noexcept {
+  // Numbers of linux/magic.h and linux/fs.h, which older systems lack or which define too much.
+  constexpr unsigned btrfs = 0x9123683E;
+  constexpr unsigned bcachefs = 0xCA451A4E;
+  constexpr unsigned zfs = 0x2FC12FC1;
+  constexpr unsigned long get_flags = _IOR('f', 1, long);
+  constexpr unsigned long set_flags = _IOW('f', 2, long);
+  constexpr int no_copy_on_write = 0x00800000;
+  struct statfs disk {};
+  const auto type = fstatfs(fd, &disk) == 0 ? static_cast<unsigned>(disk.f_type) : 0;
+  if (type == bcachefs || type == zfs) return false;
+  if (type != btrfs) return true;
+  int flags = 0;
+  if (ioctl(fd, get_flags, &flags) != 0) return false;
+  flags |= no_copy_on_write;
+  if (ioctl(fd, set_flags, &flags) != 0) return false;
+  // Before Linux 6.16, btrfs reserves a new block even if it then rewrites the old one.
+  struct utsname is {};
+  if (uname(&is) != 0) return false;
+  char* after_major = nullptr;
+  const long major = std::strtol(is.release, &after_major, 10);
+  const long minor = *after_major == '.' ? std::strtol(after_major + 1, nullptr, 10) : 0;
+  return major > 6 || (major == 6 && minor >= 16);
+}
+
 /// This process's ring file. A file lock on owner_lock_byte shows other processes that this process
 /// is running; the kernel releases the lock when the process ends or execs. Without the file,
 /// blocks are private memory. Callers hold the lock of run_files. Trivially destructible.
@@ -12056,10 +12171,15 @@ class ring_file {
     std::snprintf(unfinished, sizeof(unfinished), "%s%u_%llx", unfinished_ring_file_start, pid,
                   name_ns);
     struct stat status {};
-    const int fd = open_regular(directory, unfinished, O_RDWR | O_CREAT | O_EXCL, status, mode);
+    // Only the owner may write to the file: if others truncated it, this process would die by
+    // SIGBUS.
+    constexpr mode_t others_write = 022;
+    const int fd = open_regular(directory, unfinished, O_RDWR | O_CREAT | O_EXCL, status,
+                                mode & ~others_write);
     if (fd < 0) return -fd;
     file_ = {fd, status};
-    int error = take_file_lock(fd, owner_lock_byte);
+    unshares_ = true;
+    int error = rewrite_in_place(fd) ? take_file_lock(fd, owner_lock_byte) : EOPNOTSUPP;
     bytes_ = reserved_ = 0;
     void* header = error == 0 ? map_more(to_file_blocks(sizeof(ring_file_header)), error) : nullptr;
     if (header != nullptr) {
@@ -12182,6 +12302,19 @@ class ring_file {
   }
   std::uint32_t names_stored() const noexcept { return names_stored_; }
 
+  /// Gives the file blocks of its own again if it shares them with a copy (cp --reflink), because a
+  /// rewritten page would otherwise need a new block. Returns 0 or errno. Does nothing where the
+  /// file system does not offer that, or less than half a second after the last call.
+  int unshare_blocks() noexcept {
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+    if (!exists() || !unshares_ || now_ns - unshared_ns_ < 500'000'000 || !file_.holds()) return 0;
+    unshared_ns_ = now_ns;
+    const int how = FALLOC_FL_UNSHARE_RANGE | FALLOC_FL_KEEP_SIZE;
+    if (fallocate(file_.number(), how, 0, static_cast<off_t>(bytes_)) == 0) return 0;
+    unshares_ = errno == ENOSPC || errno == EDQUOT;
+    return unshares_ ? errno : 0;
+  }
+
   void store_clock(const clock_map& clock) noexcept {
     if (!exists()) return;
     const std::uint32_t next = 1 - header_->clock_index.load(std::memory_order_relaxed);
@@ -12213,9 +12346,10 @@ class ring_file {
   static constexpr std::size_t names_block_bytes = std::size_t{64} << 10;
   /// Enough for the aggregates of ten names with durations within a factor of ten each.
   static constexpr std::size_t aggregates_block_bytes = std::size_t{16} << 10;
-  /// Disk space at the end of the file that is reserved in advance for small rings, which threads
-  /// get if they start while the disk is full. With pages of 4 KiB, it suffices for 32 threads.
-  static constexpr std::size_t spare_bytes = std::size_t{128} << 10;
+  /// Disk space at the end of the file that is reserved in advance for what the file still needs
+  /// when the disk is full: new names, and small rings for threads that start then. With pages of
+  /// 4 KiB, it suffices for 64 threads, or 32 and several thousand names.
+  static constexpr std::size_t spare_bytes = std::size_t{256} << 10;
 
   static ring_block* make_ring(void* memory, std::size_t bytes, std::uint32_t tid,
                                std::uint32_t capacity) noexcept {
@@ -12295,6 +12429,7 @@ class ring_file {
   bool add_names_block() noexcept {
     int error = 0;
     void* memory = map_more(names_block_bytes, error);
+    if (memory == nullptr) memory = map_spare(names_block_bytes, error);
     if (memory == nullptr) return false;
     if (names_ != nullptr) munmap(names_, names_->header.bytes);
     names_ = static_cast<names_block*>(memory);
@@ -12308,7 +12443,9 @@ class ring_file {
   owned_descriptor file_;
   char name_[64] = {};
   ring_file_header* header_ = nullptr;
-  std::size_t bytes_ = 0;     ///< size of the header and all blocks
+  std::size_t bytes_ = 0;  ///< size of the header and all blocks
+  bool unshares_ = true;   ///< whether unshare_blocks() may have an effect
+  std::int64_t unshared_ns_ = 0;
   std::size_t reserved_ = 0;  ///< size of the file; the bytes after bytes_ are the spare space
   names_block* names_ = nullptr;
   std::size_t names_left_ = 0;
@@ -13647,8 +13784,9 @@ inline void report_clock_step(std::int64_t stepped_ns) noexcept {
 class storage_reports {
  public:
   void run_begins() noexcept {
-    unwritable_reported_ = no_ring_file_reported_ = false;
+    unwritable_reported_ = no_ring_file_reported_ = shared_blocks_reported_ = false;
     disk_failed_.store(false, std::memory_order_relaxed);
+    limits_fail_reported_.store(false, std::memory_order_relaxed);
     refused_.store(0, std::memory_order_relaxed);
   }
 
@@ -13679,8 +13817,29 @@ class storage_reports {
   void no_ring_file(const log_location& location, int error) noexcept {
     if (no_ring_file_reported_) return;
     no_ring_file_reported_ = true;
+    if (error == EOPNOTSUPP) {
+      return say(
+          "%s is on a file system that writes changed blocks elsewhere, so there is no ring "
+          "file: if the process is killed, records that are not yet in the logs are lost",
+          location.directory);
+    }
     say("cannot create a ring file in %s: %s; if the process is killed, records that are not yet "
         "in the logs are lost",
+        location.directory, std::strerror(error));
+  }
+
+  /// Thread-safe.
+  void limits_fail(const log_location& location, int error) noexcept {
+    if (limits_fail_reported_.exchange(true, std::memory_order_relaxed)) return;
+    say("cannot rename or delete logs in %s: %s; they grow beyond the limit that was set",
+        location.directory, std::strerror(error));
+  }
+
+  void shared_blocks(const log_location& location, int error) noexcept {
+    if (shared_blocks_reported_) return;
+    shared_blocks_reported_ = true;
+    say("a copy of %s shares the blocks of the ring file, and there is no room to separate them: "
+        "%s; delete the copy, or this process may be killed by SIGBUS",
         location.directory, std::strerror(error));
   }
 
@@ -13726,7 +13885,9 @@ class storage_reports {
   std::uint64_t existing_reported_in_ = 0;
   bool unwritable_reported_ = false;
   bool no_ring_file_reported_ = false;
+  bool shared_blocks_reported_ = false;
   std::atomic<bool> disk_failed_{false};
+  std::atomic<bool> limits_fail_reported_{false};
   std::atomic<std::uint32_t> refused_{0};  ///< one bit for each kind of refusal that was reported
 };
 
@@ -13903,6 +14064,83 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
 #define LOTUS_STORE_LIMITS_LOG_LIMITS_HPP
 
+// Finds the files that dead processes have left about themselves in a run's directory.
+#ifndef LOTUS_FOLDER_DEAD_FILES_HPP
+#define LOTUS_FOLDER_DEAD_FILES_HPP
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// Returns when a file was last written to, in ns since the Unix epoch.
+inline std::int64_t changed_ns(const struct stat& status) noexcept {
+  return std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
+
+/// The information files and the files of waits and of stacks of the processes that have ended and
+/// whose records are all in the logs.
+class dead_files {
+ public:
+  /// A time in which a running process writes to its files.
+  static constexpr std::int64_t long_quiet_ns = 60'000'000'000;
+
+  /// @param directory  descriptor of the run's directory; borrowed.
+  explicit dead_files(int directory) noexcept
+      : directory_{directory}, now_ns_{clock_ns(CLOCK_REALTIME)} {
+    for_each_entry(directory, [this](const char* name) {
+      const char* const rest = after(name, ring_file_start);
+      all_visible_ = all_visible_ && (rest == nullptr || !is_dead(rest));
+    });
+  }
+
+  std::int64_t now_ns() const noexcept { return now_ns_; }
+  /// Time in ns after which a file of a thread or process that does not exist here is not written
+  /// to any more. If there is a ring file of such a process, it may run in another container.
+  std::int64_t quiet_ns() const noexcept { return all_visible_ ? 1'000'000'000 : long_quiet_ns; }
+
+  void for_each(
+      const file_owners& owners,
+      function_ref<void(const char* name, const struct stat& status)> each) const noexcept {
+    for_each_entry(directory_, [&](const char* name) {
+      const char* rest = nullptr;
+      for (const char* const start : {run_info_start, waits_file_start, stacks_file_start}) {
+        if (rest == nullptr) rest = after(name, start);
+      }
+      if (rest == nullptr || !is_dead(rest)) return;
+      char ring[300];
+      std::snprintf(ring, sizeof(ring), "%s%s", ring_file_start, rest);
+      struct stat status {};
+      if (fstatat(directory_, ring, &status, AT_SYMLINK_NOFOLLOW) == 0 ||
+          fstatat(directory_, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+          !S_ISREG(status.st_mode) || !owners.allow(status.st_uid) ||
+          changed_ns(status) >= now_ns_ - quiet_ns()) {
+        return;
+      }
+      each(name, status);
+    });
+  }
+
+ private:
+  /// Returns the rest of `name`, which begins with a process id; null if `name` does not begin with
+  /// `start`.
+  static const char* after(const char* name, const char* start) noexcept {
+    const std::size_t bytes = std::strlen(start);
+    return std::strncmp(name, start, bytes) == 0 ? name + bytes : nullptr;
+  }
+  static bool is_dead(const char* pid) noexcept {
+    const long number = std::strtol(pid, nullptr, 10);
+    return number > 0 && ::kill(static_cast<pid_t>(number), 0) != 0 && errno == ESRCH;
+  }
+
+  int directory_;
+  std::int64_t now_ns_;
+  bool all_visible_ = true;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_FOLDER_DEAD_FILES_HPP
+
 // Finds all logs in a run's directory, no matter which process writes them.
 #ifndef LOTUS_FOLDER_RUN_LOGS_HPP
 #define LOTUS_FOLDER_RUN_LOGS_HPP
@@ -13984,6 +14222,7 @@ struct deleted_logs {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
   std::int64_t until_ns = 0;  ///< last write to a deleted log, in ns since the Unix epoch
+  int error = 0;              ///< errno of a log that could not be deleted
 };
 
 /// Size in bytes of the blocks in which most file systems allocate space.
@@ -13993,8 +14232,9 @@ inline constexpr std::uint64_t disk_block_bytes = 4096;
 /// processes, running or dead.
 ///
 /// Only logs to which no process appends are deleted: parts (logs that were renamed when they had
-/// grown too long) and logs of dead threads. Call begin() while no other function is running, and
-/// all other functions on any thread. Trivially destructible.
+/// grown too long) and logs of dead threads. With the logs of a dead process, its files about
+/// itself and its waits are deleted. Call begin() while no other function is running, and all other
+/// functions on any thread. Trivially destructible.
 class log_limits {
  public:
   /// @param max_bytes  maximum total size of the logs in bytes; 0: unlimited.
@@ -14082,16 +14322,16 @@ class log_limits {
   /// clock.
   static std::int64_t written_ns(const run_log& log) noexcept {
     if (log.parsed.part != 0) return (static_cast<std::int64_t>(log.parsed.part) + 1) * 1'000'000;
-    const timespec& at = log.status.st_mtim;
-    return std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
+    return changed_ns(log.status);
   }
 
   /// Whether no process will append to the log any more.
-  static bool is_over(const run_log& log, std::int64_t now_ns) noexcept {
-    constexpr std::int64_t quiet_ns = 60'000'000'000;
+  static bool is_over(const run_log& log, const dead_files& dead) noexcept {
     if (log.parsed.part != 0) return true;
-    if (written_ns(log) >= now_ns - quiet_ns) return false;
-    return log.parsed.number > largest_thread_id || is_of_dead_process(log);
+    if (log.parsed.number > largest_thread_id) {
+      return written_ns(log) < dead.now_ns() - dead_files::long_quiet_ns;
+    }
+    return written_ns(log) < dead.now_ns() - dead.quiet_ns() && is_of_dead_process(log);
   }
   /// Whether the log's thread is dead. A thread in another container also counts as dead, because
   /// this process cannot see it.
@@ -14113,30 +14353,37 @@ class log_limits {
   /// whether there may be more to delete.
   LOTUS_DETAIL_COLD bool check(int directory, const char* prefix, const file_owners& owners,
                                deleted_logs& forgotten) noexcept {
-    const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
-    candidate oldest[at_once];
+    const dead_files dead{directory};
+    const mapped<candidate[at_once]> memory;
+    if (!memory) return false;
+    candidate(&oldest)[at_once] = *memory;
     std::size_t count = 0;
     std::uint64_t bytes = 0;
     std::uint64_t growing = 0;
     for_each_log(directory, prefix, owners, [&](const run_log& log) {
       bytes += bytes_on_disk(log.status);
-      if (is_over(log, now_ns)) {
+      if (is_over(log, dead)) {
         put_in_order({written_ns(log), bytes_on_disk(log.status)}, oldest, count);
       } else {
         ++growing;
       }
+    });
+    dead.for_each(owners, [&](const char*, const struct stat& status) {
+      bytes += bytes_on_disk(status);
+      put_in_order({changed_ns(status), bytes_on_disk(status)}, oldest, count);
     });
     // An eighth of the limit remains for logs that grow until the next check.
     const std::uint64_t wanted = max_bytes_ == 0 ? UINT64_MAX : max_bytes_ - max_bytes_ / 8;
     std::uint64_t left = bytes;
     std::size_t last = 0;
     for (; last < count; ++last) {
-      const bool too_old = max_age_ns_ != 0 && oldest[last].written_ns < now_ns - max_age_ns_;
+      const bool too_old =
+          max_age_ns_ != 0 && oldest[last].written_ns < dead.now_ns() - max_age_ns_;
       if (!too_old && left <= wanted) break;
       left -= oldest[last].on_disk < left ? oldest[last].on_disk : left;
     }
     const bool deleted =
-        last > 0 && remove(directory, prefix, owners, oldest[last - 1].written_ns, forgotten);
+        last > 0 && remove(directory, prefix, owners, dead, oldest[last - 1].written_ns, forgotten);
     if (deleted && last == at_once) return true;
     // In small parts, less of the limit is taken by logs that cannot be deleted.
     const bool crowded = left > wanted;
@@ -14160,17 +14407,23 @@ class log_limits {
   /// Deletes the logs that were last written to at `until_ns` or earlier. Returns whether there
   /// were any.
   static bool remove(int directory, const char* prefix, const file_owners& owners,
-                     std::int64_t until_ns, deleted_logs& forgotten) noexcept {
-    const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
+                     const dead_files& dead, std::int64_t until_ns,
+                     deleted_logs& forgotten) noexcept {
     bool any = false;
     for_each_log(directory, prefix, owners, [&](const run_log& log) {
       const std::int64_t ns = written_ns(log);
-      if (ns > until_ns || !is_over(log, now_ns)) return;
-      if (unlinkat(log.folder, log.name, 0) != 0) return;
+      if (ns > until_ns || !is_over(log, dead)) return;
+      if (unlinkat(log.folder, log.name, 0) != 0) {
+        if (errno != ENOENT) forgotten.error = errno;
+        return;
+      }
       any = true;
       ++forgotten.files;
       forgotten.bytes += static_cast<std::uint64_t>(log.status.st_size);
       if (forgotten.until_ns < ns) forgotten.until_ns = ns;
+    });
+    dead.for_each(owners, [&](const char* name, const struct stat& status) {
+      any = (changed_ns(status) <= until_ns && unlinkat(directory, name, 0) == 0) || any;
     });
     return any;
   }
@@ -14237,14 +14490,15 @@ class part_numbers {
 
 /// Renames a thread's logs, which makes them parts, so that the thread's next lines begin new logs.
 /// If the process is killed during this function, each log has either its old or its new name and
-/// contains complete lines. A log that cannot be renamed continues to grow. The caller holds the
-/// producer::guard of that thread; no append is in progress.
+/// contains complete lines. A log that cannot be renamed continues to grow; then returns errno,
+/// otherwise 0. The caller holds the producer::guard of that thread; no append is in progress.
 /// @param logs  the thread's open logs; those that become parts are closed.
 /// @param least  minimum size in bytes of a log to become a part; smaller logs continue.
-LOTUS_DETAIL_COLD inline void roll_logs(const log_folder& folder, ring_block& ring,
-                                        open_log (&logs)[log_roles], std::uint64_t least,
-                                        part_numbers& numbers) noexcept {
+LOTUS_DETAIL_COLD inline int roll_logs(const log_folder& folder, ring_block& ring,
+                                       open_log (&logs)[log_roles], std::uint64_t least,
+                                       part_numbers& numbers) noexcept {
   loader_folders loaders{folder};
+  int failed = 0;
   for (std::size_t i = 0; i < log_roles; ++i) {
     commit_point c = ring.committed();
     log_position& at = c.logs[i];
@@ -14258,15 +14512,18 @@ LOTUS_DETAIL_COLD inline void roll_logs(const log_folder& folder, ring_block& ri
     put_log_name(part, sizeof(part), folder.prefix, role, folder.compact, log_number(ring, at),
                  numbers.next());
     struct stat status {};
-    const bool is_it = fstatat(in, log, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-                       static_cast<std::uint64_t>(status.st_ino) == at.inode;
+    int error = fstatat(in, log, &status, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : errno;
+    if (error == 0 && static_cast<std::uint64_t>(status.st_ino) != at.inode) continue;
     struct stat other {};
-    const bool is_free = fstatat(in, part, &other, AT_SYMLINK_NOFOLLOW) != 0;
-    if (!is_it || !is_free || renameat(in, log, in, part) != 0) continue;
+    if (fstatat(in, part, &other, AT_SYMLINK_NOFOLLOW) == 0) continue;
+    if (error == 0 && renameat(in, log, in, part) != 0) error = errno;
+    if (error != 0 && error != ENOENT) failed = error;  // ENOENT: somebody has deleted the log
+    if (error != 0) continue;
     logs[i].file.close();
     at = {0, 0, false, at.number, at.loader};
     ring.commit(c);
   }
+  return failed;
 }
 
 }  // namespace detail
@@ -14314,24 +14571,25 @@ class log_retention {
     return p.rolls != rolls_.load(std::memory_order_relaxed);
   }
 
-  void after_drain(const log_folder& folder, producer& p) noexcept {
+  /// Makes the thread's logs parts if they are due. Returns 0, or errno if a log cannot be renamed.
+  int after_drain(const log_folder& folder, producer& p) noexcept {
     const std::uint64_t blocks = limits_.any() ? bytes_in_blocks(*p.ring) : 0;
     if (blocks > p.log_blocks) limits_.count(blocks - p.log_blocks);
     p.log_blocks = blocks;
     const std::uint32_t rolls = rolls_.load(std::memory_order_relaxed);
     const bool due = p.rolls != rolls;
     p.rolls = rolls;
-    if (due) {
-      roll(folder, p);
-    } else if (limits_.any() && !held_.load(std::memory_order_relaxed)) {
-      roll(folder, p, limits_.part_bytes());
-    }
+    if (due) return roll(folder, p);
+    const bool limited = limits_.any() && !held_.load(std::memory_order_relaxed);
+    return limited ? roll(folder, p, limits_.part_bytes()) : 0;
   }
 
   /// Renames those of a thread's logs that have at least this many bytes, which makes them parts.
-  void roll(const log_folder& folder, producer& p, std::uint64_t least = 1) noexcept {
-    roll_logs(folder, *p.ring, p.logs, least, numbers_);
+  /// Returns 0 or errno.
+  int roll(const log_folder& folder, producer& p, std::uint64_t least = 1) noexcept {
+    const int error = roll_logs(folder, *p.ring, p.logs, least, numbers_);
     p.log_blocks = bytes_in_blocks(*p.ring);
+    return error;
   }
 
   /// Whether the logs of threads that are dead take so much of the size limit that those which no
@@ -14463,10 +14721,11 @@ LOTUS_DETAIL_COLD inline std::int64_t idle_ns_of_cpus() noexcept {
   CPU_ZERO_S(sizeof(masks), masks);
   const long ticks_per_s = sysconf(_SC_CLK_TCK);
   if (ticks_per_s <= 0 || sched_getaffinity(0, sizeof(masks), masks) != 0) return -1;
-  const int fd = open_at_high_fd(AT_FDCWD, "/proc/stat", O_RDONLY);
+  const mapped<char[4096]> memory;
+  const int fd = memory ? open_at_high_fd(AT_FDCWD, "/proc/stat", O_RDONLY) : -1;
   if (fd < 0) return -1;
   idle_time_of_lines idle(masks, sizeof(masks));
-  char text[4096];
+  char(&text)[4096] = *memory;
   std::size_t kept = 0;  // bytes of an incomplete line at the beginning of `text`
   bool more = true;
   while (more) {
@@ -14525,7 +14784,13 @@ inline double cpus_of_quota(const char* text) noexcept {
 /// Returns the lowest limit, in CPUs, of this process's cgroup (version 2) and that cgroup's
 /// ancestors; 0: no limit, or unknown.
 LOTUS_DETAIL_COLD inline double cpus_of_cgroups() noexcept {
-  char groups[4096];
+  struct texts {
+    char groups[4096];
+    char file[4096 + 64];
+  };
+  const mapped<texts> memory;
+  if (!memory) return 0;
+  auto& [groups, file] = *memory;
   read_beginning("/proc/self/cgroup", groups);
   const char* const line = std::strncmp(groups, "0::/", 4) == 0 ? groups : nullptr;
   if (line == nullptr) return 0;
@@ -14533,7 +14798,6 @@ LOTUS_DETAIL_COLD inline double cpus_of_cgroups() noexcept {
   path[std::strcspn(path, "\n")] = '\0';
   double least = 0;
   while (true) {
-    char file[4096 + 64];
     char text[64];
     std::snprintf(file, sizeof(file), "/sys/fs/cgroup%s/cpu.max", path);
     read_beginning(file, text);
@@ -14644,7 +14908,9 @@ class process_lines {
 
   /// Adds the command line as /proc shows it, even if the process has changed it since its start.
   void add_command() noexcept {
-    char command[max_of_command + 1];
+    const mapped<char[max_of_command + 1]> memory;
+    if (!memory) return;
+    auto& command = *memory;
     const std::size_t bytes = read_beginning("/proc/self/cmdline", command);
     std::size_t end = bytes;
     while (end > 0 && command[end - 1] == '\0') --end;
@@ -14785,10 +15051,12 @@ class run_info {
     name_ns_ = static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME));
     const auto pid = static_cast<unsigned>(getpid());
     std::snprintf(file_, sizeof(file_), "%s%u_%llx", run_info_start, pid, name_ns_);
-    process_lines<5120> lines;
-    lines.add_process();
-    lines.add_cpus(watching);
-    append(lines);
+    const mapped<process_lines<5120>> memory;
+    if (memory) {
+      (*memory).add_process();
+      (*memory).add_cpus(watching);
+      append(*memory);
+    }
     add_clock(clock);
     add_cpu_time();
     records_end_ = append_room(records_bytes);
@@ -15336,6 +15604,13 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     info_.add_due_cpu_time();
   }
 
+  /// Keeps a copy of the ring file from taking its blocks; see ring_file::unshare_blocks().
+  void keep_own_blocks() noexcept {
+    const locked hold{lock_};
+    const int error = file_.unshare_blocks();
+    if (error != 0) reports_.shared_blocks(location_, error);
+  }
+
   void add_deleted(const deleted_logs& forgotten) noexcept {
     const locked hold{lock_};
     info_.add_deleted(forgotten);
@@ -15644,8 +15919,10 @@ class drain_pace {
 };
 
 /// A thread that calls a function at intervals. The thread is detached and never joined, because
-/// the process may end at any moment. All functions are thread-safe. Call wake() with signals
-/// blocked: the new thread inherits the mask, and must not run the program's signal handlers.
+/// the process may end at any moment. It ends when it has nothing to do, or when only threads of
+/// the library are left: if main() leaves by pthread_exit(3), a process ends with its last thread.
+/// All functions are thread-safe. Call wake() with signals blocked: the new thread inherits the
+/// mask, and must not run the program's signal handlers.
 class background_thread {
  public:
   /// @param name  the thread's name, at most 15 characters; must stay valid.
@@ -15658,35 +15935,80 @@ class background_thread {
   /// Starts the thread, or ends its pause if it is running. Does nothing if the thread cannot be
   /// started.
   void wake() noexcept {
-    wakes_.fetch_add(1, std::memory_order_release);
+    wakes_.fetch_add(1);
     syscall(SYS_futex, &wakes_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-    if (runs_.load(std::memory_order_relaxed) || runs_.exchange(true)) return;
-    pthread_attr_t detached;
-    pthread_attr_init(&detached);
-    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    pthread_t thread{};
-    if (pthread_create(&thread, &detached, run, this) != 0) runs_.store(false);
-    pthread_attr_destroy(&detached);
+    if (runs_.load() || runs_.exchange(true)) return;
+    // The program's default may be very small, or larger than the system allows. The exit handlers
+    // of the program may run on this thread, if it is the last one.
+    if (!start(stack_bytes) && !start(0)) runs_.store(false);
   }
 
   /// Whether the thread is running. A forked child has no such thread.
   bool runs() const noexcept { return runs_.load(std::memory_order_relaxed); }
 
   /// For a forked child, which does not have the parent's thread: makes wake() start a new one.
-  void forget() noexcept { runs_.store(false, std::memory_order_relaxed); }
+  void forget() noexcept {
+#ifndef LOTUS_DETAIL_THREAD_SANITIZER
+    // ThreadSanitizer kills a child that starts a thread if the parent had several.
+    runs_.store(false, std::memory_order_relaxed);
+#endif
+  }
 
  private:
+  static constexpr std::size_t stack_bytes = std::size_t{512} << 10;
+  static constexpr std::uint64_t max_pause_ns = 250'000'000;
+
+  /// @param stack  size of the thread's stack in bytes; 0: the program's default.
+  LOTUS_DETAIL_COLD bool start(std::size_t stack) noexcept {
+    pthread_attr_t how;
+    pthread_attr_init(&how);
+    pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
+    if (stack != 0) pthread_attr_setstacksize(&how, stack);
+    // A real-time thread must not pass on its priority, with which this thread would delay others.
+    const int policy = sched_getscheduler(0);
+    if (stack != 0 && (policy == SCHED_FIFO || policy == SCHED_RR)) {
+      pthread_attr_setinheritsched(&how, PTHREAD_EXPLICIT_SCHED);  // SCHED_OTHER
+    }
+    pthread_t thread{};
+    const bool started = pthread_create(&thread, &how, run, this) == 0;
+    pthread_attr_destroy(&how);
+    return started;
+  }
+
   LOTUS_DETAIL_COLD static void* run(void* self) noexcept {
     auto& thread = *static_cast<background_thread*>(self);
     pthread_setname_np(pthread_self(), thread.name_);
     for (;;) {
-      const std::uint32_t seen = thread.wakes_.load(std::memory_order_acquire);
+      const std::uint32_t seen = thread.wakes_.load();
       const std::uint64_t pause_ns = thread.round_(thread.context_);
-      const timespec pause{static_cast<time_t>(pause_ns / 1'000'000'000),
-                           static_cast<long>(pause_ns % 1'000'000'000)};
-      syscall(SYS_futex, &thread.wakes_, FUTEX_WAIT_PRIVATE, seen, pause_ns == 0 ? nullptr : &pause,
-              nullptr, 0);
+      if ((pause_ns == 0 || !thread.pause(pause_ns, seen)) && thread.may_end(seen)) break;
     }
+    if (only_own_threads_are_left()) {
+      // This thread now ends the process, and so may run exit handlers.
+      sigset_t none;
+      sigemptyset(&none);
+      pthread_sigmask(SIG_SETMASK, &none, nullptr);
+    }
+    return nullptr;
+  }
+
+  /// Waits until wake() is called or the time is over. Returns false if the thread must end.
+  bool pause(std::uint64_t ns, std::uint32_t seen) noexcept {
+    while (wakes_.load() == seen) {
+      const std::uint64_t part_ns = ns < max_pause_ns ? ns : max_pause_ns;
+      const timespec part{0, static_cast<long>(part_ns)};
+      syscall(SYS_futex, &wakes_, FUTEX_WAIT_PRIVATE, seen, &part, nullptr, 0);
+      if (only_own_threads_are_left()) return false;
+      if ((ns -= part_ns) == 0) break;
+    }
+    return true;
+  }
+
+  /// Declares the thread ended, unless wake() was called after `seen` was read and has started no
+  /// other thread.
+  bool may_end(std::uint32_t seen) noexcept {
+    runs_.store(false);
+    return wakes_.load() == seen || runs_.exchange(true);
   }
 
   const char* name_;
@@ -16154,7 +16476,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
     const int error = drain_producer(
         p, heads, {clock, names_, compact_, *buffer, backlog_, files_.written()}, logs);
     note_full_disk(error);
-    if (error == 0) retention_.after_drain(folder, p);
+    const int not_rolled = error == 0 ? retention_.after_drain(folder, p) : 0;
+    if (not_rolled != 0) files_.reports().limits_fail(files_.location(), not_rolled);
     if (retention_.overdue()) keep_limits();
     buffers_.give_back(buffer);
     kept_logs_.keep_or_close(p);
@@ -16198,6 +16521,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   LOTUS_DETAIL_COLD void keep_limits() noexcept {
     deleted_logs forgotten;
     if (!retention_.any() || !retention_.keep(files_.logs_folder(), forgotten)) return;
+    if (forgotten.error != 0) files_.reports().limits_fail(files_.location(), forgotten.error);
     files_.add_deleted(forgotten);
   }
 
@@ -17908,7 +18232,9 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   /// Records what every thread of the process does now, and the stacks of those that wait. Does
   /// nothing if sampling is off.
   LOTUS_DETAIL_COLD void record_moment() noexcept {
-    batch_wait batch_waits[max_at_moment];
+    const mapped<batch_wait[max_at_moment]> memory;
+    if (!memory) return;
+    batch_wait(&batch_waits)[max_at_moment] = *memory;
     std::size_t count = 0;
     producers_.for_each([&](producer& p) {
       const locked guard{p.guard};
@@ -18442,7 +18768,9 @@ namespace detail {
 /// Returns the position after the last line break in the first `bytes` of a text log. Searches only
 /// the last 64 KB, because lines are shorter; returns 0 if these contain no line break.
 inline std::uint64_t end_of_whole_lines(int fd, std::uint64_t bytes) noexcept {
-  char text[4096];
+  const mapped<char[4096]> memory;
+  if (!memory) return 0;
+  char(&text)[4096] = *memory;
   std::uint64_t end = bytes;
   for (int i = 0; i < 16 && end > 0; ++i) {
     const std::size_t n = end < sizeof(text) ? static_cast<std::size_t>(end) : sizeof(text);
@@ -18790,7 +19118,12 @@ class snapshot_folder {
   /// `to`. Returns 0 or errno.
   static int copy(int fd, std::uint64_t bytes, int to) noexcept {
     static_assert(copy_bytes % 4096 == 0);
-    char buffer[copy_bytes];
+    const mapped<char[copy_bytes]> memory;
+    if (!memory) {
+      close(to);
+      return ENOMEM;
+    }
+    char(&buffer)[copy_bytes] = *memory;
     int error = 0;
     for (std::uint64_t done = 0; error == 0 && done < bytes;) {
       const std::uint64_t left = bytes - done;
@@ -19167,6 +19500,10 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   LOTUS_DETAIL_COLD bool open(const options& chosen) noexcept {
     const locked round{round_};
     messages_.use(chosen.on_message);
+    if (!may_read_clocks()) {
+      say("this program may not read clocks (PR_SET_TSC), and is not recorded");
+      return false;
+    }
     clock_.begin();
     cpu_.begin(chosen.cpu_time);
     if (rings_.open(chosen) != 0) return false;
@@ -19352,6 +19689,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     rings_.keep_limits();
     files_.add_due_cpu_time();
     waits_.keep_running();
+    files_.keep_own_blocks();
     snapshots_.take_if_triggered([this] { flush(); });
     snapshots_.answer_request();
     return std::uint64_t{pace_.next_ms(files_.recover_leftovers())} * 1'000'000;

@@ -173,12 +173,12 @@ TEST_CASE("recovery counts the records of threads that started while the disk wa
   const auto at = run.path() / "disk";
   const support::small_disk disk{at, 1 << 20};
   if (!disk.mounted()) return;
-  // The ring file has spare space for 32 threads that start while the disk is full. The records of
+  // The ring file has spare space for 64 threads that start while the disk is full. The records of
   // further threads are only in memory, which the library must report at that moment.
-  const int threads = GENERATE(1, 20, 40);
+  const int threads = GENERATE(1, 50, 80);
   // If full rings drop records, threads get no small ring in the spare space.
   const bool drops = GENERATE(false, true);
-  const bool all_counted = !drops && threads <= 32;
+  const bool all_counted = !drops && threads <= 64;
   const int status = status_of_recording(
       at, run.path() / "said",
       [&] {

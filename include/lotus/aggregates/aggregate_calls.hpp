@@ -70,6 +70,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void aggregate(std::uint64_t begin_ticks, std::uint64
   const bool taken = a.take(gate_of(*p).aggregates.load(std::memory_order_acquire), call);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   a.storing.store(0, std::memory_order_relaxed);
+  // A handler that has seen `storing` set relies on the following check for its own calls.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   if (LOTUS_DETAIL_UNLIKELY(!taken || a.interrupting != 0)) aggregate_slow(call, taken);
 }
 

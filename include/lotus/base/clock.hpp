@@ -3,6 +3,7 @@
 #define LOTUS_BASE_CLOCK_HPP
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,6 +25,17 @@ inline std::int64_t clock_ns(clockid_t id) noexcept {
   timespec t{};
   clock_gettime(id, &t);
   return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+/// Whether the program may read clocks. If it has forbidden itself to read the TSC (PR_SET_TSC),
+/// then even clock_gettime(2) raises SIGSEGV.
+inline bool may_read_clocks() noexcept {
+#if defined(__x86_64__)
+  int access = PR_TSC_ENABLE;
+  return prctl(PR_GET_TSC, &access) != 0 || access != PR_TSC_SIGSEGV;
+#else
+  return true;
+#endif
 }
 
 /// Whether hardware_ticks() advances at the same constant rate on every core: on x86-64 if CPUID's

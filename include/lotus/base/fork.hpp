@@ -36,7 +36,7 @@ struct at_forks {
   /// Returns false in a child that was created without fork handlers, for example by clone(2). In
   /// such a child and its own children, locks may stay locked forever, so the handlers do nothing.
   /// Null until there is a session.
-  bool (*in_own_process)() noexcept = nullptr;
+  std::atomic<bool (*)() noexcept> in_own_process{nullptr};
 
   /// Id of the process that is registering the fork handlers; 0 before the registration, and the
   /// constant `registered` after it.
@@ -64,7 +64,8 @@ LOTUS_DETAIL_PER_MODULE inline void prepare_fork() noexcept {
     ++forks.times_registered;
     return;
   }
-  if (forks.in_own_process != nullptr && !forks.in_own_process()) return;
+  const auto in_own_process = forks.in_own_process.load(std::memory_order_acquire);
+  if (in_own_process != nullptr && !in_own_process()) return;
   sigset_t all;
   sigfillset(&all);
   sigset_t before;

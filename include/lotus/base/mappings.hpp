@@ -11,6 +11,7 @@
 
 #include "lotus/base/descriptor.hpp"
 #include "lotus/base/function_ref.hpp"
+#include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
@@ -19,9 +20,10 @@ namespace detail {
 /// Calls `each(line)` for every line of /proc/self/maps, until `each` returns true. Allocates
 /// nothing.
 LOTUS_DETAIL_COLD inline void for_each_mapping(function_ref<bool(std::string_view)> each) noexcept {
-  const int fd = open_at_high_fd(AT_FDCWD, "/proc/self/maps", O_RDONLY);
+  const mapped<char[8192]> memory;
+  const int fd = memory ? open_at_high_fd(AT_FDCWD, "/proc/self/maps", O_RDONLY) : -1;
   if (fd < 0) return;
-  char text[8192];
+  char(&text)[8192] = *memory;
   std::size_t held = 0;
   ssize_t got = 0;
   bool found = false;

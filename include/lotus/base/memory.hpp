@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include <cstddef>
+#include <new>
 
 #include "lotus/config.hpp"
 
@@ -26,6 +27,28 @@ inline bool clear_in_children(void* memory, std::size_t bytes) noexcept {
   constexpr int wipe_on_fork = 18;
   return madvise(memory, bytes, wipe_on_fork) == 0;
 }
+
+/// A temporary object in zeroed memory directly from the kernel. Used for large objects, because a
+/// scope may run on a small stack: that of a fibre or of a signal handler. Check first that there
+/// is memory.
+template <class T>
+class mapped {
+ public:
+  mapped() noexcept : object_{static_cast<T*>(map_memory(sizeof(T)))} {
+    if (object_ != nullptr) new (object_) T;
+  }
+  ~mapped() {
+    if (object_ != nullptr) munmap(object_, sizeof(T));
+  }
+  mapped(const mapped&) = delete;
+  mapped& operator=(const mapped&) = delete;
+
+  explicit operator bool() const noexcept { return object_ != nullptr; }
+  T& operator*() const noexcept { return *object_; }
+
+ private:
+  T* object_;
+};
 
 /// A buffer that can grow, in zeroed memory directly from the kernel. The object owns the memory.
 class growing_memory {

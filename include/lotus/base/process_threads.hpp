@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -61,6 +62,24 @@ void for_each_other_thread(Each&& each) noexcept {
   for_each_thread([&](pid_t tid) {
     if (tid != gettid() && !is_own_thread(tid)) each(tid);
   });
+}
+
+/// Returns whether the thread that ran main() has ended, and all other threads except those of the
+/// library. Costs one system call as long as main() runs.
+inline bool only_own_threads_are_left() noexcept {
+  // The first thread of a process stays listed after its end, but no longer has a program.
+  char path[8];
+  if (readlink("/proc/self/exe", path, sizeof(path)) >= 0 || errno != ENOENT) return false;
+  bool seen_itself = false;
+  bool any_other = false;
+  for_each_thread([&](pid_t tid) {
+    if (tid == gettid()) {
+      seen_itself = true;
+    } else if (tid != getpid() && !is_own_thread(tid)) {
+      any_other = true;
+    }
+  });
+  return seen_itself && !any_other;
 }
 
 }  // namespace detail

@@ -16,6 +16,7 @@
 
 #include "lotus/base/descriptor.hpp"
 #include "lotus/base/function_ref.hpp"
+#include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
 #include "lotus/record/ring_layout.hpp"
 
@@ -72,12 +73,13 @@ struct log_location {
 /// interrupted malloc.
 LOTUS_DETAIL_COLD inline void for_each_entry(int directory,
                                              function_ref<void(const char* name)> each) noexcept {
-  const int fd = open_at_high_fd(directory, ".", O_RDONLY | O_DIRECTORY);
+  const mapped<char[4096]> memory;
+  const int fd = memory ? open_at_high_fd(directory, ".", O_RDONLY | O_DIRECTORY) : -1;
   if (fd < 0) return;
   // Layout of a getdents64(2) entry: inode, offset, length of the entry, type, name.
   constexpr std::size_t length_at = 16;
   constexpr std::size_t name_at = 19;
-  alignas(8) char entries[2048];
+  char(&entries)[4096] = *memory;
   long bytes = 0;
   while ((bytes = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0) {
     for (const char* at = entries; at < entries + bytes;) {

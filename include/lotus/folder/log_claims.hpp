@@ -20,6 +20,7 @@
 #include "lotus/base/clock.hpp"
 #include "lotus/base/file.hpp"
 #include "lotus/base/function_ref.hpp"
+#include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
 #include "lotus/folder/directory.hpp"
 #include "lotus/folder/hidden_files.hpp"
@@ -73,7 +74,9 @@ class claim_file {
   /// spent.
   LOTUS_DETAIL_COLD void for_each_line(claim_budget& budget,
                                        function_ref<bool(std::string_view)> each) const noexcept {
-    char text[min_page_bytes];
+    const mapped<char[min_page_bytes]> memory;
+    if (!memory) return;
+    auto& text = *memory;
     std::size_t held = 0;
     std::size_t total = 0;
     while (fd_ >= 0 && !budget.spent()) {

@@ -12,6 +12,7 @@
 
 #include "lotus/base/file.hpp"
 #include "lotus/base/lock.hpp"
+#include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
 #include "lotus/record/hub.hpp"
 #include "lotus/record/join.hpp"
@@ -44,10 +45,15 @@ class message_handler {
 LOTUS_DETAIL_PER_MODULE __attribute__((format(printf, 1, 2))) inline void say(const char* format,
                                                                               ...) noexcept {
   constexpr std::size_t head = 7;
-  char line[4096 + 512] = "lotus: ";
+  // Without memory, the message is cut.
+  char room[256];
+  const mapped<char[4096 + 512]> memory;
+  char* const line = memory ? *memory : room;
+  const std::size_t bytes = memory ? sizeof(*memory) : sizeof(room);
+  std::memcpy(line, "lotus: ", head + 1);
   va_list values;
   va_start(values, format);
-  const int n = std::vsnprintf(line + head, sizeof(line) - head - 1, format, values);
+  const int n = std::vsnprintf(line + head, bytes - head - 1, format, values);
   va_end(values);
   if (n < 0) return;
   // The message must stay one line, even if a file name in it contains line ends.

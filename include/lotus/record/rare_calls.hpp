@@ -12,6 +12,7 @@
 #include "lotus/aggregates/aggregates.hpp"
 #include "lotus/base/clock.hpp"
 #include "lotus/base/interruption.hpp"
+#include "lotus/base/lock.hpp"
 #include "lotus/config.hpp"
 #include "lotus/record/hub.hpp"
 #include "lotus/record/published_wait.hpp"
@@ -90,6 +91,8 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_slow(aggregate_call call, boo
   const services& s = join_session(true);
   producer* const p = find_producer(s, false);
   if (p == nullptr) return;
+  // Signal handlers of this thread also change what this function checks and then changes.
+  const signals_blocked quiet;
   thread_aggregates& a = aggregates_of(*p);
   const std::uintptr_t place = a.storing.load(std::memory_order_relaxed);
   if (place != 0 && is_interrupted(place)) {
@@ -106,7 +109,6 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void aggregate_slow(aggregate_call call, boo
     if (aggregates_block* const in = gate_of(*p).aggregates.load(std::memory_order_acquire)) {
       a.undo_unfinished(*in);
     }
-    a.interrupting = 0;
     a.storing.store(0, std::memory_order_relaxed);
   }
   if (!taken) s.aggregate_slow(*p, call);

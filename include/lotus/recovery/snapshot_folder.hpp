@@ -20,6 +20,7 @@
 #include "lotus/base/descriptor.hpp"
 #include "lotus/base/file.hpp"
 #include "lotus/base/function_ref.hpp"
+#include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
 #include "lotus/folder/directory.hpp"
 #include "lotus/folder/hidden_files.hpp"
@@ -338,7 +339,12 @@ class snapshot_folder {
   /// `to`. Returns 0 or errno.
   static int copy(int fd, std::uint64_t bytes, int to) noexcept {
     static_assert(copy_bytes % 4096 == 0);
-    char buffer[copy_bytes];
+    const mapped<char[copy_bytes]> memory;
+    if (!memory) {
+      close(to);
+      return ENOMEM;
+    }
+    char(&buffer)[copy_bytes] = *memory;
     int error = 0;
     for (std::uint64_t done = 0; error == 0 && done < bytes;) {
       const std::uint64_t left = bytes - done;

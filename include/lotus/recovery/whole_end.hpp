@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
 #include "lotus/format/compact_layout.hpp"
 #include "lotus/recovery/ring_copy.hpp"
@@ -19,7 +20,9 @@ namespace detail {
 /// Returns the position after the last line break in the first `bytes` of a text log. Searches only
 /// the last 64 KB, because lines are shorter; returns 0 if these contain no line break.
 inline std::uint64_t end_of_whole_lines(int fd, std::uint64_t bytes) noexcept {
-  char text[4096];
+  const mapped<char[4096]> memory;
+  if (!memory) return 0;
+  char(&text)[4096] = *memory;
   std::uint64_t end = bytes;
   for (int i = 0; i < 16 && end > 0; ++i) {
     const std::size_t n = end < sizeof(text) ? static_cast<std::size_t>(end) : sizeof(text);

@@ -5,13 +5,18 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
+#include "lotus/base/interruption.hpp"
+#include "lotus/base/process_threads.hpp"
 #include "lotus/config.hpp"
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
@@ -46,8 +51,10 @@ class drain_pace {
 };
 
 /// A thread that calls a function at intervals. The thread is detached and never joined, because
-/// the process may end at any moment. All functions are thread-safe. Call wake() with signals
-/// blocked: the new thread inherits the mask, and must not run the program's signal handlers.
+/// the process may end at any moment. It ends when it has nothing to do, or when only threads of
+/// the library are left: if main() leaves by pthread_exit(3), a process ends with its last thread.
+/// All functions are thread-safe. Call wake() with signals blocked: the new thread inherits the
+/// mask, and must not run the program's signal handlers.
 class background_thread {
  public:
   /// @param name  the thread's name, at most 15 characters; must stay valid.
@@ -60,35 +67,80 @@ class background_thread {
   /// Starts the thread, or ends its pause if it is running. Does nothing if the thread cannot be
   /// started.
   void wake() noexcept {
-    wakes_.fetch_add(1, std::memory_order_release);
+    wakes_.fetch_add(1);
     syscall(SYS_futex, &wakes_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-    if (runs_.load(std::memory_order_relaxed) || runs_.exchange(true)) return;
-    pthread_attr_t detached;
-    pthread_attr_init(&detached);
-    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    pthread_t thread{};
-    if (pthread_create(&thread, &detached, run, this) != 0) runs_.store(false);
-    pthread_attr_destroy(&detached);
+    if (runs_.load() || runs_.exchange(true)) return;
+    // The program's default may be very small, or larger than the system allows. The exit handlers
+    // of the program may run on this thread, if it is the last one.
+    if (!start(stack_bytes) && !start(0)) runs_.store(false);
   }
 
   /// Whether the thread is running. A forked child has no such thread.
   bool runs() const noexcept { return runs_.load(std::memory_order_relaxed); }
 
   /// For a forked child, which does not have the parent's thread: makes wake() start a new one.
-  void forget() noexcept { runs_.store(false, std::memory_order_relaxed); }
+  void forget() noexcept {
+#ifndef LOTUS_DETAIL_THREAD_SANITIZER
+    // ThreadSanitizer kills a child that starts a thread if the parent had several.
+    runs_.store(false, std::memory_order_relaxed);
+#endif
+  }
 
  private:
+  static constexpr std::size_t stack_bytes = std::size_t{512} << 10;
+  static constexpr std::uint64_t max_pause_ns = 250'000'000;
+
+  /// @param stack  size of the thread's stack in bytes; 0: the program's default.
+  LOTUS_DETAIL_COLD bool start(std::size_t stack) noexcept {
+    pthread_attr_t how;
+    pthread_attr_init(&how);
+    pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
+    if (stack != 0) pthread_attr_setstacksize(&how, stack);
+    // A real-time thread must not pass on its priority, with which this thread would delay others.
+    const int policy = sched_getscheduler(0);
+    if (stack != 0 && (policy == SCHED_FIFO || policy == SCHED_RR)) {
+      pthread_attr_setinheritsched(&how, PTHREAD_EXPLICIT_SCHED);  // SCHED_OTHER
+    }
+    pthread_t thread{};
+    const bool started = pthread_create(&thread, &how, run, this) == 0;
+    pthread_attr_destroy(&how);
+    return started;
+  }
+
   LOTUS_DETAIL_COLD static void* run(void* self) noexcept {
     auto& thread = *static_cast<background_thread*>(self);
     pthread_setname_np(pthread_self(), thread.name_);
     for (;;) {
-      const std::uint32_t seen = thread.wakes_.load(std::memory_order_acquire);
+      const std::uint32_t seen = thread.wakes_.load();
       const std::uint64_t pause_ns = thread.round_(thread.context_);
-      const timespec pause{static_cast<time_t>(pause_ns / 1'000'000'000),
-                           static_cast<long>(pause_ns % 1'000'000'000)};
-      syscall(SYS_futex, &thread.wakes_, FUTEX_WAIT_PRIVATE, seen, pause_ns == 0 ? nullptr : &pause,
-              nullptr, 0);
+      if ((pause_ns == 0 || !thread.pause(pause_ns, seen)) && thread.may_end(seen)) break;
     }
+    if (only_own_threads_are_left()) {
+      // This thread now ends the process, and so may run exit handlers.
+      sigset_t none;
+      sigemptyset(&none);
+      pthread_sigmask(SIG_SETMASK, &none, nullptr);
+    }
+    return nullptr;
+  }
+
+  /// Waits until wake() is called or the time is over. Returns false if the thread must end.
+  bool pause(std::uint64_t ns, std::uint32_t seen) noexcept {
+    while (wakes_.load() == seen) {
+      const std::uint64_t part_ns = ns < max_pause_ns ? ns : max_pause_ns;
+      const timespec part{0, static_cast<long>(part_ns)};
+      syscall(SYS_futex, &wakes_, FUTEX_WAIT_PRIVATE, seen, &part, nullptr, 0);
+      if (only_own_threads_are_left()) return false;
+      if ((ns -= part_ns) == 0) break;
+    }
+    return true;
+  }
+
+  /// Declares the thread ended, unless wake() was called after `seen` was read and has started no
+  /// other thread.
+  bool may_end(std::uint32_t seen) noexcept {
+    runs_.store(false);
+    return wakes_.load() == seen || runs_.exchange(true);
   }
 
   const char* name_;

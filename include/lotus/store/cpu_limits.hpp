@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "lotus/base/file.hpp"
+#include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
@@ -34,7 +35,13 @@ inline double cpus_of_quota(const char* text) noexcept {
 /// Returns the lowest limit, in CPUs, of this process's cgroup (version 2) and that cgroup's
 /// ancestors; 0: no limit, or unknown.
 LOTUS_DETAIL_COLD inline double cpus_of_cgroups() noexcept {
-  char groups[4096];
+  struct texts {
+    char groups[4096];
+    char file[4096 + 64];
+  };
+  const mapped<texts> memory;
+  if (!memory) return 0;
+  auto& [groups, file] = *memory;
   read_beginning("/proc/self/cgroup", groups);
   const char* const line = std::strncmp(groups, "0::/", 4) == 0 ? groups : nullptr;
   if (line == nullptr) return 0;
@@ -42,7 +49,6 @@ LOTUS_DETAIL_COLD inline double cpus_of_cgroups() noexcept {
   path[std::strcspn(path, "\n")] = '\0';
   double least = 0;
   while (true) {
-    char file[4096 + 64];
     char text[64];
     std::snprintf(file, sizeof(file), "/sys/fs/cgroup%s/cpu.max", path);
     read_beginning(file, text);

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "lotus/aggregates/store/aggregate_store.hpp"
+#include "lotus/base/clock.hpp"
 #include "lotus/base/fork.hpp"
 #include "lotus/base/lock.hpp"
 #include "lotus/config.hpp"
@@ -59,6 +60,10 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   LOTUS_DETAIL_COLD bool open(const options& chosen) noexcept {
     const locked round{round_};
     messages_.use(chosen.on_message);
+    if (!may_read_clocks()) {
+      say("this program may not read clocks (PR_SET_TSC), and is not recorded");
+      return false;
+    }
     clock_.begin();
     cpu_.begin(chosen.cpu_time);
     if (rings_.open(chosen) != 0) return false;
@@ -244,6 +249,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     rings_.keep_limits();
     files_.add_due_cpu_time();
     waits_.keep_running();
+    files_.keep_own_blocks();
     snapshots_.take_if_triggered([this] { flush(); });
     snapshots_.answer_request();
     return std::uint64_t{pace_.next_ms(files_.recover_leftovers())} * 1'000'000;

@@ -4,8 +4,12 @@
 #define LOTUS_STORE_RING_FILE_HPP
 
 #include <fcntl.h>
+#include <linux/falloc.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -13,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -31,6 +36,34 @@
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
+
+/// Makes the file system rewrite the blocks of an empty file in place. Returns false if it cannot:
+/// then a rewritten page of a mapping needs a new block, and without one the program dies by
+/// SIGBUS.
+LOTUS_DETAIL_COLD inline bool rewrite_in_place(int fd) noexcept {
+  // Numbers of linux/magic.h and linux/fs.h, which older systems lack or which define too much.
+  constexpr unsigned btrfs = 0x9123683E;
+  constexpr unsigned bcachefs = 0xCA451A4E;
+  constexpr unsigned zfs = 0x2FC12FC1;
+  constexpr unsigned long get_flags = _IOR('f', 1, long);
+  constexpr unsigned long set_flags = _IOW('f', 2, long);
+  constexpr int no_copy_on_write = 0x00800000;
+  struct statfs disk {};
+  const auto type = fstatfs(fd, &disk) == 0 ? static_cast<unsigned>(disk.f_type) : 0;
+  if (type == bcachefs || type == zfs) return false;
+  if (type != btrfs) return true;
+  int flags = 0;
+  if (ioctl(fd, get_flags, &flags) != 0) return false;
+  flags |= no_copy_on_write;
+  if (ioctl(fd, set_flags, &flags) != 0) return false;
+  // Before Linux 6.16, btrfs reserves a new block even if it then rewrites the old one.
+  struct utsname is {};
+  if (uname(&is) != 0) return false;
+  char* after_major = nullptr;
+  const long major = std::strtol(is.release, &after_major, 10);
+  const long minor = *after_major == '.' ? std::strtol(after_major + 1, nullptr, 10) : 0;
+  return major > 6 || (major == 6 && minor >= 16);
+}
 
 /// This process's ring file. A file lock on owner_lock_byte shows other processes that this process
 /// is running; the kernel releases the lock when the process ends or execs. Without the file,
@@ -53,10 +86,15 @@ class ring_file {
     std::snprintf(unfinished, sizeof(unfinished), "%s%u_%llx", unfinished_ring_file_start, pid,
                   name_ns);
     struct stat status {};
-    const int fd = open_regular(directory, unfinished, O_RDWR | O_CREAT | O_EXCL, status, mode);
+    // Only the owner may write to the file: if others truncated it, this process would die by
+    // SIGBUS.
+    constexpr mode_t others_write = 022;
+    const int fd = open_regular(directory, unfinished, O_RDWR | O_CREAT | O_EXCL, status,
+                                mode & ~others_write);
     if (fd < 0) return -fd;
     file_ = {fd, status};
-    int error = take_file_lock(fd, owner_lock_byte);
+    unshares_ = true;
+    int error = rewrite_in_place(fd) ? take_file_lock(fd, owner_lock_byte) : EOPNOTSUPP;
     bytes_ = reserved_ = 0;
     void* header = error == 0 ? map_more(to_file_blocks(sizeof(ring_file_header)), error) : nullptr;
     if (header != nullptr) {
@@ -179,6 +217,19 @@ class ring_file {
   }
   std::uint32_t names_stored() const noexcept { return names_stored_; }
 
+  /// Gives the file blocks of its own again if it shares them with a copy (cp --reflink), because a
+  /// rewritten page would otherwise need a new block. Returns 0 or errno. Does nothing where the
+  /// file system does not offer that, or less than half a second after the last call.
+  int unshare_blocks() noexcept {
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+    if (!exists() || !unshares_ || now_ns - unshared_ns_ < 500'000'000 || !file_.holds()) return 0;
+    unshared_ns_ = now_ns;
+    const int how = FALLOC_FL_UNSHARE_RANGE | FALLOC_FL_KEEP_SIZE;
+    if (fallocate(file_.number(), how, 0, static_cast<off_t>(bytes_)) == 0) return 0;
+    unshares_ = errno == ENOSPC || errno == EDQUOT;
+    return unshares_ ? errno : 0;
+  }
+
   void store_clock(const clock_map& clock) noexcept {
     if (!exists()) return;
     const std::uint32_t next = 1 - header_->clock_index.load(std::memory_order_relaxed);
@@ -210,9 +261,10 @@ class ring_file {
   static constexpr std::size_t names_block_bytes = std::size_t{64} << 10;
   /// Enough for the aggregates of ten names with durations within a factor of ten each.
   static constexpr std::size_t aggregates_block_bytes = std::size_t{16} << 10;
-  /// Disk space at the end of the file that is reserved in advance for small rings, which threads
-  /// get if they start while the disk is full. With pages of 4 KiB, it suffices for 32 threads.
-  static constexpr std::size_t spare_bytes = std::size_t{128} << 10;
+  /// Disk space at the end of the file that is reserved in advance for what the file still needs
+  /// when the disk is full: new names, and small rings for threads that start then. With pages of
+  /// 4 KiB, it suffices for 64 threads, or 32 and several thousand names.
+  static constexpr std::size_t spare_bytes = std::size_t{256} << 10;
 
   static ring_block* make_ring(void* memory, std::size_t bytes, std::uint32_t tid,
                                std::uint32_t capacity) noexcept {
@@ -292,6 +344,7 @@ class ring_file {
   bool add_names_block() noexcept {
     int error = 0;
     void* memory = map_more(names_block_bytes, error);
+    if (memory == nullptr) memory = map_spare(names_block_bytes, error);
     if (memory == nullptr) return false;
     if (names_ != nullptr) munmap(names_, names_->header.bytes);
     names_ = static_cast<names_block*>(memory);
@@ -305,7 +358,9 @@ class ring_file {
   owned_descriptor file_;
   char name_[64] = {};
   ring_file_header* header_ = nullptr;
-  std::size_t bytes_ = 0;     ///< size of the header and all blocks
+  std::size_t bytes_ = 0;  ///< size of the header and all blocks
+  bool unshares_ = true;   ///< whether unshare_blocks() may have an effect
+  std::int64_t unshared_ns_ = 0;
   std::size_t reserved_ = 0;  ///< size of the file; the bytes after bytes_ are the spare space
   names_block* names_ = nullptr;
   std::size_t names_left_ = 0;

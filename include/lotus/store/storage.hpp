@@ -171,7 +171,8 @@ class LOTUS_DETAIL_PER_MODULE storage {
     const int error = drain_producer(
         p, heads, {clock, names_, compact_, *buffer, backlog_, files_.written()}, logs);
     note_full_disk(error);
-    if (error == 0) retention_.after_drain(folder, p);
+    const int not_rolled = error == 0 ? retention_.after_drain(folder, p) : 0;
+    if (not_rolled != 0) files_.reports().limits_fail(files_.location(), not_rolled);
     if (retention_.overdue()) keep_limits();
     buffers_.give_back(buffer);
     kept_logs_.keep_or_close(p);
@@ -215,6 +216,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
   LOTUS_DETAIL_COLD void keep_limits() noexcept {
     deleted_logs forgotten;
     if (!retention_.any() || !retention_.keep(files_.logs_folder(), forgotten)) return;
+    if (forgotten.error != 0) files_.reports().limits_fail(files_.location(), forgotten.error);
     files_.add_deleted(forgotten);
   }
 

@@ -3,6 +3,7 @@
 #define LOTUS_STORE_STORAGE_REPORTS_HPP
 
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 
@@ -31,8 +32,9 @@ inline void report_clock_step(std::int64_t stepped_ns) noexcept {
 class storage_reports {
  public:
   void run_begins() noexcept {
-    unwritable_reported_ = no_ring_file_reported_ = false;
+    unwritable_reported_ = no_ring_file_reported_ = shared_blocks_reported_ = false;
     disk_failed_.store(false, std::memory_order_relaxed);
+    limits_fail_reported_.store(false, std::memory_order_relaxed);
     refused_.store(0, std::memory_order_relaxed);
   }
 
@@ -63,8 +65,29 @@ class storage_reports {
   void no_ring_file(const log_location& location, int error) noexcept {
     if (no_ring_file_reported_) return;
     no_ring_file_reported_ = true;
+    if (error == EOPNOTSUPP) {
+      return say(
+          "%s is on a file system that writes changed blocks elsewhere, so there is no ring "
+          "file: if the process is killed, records that are not yet in the logs are lost",
+          location.directory);
+    }
     say("cannot create a ring file in %s: %s; if the process is killed, records that are not yet "
         "in the logs are lost",
+        location.directory, std::strerror(error));
+  }
+
+  /// Thread-safe.
+  void limits_fail(const log_location& location, int error) noexcept {
+    if (limits_fail_reported_.exchange(true, std::memory_order_relaxed)) return;
+    say("cannot rename or delete logs in %s: %s; they grow beyond the limit that was set",
+        location.directory, std::strerror(error));
+  }
+
+  void shared_blocks(const log_location& location, int error) noexcept {
+    if (shared_blocks_reported_) return;
+    shared_blocks_reported_ = true;
+    say("a copy of %s shares the blocks of the ring file, and there is no room to separate them: "
+        "%s; delete the copy, or this process may be killed by SIGBUS",
         location.directory, std::strerror(error));
   }
 
@@ -110,7 +133,9 @@ class storage_reports {
   std::uint64_t existing_reported_in_ = 0;
   bool unwritable_reported_ = false;
   bool no_ring_file_reported_ = false;
+  bool shared_blocks_reported_ = false;
   std::atomic<bool> disk_failed_{false};
+  std::atomic<bool> limits_fail_reported_{false};
   std::atomic<std::uint32_t> refused_{0};  ///< one bit for each kind of refusal that was reported
 };
 

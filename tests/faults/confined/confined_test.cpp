@@ -260,6 +260,7 @@ TEST_CASE("after start, the library makes only the system calls that the documen
                                 SYS_rt_sigprocmask,
                                 SYS_rt_sigtimedwait,
                                 SYS_sched_getaffinity,
+                                SYS_sched_getscheduler,
                                 SYS_tgkill,
                                 SYS_unlinkat,
                                 SYS_write};

@@ -14,7 +14,9 @@
 #include <cstdio>
 
 #include "lotus/base/clock.hpp"
+#include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
+#include "lotus/folder/dead_files.hpp"
 #include "lotus/folder/loader_folder.hpp"
 #include "lotus/folder/log_claims.hpp"
 #include "lotus/folder/log_parts.hpp"
@@ -30,6 +32,7 @@ struct deleted_logs {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
   std::int64_t until_ns = 0;  ///< last write to a deleted log, in ns since the Unix epoch
+  int error = 0;              ///< errno of a log that could not be deleted
 };
 
 /// Size in bytes of the blocks in which most file systems allocate space.
@@ -39,8 +42,9 @@ inline constexpr std::uint64_t disk_block_bytes = 4096;
 /// processes, running or dead.
 ///
 /// Only logs to which no process appends are deleted: parts (logs that were renamed when they had
-/// grown too long) and logs of dead threads. Call begin() while no other function is running, and
-/// all other functions on any thread. Trivially destructible.
+/// grown too long) and logs of dead threads. With the logs of a dead process, its files about
+/// itself and its waits are deleted. Call begin() while no other function is running, and all other
+/// functions on any thread. Trivially destructible.
 class log_limits {
  public:
   /// @param max_bytes  maximum total size of the logs in bytes; 0: unlimited.
@@ -128,16 +132,16 @@ class log_limits {
   /// clock.
   static std::int64_t written_ns(const run_log& log) noexcept {
     if (log.parsed.part != 0) return (static_cast<std::int64_t>(log.parsed.part) + 1) * 1'000'000;
-    const timespec& at = log.status.st_mtim;
-    return std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
+    return changed_ns(log.status);
   }
 
   /// Whether no process will append to the log any more.
-  static bool is_over(const run_log& log, std::int64_t now_ns) noexcept {
-    constexpr std::int64_t quiet_ns = 60'000'000'000;
+  static bool is_over(const run_log& log, const dead_files& dead) noexcept {
     if (log.parsed.part != 0) return true;
-    if (written_ns(log) >= now_ns - quiet_ns) return false;
-    return log.parsed.number > largest_thread_id || is_of_dead_process(log);
+    if (log.parsed.number > largest_thread_id) {
+      return written_ns(log) < dead.now_ns() - dead_files::long_quiet_ns;
+    }
+    return written_ns(log) < dead.now_ns() - dead.quiet_ns() && is_of_dead_process(log);
   }
   /// Whether the log's thread is dead. A thread in another container also counts as dead, because
   /// this process cannot see it.
@@ -159,30 +163,37 @@ class log_limits {
   /// whether there may be more to delete.
   LOTUS_DETAIL_COLD bool check(int directory, const char* prefix, const file_owners& owners,
                                deleted_logs& forgotten) noexcept {
-    const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
-    candidate oldest[at_once];
+    const dead_files dead{directory};
+    const mapped<candidate[at_once]> memory;
+    if (!memory) return false;
+    candidate(&oldest)[at_once] = *memory;
     std::size_t count = 0;
     std::uint64_t bytes = 0;
     std::uint64_t growing = 0;
     for_each_log(directory, prefix, owners, [&](const run_log& log) {
       bytes += bytes_on_disk(log.status);
-      if (is_over(log, now_ns)) {
+      if (is_over(log, dead)) {
         put_in_order({written_ns(log), bytes_on_disk(log.status)}, oldest, count);
       } else {
         ++growing;
       }
+    });
+    dead.for_each(owners, [&](const char*, const struct stat& status) {
+      bytes += bytes_on_disk(status);
+      put_in_order({changed_ns(status), bytes_on_disk(status)}, oldest, count);
     });
     // An eighth of the limit remains for logs that grow until the next check.
     const std::uint64_t wanted = max_bytes_ == 0 ? UINT64_MAX : max_bytes_ - max_bytes_ / 8;
     std::uint64_t left = bytes;
     std::size_t last = 0;
     for (; last < count; ++last) {
-      const bool too_old = max_age_ns_ != 0 && oldest[last].written_ns < now_ns - max_age_ns_;
+      const bool too_old =
+          max_age_ns_ != 0 && oldest[last].written_ns < dead.now_ns() - max_age_ns_;
       if (!too_old && left <= wanted) break;
       left -= oldest[last].on_disk < left ? oldest[last].on_disk : left;
     }
     const bool deleted =
-        last > 0 && remove(directory, prefix, owners, oldest[last - 1].written_ns, forgotten);
+        last > 0 && remove(directory, prefix, owners, dead, oldest[last - 1].written_ns, forgotten);
     if (deleted && last == at_once) return true;
     // In small parts, less of the limit is taken by logs that cannot be deleted.
     const bool crowded = left > wanted;
@@ -206,17 +217,23 @@ class log_limits {
   /// Deletes the logs that were last written to at `until_ns` or earlier. Returns whether there
   /// were any.
   static bool remove(int directory, const char* prefix, const file_owners& owners,
-                     std::int64_t until_ns, deleted_logs& forgotten) noexcept {
-    const std::int64_t now_ns = clock_ns(CLOCK_REALTIME);
+                     const dead_files& dead, std::int64_t until_ns,
+                     deleted_logs& forgotten) noexcept {
     bool any = false;
     for_each_log(directory, prefix, owners, [&](const run_log& log) {
       const std::int64_t ns = written_ns(log);
-      if (ns > until_ns || !is_over(log, now_ns)) return;
-      if (unlinkat(log.folder, log.name, 0) != 0) return;
+      if (ns > until_ns || !is_over(log, dead)) return;
+      if (unlinkat(log.folder, log.name, 0) != 0) {
+        if (errno != ENOENT) forgotten.error = errno;
+        return;
+      }
       any = true;
       ++forgotten.files;
       forgotten.bytes += static_cast<std::uint64_t>(log.status.st_size);
       if (forgotten.until_ns < ns) forgotten.until_ns = ns;
+    });
+    dead.for_each(owners, [&](const char* name, const struct stat& status) {
+      any = (changed_ns(status) <= until_ns && unlinkat(directory, name, 0) == 0) || any;
     });
     return any;
   }

@@ -56,24 +56,25 @@ class log_retention {
     return p.rolls != rolls_.load(std::memory_order_relaxed);
   }
 
-  void after_drain(const log_folder& folder, producer& p) noexcept {
+  /// Makes the thread's logs parts if they are due. Returns 0, or errno if a log cannot be renamed.
+  int after_drain(const log_folder& folder, producer& p) noexcept {
     const std::uint64_t blocks = limits_.any() ? bytes_in_blocks(*p.ring) : 0;
     if (blocks > p.log_blocks) limits_.count(blocks - p.log_blocks);
     p.log_blocks = blocks;
     const std::uint32_t rolls = rolls_.load(std::memory_order_relaxed);
     const bool due = p.rolls != rolls;
     p.rolls = rolls;
-    if (due) {
-      roll(folder, p);
-    } else if (limits_.any() && !held_.load(std::memory_order_relaxed)) {
-      roll(folder, p, limits_.part_bytes());
-    }
+    if (due) return roll(folder, p);
+    const bool limited = limits_.any() && !held_.load(std::memory_order_relaxed);
+    return limited ? roll(folder, p, limits_.part_bytes()) : 0;
   }
 
   /// Renames those of a thread's logs that have at least this many bytes, which makes them parts.
-  void roll(const log_folder& folder, producer& p, std::uint64_t least = 1) noexcept {
-    roll_logs(folder, *p.ring, p.logs, least, numbers_);
+  /// Returns 0 or errno.
+  int roll(const log_folder& folder, producer& p, std::uint64_t least = 1) noexcept {
+    const int error = roll_logs(folder, *p.ring, p.logs, least, numbers_);
     p.log_blocks = bytes_in_blocks(*p.ring);
+    return error;
   }
 
   /// Whether the logs of threads that are dead take so much of the size limit that those which no

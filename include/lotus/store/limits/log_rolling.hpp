@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -53,14 +54,15 @@ class part_numbers {
 
 /// Renames a thread's logs, which makes them parts, so that the thread's next lines begin new logs.
 /// If the process is killed during this function, each log has either its old or its new name and
-/// contains complete lines. A log that cannot be renamed continues to grow. The caller holds the
-/// producer::guard of that thread; no append is in progress.
+/// contains complete lines. A log that cannot be renamed continues to grow; then returns errno,
+/// otherwise 0. The caller holds the producer::guard of that thread; no append is in progress.
 /// @param logs  the thread's open logs; those that become parts are closed.
 /// @param least  minimum size in bytes of a log to become a part; smaller logs continue.
-LOTUS_DETAIL_COLD inline void roll_logs(const log_folder& folder, ring_block& ring,
-                                        open_log (&logs)[log_roles], std::uint64_t least,
-                                        part_numbers& numbers) noexcept {
+LOTUS_DETAIL_COLD inline int roll_logs(const log_folder& folder, ring_block& ring,
+                                       open_log (&logs)[log_roles], std::uint64_t least,
+                                       part_numbers& numbers) noexcept {
   loader_folders loaders{folder};
+  int failed = 0;
   for (std::size_t i = 0; i < log_roles; ++i) {
     commit_point c = ring.committed();
     log_position& at = c.logs[i];
@@ -74,15 +76,18 @@ LOTUS_DETAIL_COLD inline void roll_logs(const log_folder& folder, ring_block& ri
     put_log_name(part, sizeof(part), folder.prefix, role, folder.compact, log_number(ring, at),
                  numbers.next());
     struct stat status {};
-    const bool is_it = fstatat(in, log, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-                       static_cast<std::uint64_t>(status.st_ino) == at.inode;
+    int error = fstatat(in, log, &status, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : errno;
+    if (error == 0 && static_cast<std::uint64_t>(status.st_ino) != at.inode) continue;
     struct stat other {};
-    const bool is_free = fstatat(in, part, &other, AT_SYMLINK_NOFOLLOW) != 0;
-    if (!is_it || !is_free || renameat(in, log, in, part) != 0) continue;
+    if (fstatat(in, part, &other, AT_SYMLINK_NOFOLLOW) == 0) continue;
+    if (error == 0 && renameat(in, log, in, part) != 0) error = errno;
+    if (error != 0 && error != ENOENT) failed = error;  // ENOENT: somebody has deleted the log
+    if (error != 0) continue;
     logs[i].file.close();
     at = {0, 0, false, at.number, at.loader};
     ring.commit(c);
   }
+  return failed;
 }
 
 }  // namespace detail

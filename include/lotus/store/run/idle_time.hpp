@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "lotus/base/descriptor.hpp"
+#include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
@@ -63,10 +64,11 @@ LOTUS_DETAIL_COLD inline std::int64_t idle_ns_of_cpus() noexcept {
   CPU_ZERO_S(sizeof(masks), masks);
   const long ticks_per_s = sysconf(_SC_CLK_TCK);
   if (ticks_per_s <= 0 || sched_getaffinity(0, sizeof(masks), masks) != 0) return -1;
-  const int fd = open_at_high_fd(AT_FDCWD, "/proc/stat", O_RDONLY);
+  const mapped<char[4096]> memory;
+  const int fd = memory ? open_at_high_fd(AT_FDCWD, "/proc/stat", O_RDONLY) : -1;
   if (fd < 0) return -1;
   idle_time_of_lines idle(masks, sizeof(masks));
-  char text[4096];
+  char(&text)[4096] = *memory;
   std::size_t kept = 0;  // bytes of an incomplete line at the beginning of `text`
   bool more = true;
   while (more) {

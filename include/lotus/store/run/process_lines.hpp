@@ -15,6 +15,7 @@
 
 #include "lotus/base/environment.hpp"
 #include "lotus/base/file.hpp"
+#include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
 #include "lotus/record/environment_report.hpp"
 #include "lotus/record/names.hpp"
@@ -115,7 +116,9 @@ class process_lines {
 
   /// Adds the command line as /proc shows it, even if the process has changed it since its start.
   void add_command() noexcept {
-    char command[max_of_command + 1];
+    const mapped<char[max_of_command + 1]> memory;
+    if (!memory) return;
+    auto& command = *memory;
     const std::size_t bytes = read_beginning("/proc/self/cmdline", command);
     std::size_t end = bytes;
     while (end > 0 && command[end - 1] == '\0') --end;

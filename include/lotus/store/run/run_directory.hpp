@@ -14,6 +14,7 @@
 #include "lotus/base/environment.hpp"
 #include "lotus/base/file.hpp"
 #include "lotus/base/lock.hpp"
+#include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
 #include "lotus/folder/directory.hpp"
 
@@ -53,7 +54,9 @@ class run_directory {
   LOTUS_DETAIL_COLD void add_to_list(const char* prefix) const noexcept {
     const char* const list = environment_text(variable::run_list);
     if (list == nullptr || *path_ == '\0') return;
-    char line[sizeof(path_) + sizeof(log_location::prefix) + 2];
+    const mapped<char[sizeof(path_) + sizeof(log_location::prefix) + 2]> memory;
+    if (!memory) return;
+    auto& line = *memory;
     const int length = std::snprintf(line, sizeof(line), "%s/%s\n", path_, prefix);
     const int fd = open_at_high_fd(AT_FDCWD, list, O_WRONLY | O_APPEND);
     if (fd < 0) return;
@@ -67,7 +70,9 @@ class run_directory {
   /// Stores the directory's absolute path, because the program may change its working directory.
   /// Stores an empty path if the path is too long.
   void keep_path(const char* path) noexcept {
-    char here[sizeof(path_) / 2] = "";
+    const mapped<char[sizeof(path_) / 2]> memory;
+    if (!memory) return;
+    auto& here = *memory;
     const bool absolute = *path == '/';
     if (!absolute && getcwd(here, sizeof(here)) == nullptr) return;
     std::snprintf(path_, sizeof(path_), "%s%s%s", here, absolute ? "" : "/", path);

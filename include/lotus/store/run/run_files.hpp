@@ -208,6 +208,13 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     info_.add_due_cpu_time();
   }
 
+  /// Keeps a copy of the ring file from taking its blocks; see ring_file::unshare_blocks().
+  void keep_own_blocks() noexcept {
+    const locked hold{lock_};
+    const int error = file_.unshare_blocks();
+    if (error != 0) reports_.shared_blocks(location_, error);
+  }
+
   void add_deleted(const deleted_logs& forgotten) noexcept {
     const locked hold{lock_};
     info_.add_deleted(forgotten);

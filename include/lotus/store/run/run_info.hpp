@@ -17,6 +17,7 @@
 #include "lotus/base/clock.hpp"
 #include "lotus/base/descriptor.hpp"
 #include "lotus/base/file.hpp"
+#include "lotus/base/memory.hpp"
 #include "lotus/config.hpp"
 #include "lotus/folder/hidden_files.hpp"
 #include "lotus/folder/safe_open.hpp"
@@ -126,10 +127,12 @@ class run_info {
     name_ns_ = static_cast<unsigned long long>(clock_ns(CLOCK_REALTIME));
     const auto pid = static_cast<unsigned>(getpid());
     std::snprintf(file_, sizeof(file_), "%s%u_%llx", run_info_start, pid, name_ns_);
-    process_lines<5120> lines;
-    lines.add_process();
-    lines.add_cpus(watching);
-    append(lines);
+    const mapped<process_lines<5120>> memory;
+    if (memory) {
+      (*memory).add_process();
+      (*memory).add_cpus(watching);
+      append(*memory);
+    }
     add_clock(clock);
     add_cpu_time();
     records_end_ = append_room(records_bytes);

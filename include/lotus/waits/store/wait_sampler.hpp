@@ -15,6 +15,7 @@
 
 #include "lotus/base/clock.hpp"
 #include "lotus/base/lock.hpp"
+#include "lotus/base/memory.hpp"
 #include "lotus/base/process_threads.hpp"
 #include "lotus/config.hpp"
 #include "lotus/options.hpp"
@@ -89,7 +90,9 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   /// Records what every thread of the process does now, and the stacks of those that wait. Does
   /// nothing if sampling is off.
   LOTUS_DETAIL_COLD void record_moment() noexcept {
-    batch_wait batch_waits[max_at_moment];
+    const mapped<batch_wait[max_at_moment]> memory;
+    if (!memory) return;
+    batch_wait(&batch_waits)[max_at_moment] = *memory;
     std::size_t count = 0;
     producers_.for_each([&](producer& p) {
       const locked guard{p.guard};
