@@ -30,7 +30,9 @@ enum class log_format {
 struct options {
   /// Directory of the logs, and prefix of their names: "run/lotustrace_log" results in
   /// run/lotustrace_log_main_pid_N and run/lotustrace_log_worker_pid_N, where N is the id of a
-  /// thread. Copied from a std::string, std::string_view, std::filesystem::path or literal.
+  /// thread. The name of an existing directory alone means that directory, with the prefix
+  /// "lotustrace_log". Copied from a std::string, std::string_view, std::filesystem::path or
+  /// literal.
   detail::owned_text log_file = "lotustrace_log";
   /// Format of the logs. LOTUS_FORMAT=compact in the environment overrides `text`.
   log_format format = log_format::text;

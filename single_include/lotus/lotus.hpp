@@ -542,7 +542,9 @@ enum class log_format {
 struct options {
   /// Directory of the logs, and prefix of their names: "run/lotustrace_log" results in
   /// run/lotustrace_log_main_pid_N and run/lotustrace_log_worker_pid_N, where N is the id of a
-  /// thread. Copied from a std::string, std::string_view, std::filesystem::path or literal.
+  /// thread. The name of an existing directory alone means that directory, with the prefix
+  /// "lotustrace_log". Copied from a std::string, std::string_view, std::filesystem::path or
+  /// literal.
   detail::owned_text log_file = "lotustrace_log";
   /// Format of the logs. LOTUS_FORMAT=compact in the environment overrides `text`.
   log_format format = log_format::text;
@@ -8537,7 +8539,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The option log_file, split into directory and prefix: "run/log" becomes "run" and "log".
+/// The option log_file, split into directory and prefix: "run/log" becomes "run" and "log". If
+/// "run" is a directory, "run" means the same as "run/".
 struct log_location {
   char directory[4096];
   char prefix[max_prefix_bytes + 1];
@@ -8545,10 +8548,14 @@ struct log_location {
   /// Splits the option log_file. Returns 0, or ENAMETOOLONG if it is too long.
   LOTUS_DETAIL_COLD int parse(std::string_view log_file) noexcept {
     const std::size_t slash = log_file.rfind('/');
-    const std::string_view folder = slash == std::string_view::npos ? "."
-                                    : slash == 0                    ? "/"
-                                                                    : log_file.substr(0, slash);
+    std::string_view folder = slash == std::string_view::npos ? "."
+                              : slash == 0                    ? "/"
+                                                              : log_file.substr(0, slash);
     std::string_view name = slash == std::string_view::npos ? log_file : log_file.substr(slash + 1);
+    if (is_directory(log_file)) {
+      folder = log_file;
+      name = {};
+    }
     if (name.empty()) name = "lotustrace_log";
     if (folder.size() >= sizeof(directory) || name.size() >= sizeof(prefix)) return ENAMETOOLONG;
     std::memcpy(directory, folder.data(), folder.size());
@@ -8579,6 +8586,19 @@ struct log_location {
       return -error;
     }
     return fd;
+  }
+
+ private:
+  /// Uses `directory` as its buffer, because the stack of the thread may be small.
+  bool is_directory(std::string_view name) noexcept {
+    if (name.empty() || name.size() >= sizeof(directory)) return false;
+    std::memcpy(directory, name.data(), name.size());
+    directory[name.size()] = '\0';
+    struct stat status {};
+    const int error = errno;
+    const bool is = stat(directory, &status) == 0 && S_ISDIR(status.st_mode);
+    errno = error;
+    return is;
   }
 };
 

@@ -46,6 +46,21 @@ TEST_CASE("start creates the directory and its parents") {
   CHECK(messages.empty());
 }
 
+TEST_CASE("the name of a directory alone means that directory") {
+  const support::temp_directory run;
+  REQUIRE(lotus::start(quiet(run.path().string())));
+  record("x", 1);
+  CHECK(lotus::start(quiet(run.prefix())));  // the same location
+  lotus::stop();
+  CHECK(read_logs(run.path()).size() == 1);
+  // A name that is no directory is the beginning of the logs' names, as before.
+  REQUIRE(lotus::start(quiet((run.path() / "other").string())));
+  record("y", 1);
+  lotus::stop();
+  CHECK_FALSE(support::fs::exists(run.path() / "other"));
+  CHECK(read_logs(run.path()).size() == 2);
+}
+
 TEST_CASE("start appends to existing logs and reports that") {
   const support::temp_directory run;
   REQUIRE(lotus::start(quiet(run.prefix())));

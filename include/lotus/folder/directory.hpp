@@ -23,7 +23,8 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// The option log_file, split into directory and prefix: "run/log" becomes "run" and "log".
+/// The option log_file, split into directory and prefix: "run/log" becomes "run" and "log". If
+/// "run" is a directory, "run" means the same as "run/".
 struct log_location {
   char directory[4096];
   char prefix[max_prefix_bytes + 1];
@@ -31,10 +32,14 @@ struct log_location {
   /// Splits the option log_file. Returns 0, or ENAMETOOLONG if it is too long.
   LOTUS_DETAIL_COLD int parse(std::string_view log_file) noexcept {
     const std::size_t slash = log_file.rfind('/');
-    const std::string_view folder = slash == std::string_view::npos ? "."
-                                    : slash == 0                    ? "/"
-                                                                    : log_file.substr(0, slash);
+    std::string_view folder = slash == std::string_view::npos ? "."
+                              : slash == 0                    ? "/"
+                                                              : log_file.substr(0, slash);
     std::string_view name = slash == std::string_view::npos ? log_file : log_file.substr(slash + 1);
+    if (is_directory(log_file)) {
+      folder = log_file;
+      name = {};
+    }
     if (name.empty()) name = "lotustrace_log";
     if (folder.size() >= sizeof(directory) || name.size() >= sizeof(prefix)) return ENAMETOOLONG;
     std::memcpy(directory, folder.data(), folder.size());
@@ -65,6 +70,19 @@ struct log_location {
       return -error;
     }
     return fd;
+  }
+
+ private:
+  /// Uses `directory` as its buffer, because the stack of the thread may be small.
+  bool is_directory(std::string_view name) noexcept {
+    if (name.empty() || name.size() >= sizeof(directory)) return false;
+    std::memcpy(directory, name.data(), name.size());
+    directory[name.size()] = '\0';
+    struct stat status {};
+    const int error = errno;
+    const bool is = stat(directory, &status) == 0 && S_ISDIR(status.st_mode);
+    errno = error;
+    return is;
   }
 };
 
