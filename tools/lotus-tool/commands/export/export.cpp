@@ -1,17 +1,23 @@
 #include "commands/export/export.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <ostream>
 #include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <variant>
 #include <vector>
 
+#include "base/block_queue.hpp"
 #include "base/child_process.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
-#include "commands/export/background_sink.hpp"
 #include "commands/export/csv_sink.hpp"
 #include "commands/export/parquet_sink.hpp"
 #include "commands/export/pstats.hpp"
@@ -32,6 +38,105 @@
 
 namespace lotus::tool {
 namespace {
+
+// A block of this many rows fits into the L2 cache. Writing it takes much longer than waking the
+// writer thread for it.
+constexpr std::size_t block_rows = 512;
+constexpr std::size_t usual_text_bytes = std::size_t{64} << 10U;
+
+/// Copies rows and passes them to another sink on a second thread, so that reading a run and
+/// writing its tables use two CPUs. If the other sink throws, row() or commit() rethrows.
+class background_sink : public row_sink {
+ public:
+  /// @param sink  is used by one thread at a time, but not always by the same one.
+  explicit background_sink(std::unique_ptr<row_sink> sink);
+  ~background_sink() override;
+  void row(std::size_t table, const std::vector<cell>& cells) override;
+  void commit() override;
+
+ private:
+  struct table_row {
+    std::size_t table;
+    std::vector<cell> cells;
+  };
+  /// Some rows; only the first `used` are valid. The others keep their memory for later rows.
+  struct block {
+    std::vector<table_row> rows;
+    std::size_t used = 0;
+    // The texts of all cells. Not reallocated while `used` > 0, because the cells refer to it.
+    std::string texts;
+  };
+
+  void write_blocks();
+  void pass_on();
+  void end();
+
+  std::unique_ptr<row_sink> sink_;
+  block_queue<block> blocks_{4};
+  block filling_;
+  std::thread writer_;
+};
+
+background_sink::background_sink(std::unique_ptr<row_sink> sink)
+    : sink_(std::move(sink)), writer_([this] { write_blocks(); }) {}
+
+background_sink::~background_sink() {
+  end();
+}
+
+void background_sink::row(std::size_t table, const std::vector<cell>& cells) {
+  std::size_t text_bytes = 0;
+  for (const cell& c : cells) {
+    if (const auto* text = std::get_if<std::string_view>(&c)) text_bytes += text->size();
+  }
+  const bool full =
+      filling_.used == block_rows || filling_.texts.size() + text_bytes > filling_.texts.capacity();
+  if (full && filling_.used > 0) pass_on();
+  if (filling_.used == 0) filling_.texts.reserve(std::max(text_bytes, usual_text_bytes));
+  if (filling_.used == filling_.rows.size()) filling_.rows.emplace_back();
+  table_row& to = filling_.rows[filling_.used++];
+  to.table = table;
+  to.cells = cells;
+  for (cell& c : to.cells) {
+    auto* const text = std::get_if<std::string_view>(&c);
+    if (text == nullptr) continue;
+    const std::size_t at = filling_.texts.size();
+    filling_.texts.append(*text);
+    *text = std::string_view(filling_.texts).substr(at);
+  }
+}
+
+void background_sink::commit() {
+  pass_on();
+  end();
+  blocks_.rethrow_failure();
+  sink_->commit();
+}
+
+void background_sink::write_blocks() {
+  try {
+    while (const block* const full = blocks_.next()) {
+      for (std::size_t i = 0; i < full->used; ++i) {
+        sink_->row(full->rows[i].table, full->rows[i].cells);
+      }
+      blocks_.done();
+    }
+  } catch (...) {
+    blocks_.fail(std::current_exception());
+  }
+}
+
+void background_sink::pass_on() {
+  filling_ = blocks_.push(std::move(filling_));
+  filling_.used = 0;
+  filling_.texts.clear();
+}
+
+void background_sink::end() {
+  if (!writer_.joinable()) return;
+  blocks_.close();
+  writer_.join();
+}
 
 constexpr run_parts with_operations{false, false, true};
 

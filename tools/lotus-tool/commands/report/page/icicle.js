@@ -3,7 +3,7 @@
 
 const thinnest = 0.002;  // share of the shown time; thinner nodes are not drawn
 
-/** Returns the call tree of a run: {name, ns, count, inner: nodes}. @param {number[][]} calls as call_tree.hpp writes
+/** Returns the call tree of a run: {name, ns, count, inner: nodes}. @param {number[][]} calls as timeline_data.cpp writes
  * them */
 function callTree(calls) {
   const root = { name: "", ns: 0, count: 0, inner: [] };

@@ -15,7 +15,6 @@
 #include "base/parallel.hpp"
 #include "commands/report/base64.hpp"
 #include "commands/report/listed_operations.hpp"
-#include "commands/report/timeline/call_tree.hpp"
 #include "commands/report/timeline/longest_drawn.hpp"
 #include "commands/report/timeline/timeline_batches.hpp"
 #include "commands/report/timeline/undrawn_sums.hpp"
@@ -34,6 +33,81 @@
 
 namespace lotus::tool {
 namespace {
+
+constexpr std::size_t max_depth = 6;  // must be equal to the value in the page's rows.js
+
+/// The calls of a run, added up by operation and caller. The caller of an operation is the
+/// operation that was open when it began. Calls that are nested deeper than the timeline can draw
+/// are left out.
+class call_tree {
+ public:
+  /// Adds a call. The calls of a log must be added in the order that nesting_order defines.
+  void add(const operation& op);
+
+  /// Adds the calls of another log.
+  void add(call_tree other);
+
+  /// Writes [[caller, name, ns, count], …]. A caller is the index of an earlier entry; -1 for none.
+  void write(json_writer& json) const;
+
+ private:
+  struct node {
+    std::int64_t caller = -1;
+    std::uint32_t name = 0;
+    std::int64_t ns = 0;
+    std::uint64_t count = 0;
+  };
+  struct open_call {
+    std::int64_t end_ns;
+    std::int64_t node;
+  };
+
+  /// Adds calls; returns the index of their node.
+  std::int64_t add_calls(const node& calls);
+
+  std::vector<open_call> open_;
+  std::vector<node> nodes_;
+  std::map<std::pair<std::int64_t, std::uint32_t>, std::size_t> places_;
+};
+
+void call_tree::add(const operation& op) {
+  while (!open_.empty() && open_.back().end_ns <= op.start_ns) open_.pop_back();
+  const std::int64_t caller = open_.empty() ? -1 : open_.back().node;
+  std::int64_t at = -1;
+  if (open_.size() < max_depth) at = add_calls({caller, op.name, op.duration_ns, 1});
+  open_.push_back({op.end_ns(), at});
+}
+
+void call_tree::add(call_tree other) {
+  // Usually one log has most of the nodes, so the first tree is not copied.
+  if (nodes_.empty()) {
+    *this = std::move(other);
+    return;
+  }
+  std::vector<std::int64_t> place;  // for each node of `other`: its index in this tree
+  for (node n : other.nodes_) {
+    if (n.caller >= 0) n.caller = place[static_cast<std::size_t>(n.caller)];
+    place.push_back(add_calls(n));
+  }
+}
+
+std::int64_t call_tree::add_calls(const node& calls) {
+  const auto [found, is_new] = places_.try_emplace({calls.caller, calls.name}, nodes_.size());
+  if (is_new) nodes_.push_back({calls.caller, calls.name, 0, 0});
+  node& to = nodes_[found->second];
+  to.ns += calls.ns;
+  to.count += calls.count;
+  return static_cast<std::int64_t>(found->second);
+}
+
+void call_tree::write(json_writer& json) const {
+  json.begin_array();
+  for (const node& of : nodes_) {
+    json.begin_array().value(of.caller).value(of.name).value(of.ns).value(of.count);
+    json.end_array();
+  }
+  json.end_array();
+}
 
 /// The operations of one log, as append_operations() writes them.
 struct operation_texts {
