@@ -120,18 +120,24 @@ nlohmann::json diagnosis(const fs::path& of) {
   return nlohmann::json::parse(result.out);
 }
 
+bool says(const std::string& text, const std::string& what) {
+  return text.find(what) != std::string::npos;
+}
+
 /// Checks that the verdict is correct for the part of the run that still exists.
 void check_verdict(const nlohmann::json& d) {
   CAPTURE(d.dump().substr(0, 2000));
-  CHECK(d.at("verdict") == "preprocessing-bound");
+  if (d.at("verdict").is_null()) {  // other programs use the CPUs
+    CHECK(says(d.at("screen").at("headline"), "waited for a CPU"));
+  } else {
+    CHECK(d.at("verdict") == "preprocessing-bound");
+  }
   const double rate = d.at("achieved_batches_per_s");
-  CHECK(rate > 250);  // at most 500 (two workers with 4 ms); a busy machine reduces this
+  // At most 500 (two workers with 4 ms), which a busy machine reduces; about 70 if the kept batches
+  // were divided by the time of all.
+  CHECK(rate > 100);
   CHECK(rate < 505);
   for (const auto& check : d.at("checks")) CHECK_FALSE(check.at("unsafe").get<bool>());
-}
-
-bool says(const std::string& text, const std::string& what) {
-  return text.find(what) != std::string::npos;
 }
 
 }  // namespace
