@@ -25,7 +25,7 @@ endif()
 
 # Blocks of these languages are run, or only shown; any other language is an error.
 set(languages_run cpp sh)
-set(languages_shown cmake console text "c++")
+set(languages_shown c cmake console text "c++")
 
 # Programs that a block may need and that may be missing: a pattern that finds them in a block, and
 # a command that succeeds if they are installed. Without them the block is skipped with a message.

@@ -171,7 +171,7 @@ class idler {
         for (std::size_t i = 0; i < swept_.size(); i += 64) ++swept_[i];
         break;
       case before::work:
-        for (std::size_t i = 0; i < 64 * 1024; i += 64) ++swept_[i];
+        for (std::size_t i = 0; i < std::size_t{64} << 10; i += 64) ++swept_[i];
         break;
     }
   }
