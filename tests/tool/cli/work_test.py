@@ -150,10 +150,9 @@ CHECKED = {
 }
 
 # At most, for a name with one record. A report contains only 2,000 names and a comparison 10,000, so further names
-# need no memory for their figures. While top looks for a verdict, it holds the lines that it read twice and the
-# operations of the verdict. It reads at most 8 MiB of a log, so with a million names it needs less than 100 bytes for
-# each.
-NAME_BYTES = {'stats': 200, 'top': 280, 'viz': 200, 'export': 120, 'diagnose': 200, 'whatif': 200, 'report': 200,
+# need no memory for their figures. top reads at most 8 MiB of a log, so with a million names it needs less than 100
+# bytes for each.
+NAME_BYTES = {'stats': 200, 'top': 200, 'viz': 200, 'export': 120, 'diagnose': 200, 'whatif': 200, 'report': 200,
               'compare': 200}
 
 
