@@ -453,6 +453,69 @@ class Ranks(Case):
         self.assertEqual(json.loads(self.run_folder("--json").stdout)["slowest"], "rank 1")
 
 
+class NextToLogs(Case):
+    """A worker reads for 80 ms and collates for 10; the consumer computes for 10 ms meanwhile."""
+
+    def write_run(self, waits=True, marked=True, overlong=False, text=lambda text: text):
+        r = training(24, wait=80_000, kernel=9980, numbered=False)
+        if overlong:
+            next(e for e in r.events if e["cat"] == "kernel")["dur"] = 2_000_000
+        logs = {"main_pid_50": [], "worker_pid_51": []}
+        for i, wait in enumerate(e for e in r.events if e["name"] == odd.LOADER):
+            start, end = wait["ts"], wait["ts"] + wait["dur"]
+            if waits:
+                logs["main_pid_50"].append((f"BatchWait_{i}", start, end - start))
+            logs["main_pid_50"].append((f"BatchConsumed_{i}", end, 1))
+            if marked:
+                logs["worker_pid_51"] += [("Loader", end - 90_000, 80_000),
+                                          ("Collation", end - 10_000, 10_000)]
+            logs["worker_pid_51"].append((f"BatchPreprocessed_{i}", end - 90_000, 90_000))
+        for name, lines in logs.items():
+            write(os.path.join(self.folder, "lotustrace_log_" + name),
+                  "".join(f"S{what},{start * 1000},{us * 1000}\n" for what, start, us in lines))
+        write(os.path.join(self.folder, "trace.json"), text(r.text()))
+
+    def run_json(self, command):
+        done = subprocess.run([TOOL, command, self.folder, "--json"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout), done.stderr
+
+    def check_late(self, loader=1_610_000, collation=230_000):
+        found, _ = self.run_json("accelerator")
+        late = {e["op"]: e["us"] for e in found["idle_causes"] if e["cause"] == "batch-wait"}
+        self.assertEqual(late, {"Loader": loader, "Collation": collation})
+
+    def test_waits_that_only_the_trace_has(self):
+        self.write_run()
+        self.check_late()
+        right = self.run_json("diagnose")[0]
+        self.write_run(waits=False)
+        self.check_late()
+        found, said = self.run_json("diagnose")
+        self.assertIn("the waits for batches are those of this trace", said)
+        self.assertEqual(found["verdict"], right["verdict"])
+        self.assertEqual(found["verdict"], "preprocessing-bound")
+
+    def test_nothing_is_marked(self):
+        self.write_run(marked=False)
+        self.assertIn("No operation is marked", self.run_json("accelerator")[0]["headline"])
+
+    def test_one_overlong_kernel_does_not_decide(self):
+        self.write_run(overlong=True)
+        found, said = self.run_json("diagnose")
+        self.assertEqual(found["verdict"], "preprocessing-bound")
+        self.assertNotIn("accelerator is the bottleneck", found["screen"]["headline"])
+        self.assertIn("1 event cut off", said)
+
+    def test_what_is_wrong_with_a_trace_is_said(self):
+        first = '"args": {}'
+        for change, words in ((lambda t: t.replace(first, '"args": {"x": nan}', 1), "1 value such as"),
+                              (lambda t: t[:len(t) // 2], "perhaps cut off")):
+            self.write_run(text=change)
+            for command in ("diagnose", "stats"):
+                self.assertIn(words, self.run_json(command)[1])
+
+
 class Mutations(Case):
     """Damages good traces in every way above. The figures must stay right, or a line must say why
     they may not be."""

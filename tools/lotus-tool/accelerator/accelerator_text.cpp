@@ -16,6 +16,7 @@
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
+#include "model/path/critical_path.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -68,6 +69,11 @@ std::string_view cause_title(idle_cause cause) noexcept {
   return cause == idle_cause::device ? "queued work" : idle_cause_name(cause);
 }
 
+std::string late_title(const std::string& name) {
+  return name == path_kind_name(path_kind::unrecorded) ? "preprocessing, unmarked"
+                                                       : printable_line(name);
+}
+
 void print_causes(const accelerator_analysis& of, std::ostream& out) {
   const cause_times causes = of.all_causes();
   table rows;
@@ -83,7 +89,7 @@ void print_causes(const accelerator_analysis& of, std::ostream& out) {
     std::vector<std::pair<std::string, std::int64_t>> late(of.late_ns.begin(), of.late_ns.end());
     std::stable_sort(late.begin(), late.end(),
                      [](const auto& a, const auto& b) { return a.second > b.second; });
-    for (const auto& [name, ns] : late) row("  late: " + printable_line(name), ns);
+    for (const auto& [name, ns] : late) row("  late: " + late_title(name), ns);
   }
   row("all", of.idle_ns());
   out << '\n';

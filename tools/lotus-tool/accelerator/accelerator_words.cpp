@@ -13,6 +13,7 @@
 #include "accelerator/analysis.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
+#include "model/path/critical_path.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -164,7 +165,11 @@ std::string accelerator_headline(const accelerator_analysis& of) {
       text.append(". Without this it would be at most ").append(number).append(" times as fast");
     }
     const std::string late = of.latest();
-    if (of.is == device_verdict::batch_wait && !late.empty()) {
+    if (of.is == device_verdict::batch_wait && late == path_kind_name(path_kind::unrecorded)) {
+      text +=
+          ". No operation is marked in the loader, so only preprocessing as a whole is known to "
+          "be late";
+    } else if (of.is == device_verdict::batch_wait && !late.empty()) {
       text += ". The operation that was late is mostly " + late;
     }
   }

@@ -23,6 +23,7 @@
 #include "base/text.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/run_data.hpp"
+#include "model/run_model.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -118,6 +119,34 @@ std::size_t highest(const std::vector<accelerator_analysis>& ranks, Value value)
       ranks.begin());
 }
 
+/// Returns the waits for PyTorch's loader in a trace, with absolute times.
+std::vector<time_span> waits_of(const device_trace& trace) {
+  std::vector<time_span> waits;
+  for (const wait_range& wait : trace.waits) {
+    waits.push_back({wait.start_ns + trace.base_ns, wait.end_ns + trace.base_ns});
+  }
+  std::sort(waits.begin(), waits.end(),
+            [](const time_span& a, const time_span& b) { return a.end_ns < b.end_ns; });
+  return waits;
+}
+
+bool lacks_waits(const run_data& run) noexcept {
+  return !run.batches.waits_known() && run.batches.consumers() == 1;
+}
+
+std::vector<std::string> traces_in(const std::string& dir, bool below) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  constexpr auto skip = fs::directory_options::skip_permission_denied;
+  if (below) {
+    list_traces(fs::recursive_directory_iterator(dir, skip, error), paths);
+  } else {
+    list_traces(fs::directory_iterator(dir, skip, error), paths);
+  }
+  std::sort(paths.begin(), paths.end(), natural_less);
+  return paths;
+}
+
 }  // namespace
 
 void rank_collector::analyze(device_trace&& trace) {
@@ -126,6 +155,14 @@ void rank_collector::analyze(device_trace&& trace) {
     diagnostics_.warning(trace.path + ": the logs in " + run->files->dir +
                          " were recorded at another time and are not used");
     run.reset();
+  }
+  if (run && lacks_waits(*run) && !trace.waits.empty()) {
+    const std::vector<time_span> waits = waits_of(trace);
+    run_parts parts;
+    parts.operations = true;
+    parts.waits = &waits;
+    diagnostic_log silent = diagnostic_log::silenced();
+    run = std::make_shared<const run_data>(read_run(*run->files, parts, silent));
   }
   for (const std::string& note : fault_notes(trace.faults)) {
     damage_->note(trace.path + ": " + note);
@@ -163,16 +200,7 @@ void rank_collector::add_found(const std::string& path) {
 }
 
 void rank_collector::add_folder(const std::string& dir, bool below) {
-  std::vector<std::string> paths;
-  std::error_code error;
-  constexpr auto skip = fs::directory_options::skip_permission_denied;
-  if (below) {
-    list_traces(fs::recursive_directory_iterator(dir, skip, error), paths);
-  } else {
-    list_traces(fs::directory_iterator(dir, skip, error), paths);
-  }
-  std::sort(paths.begin(), paths.end(), natural_less);
-  for (const std::string& path : paths) add_found(path);
+  for (const std::string& path : traces_in(dir, below)) add_found(path);
 }
 
 std::vector<accelerator_analysis> rank_collector::take() {
@@ -205,6 +233,29 @@ std::vector<accelerator_analysis> find_accelerators(const run_data& run,
                              [](const accelerator_analysis& a) { return a.logs.empty(); }),
               found.end());
   return found;
+}
+
+run_data read_run_and_waits(const run_files& run, run_parts parts, diagnostic_log& diagnostics) {
+  run_data data = read_run(run, parts, diagnostics);
+  if (!lacks_waits(data) || data.batches.all().empty()) return data;
+  for (const std::string& path : traces_in(run.info_dir, false)) {
+    std::vector<time_span> waits;
+    try {
+      for_each_trace(path, time_rounding::exact, [&](device_trace&& trace) {
+        if (!trace.merged && is_of_run(trace, data) && waits.empty()) waits = waits_of(trace);
+      });
+    } catch (const input_error&) {
+      continue;  // find_accelerators() reports what is wrong with it
+    }
+    if (waits.empty()) continue;
+    parts.waits = &waits;
+    diagnostic_log silent = diagnostic_log::silenced();
+    run_data with_waits = read_run(run, parts, silent);
+    if (lacks_waits(with_waits)) continue;
+    diagnostics.note(path + ": the waits for batches are those of this trace; the logs have none");
+    return with_waits;
+  }
+  return data;
 }
 
 bool are_busy(const std::vector<accelerator_analysis>& ranks, const run_data& run) noexcept {

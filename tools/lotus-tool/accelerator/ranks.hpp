@@ -60,6 +60,10 @@ class rank_collector {
 std::vector<accelerator_analysis> find_accelerators(const run_data& run,
                                                     diagnostic_log& diagnostics);
 
+/// Reads a run. If its logs contain no waits for batches, takes them from a trace in its folder,
+/// and says so.
+run_data read_run_and_waits(const run_files& run, run_parts parts, diagnostic_log& diagnostics);
+
 /// Returns whether all devices worked during at least 90 % of the run, not counting communication.
 /// Then a faster input pipeline could gain at most a tenth of the run's time.
 bool are_busy(const std::vector<accelerator_analysis>& ranks, const run_data& run) noexcept;

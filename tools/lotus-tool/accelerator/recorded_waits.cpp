@@ -74,7 +74,10 @@ recorded_waits find_recorded_waits(const run_data& run, const device_trace& trac
             [](const batch_start& a, const batch_start& b) { return a.at_ns < b.at_ns; });
   add_copies(run, consumers, trace.base_ns, found.ranges);
   sort_by_start(found.ranges);
-  if (run.batches.all().empty() || run.batches.consumers() > 1) return found;
+  // Without waits, the path between two receptions would be the consumer's step.
+  if (run.batches.all().empty() || run.batches.consumers() > 1 || !run.batches.waits_known()) {
+    return found;
+  }
   std::vector<path_activity> activities;
   find_critical_path(run, &activities);
   for (const path_activity& s : activities) {

@@ -292,7 +292,7 @@ bool is_forbidden(const diagnosis& d, const std::vector<std::string>& verdicts) 
 judgement diagnose_one(const run_files& run, const diagnose_options& options,
                        diagnostic_log& diagnostics) {
   try {
-    const run_data data = read_run(run, diagnosis_parts, diagnostics);
+    const run_data data = read_run_and_waits(run, diagnosis_parts, diagnostics);
     judgement judged = diagnose_run(data, options.skip_batches, diagnostics);
     if (judged.found) {
       if (options.json || options.details) {

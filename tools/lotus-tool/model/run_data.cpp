@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -157,6 +158,29 @@ batch_records read_logs(const run_files& run, const run_parts& wanted, const rea
   return logs.finish();
 }
 
+/// Adds a wait for each batch that a consumer received at the end of one of `waits`, unless the
+/// records contain waits.
+void add_waits(const std::vector<time_span>& waits, batch_records& records) {
+  constexpr std::int64_t later_ns = 1'000'000;  // a reception is marked so soon after its wait
+  batch_records added;
+  for (const batch_record& record : records) {
+    if (record.kind == record_kind::wait) return;
+    if (record.kind != record_kind::consumed) continue;
+    const auto after =
+        std::upper_bound(waits.begin(), waits.end(), record.start_ns,
+                         [](std::int64_t ns, const time_span& wait) { return ns < wait.end_ns; });
+    if (after == waits.begin()) continue;
+    const time_span& wait = *std::prev(after);
+    if (record.start_ns - wait.end_ns > later_ns) continue;
+    batch_record of = record;
+    of.kind = record_kind::wait;
+    of.start_ns = wait.start_ns;
+    of.duration_ns = wait.duration_ns();
+    added.push_back(of);
+  }
+  records.insert(records.end(), added.begin(), added.end());
+}
+
 /// Computes the percentiles of operations with so many calls that their durations are not all in
 /// memory. This reads the operations again.
 void describe_many(run_data& data) {
@@ -246,6 +270,7 @@ run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& 
   data.last_ns = side.last_ns;
   data.logs.resize(run.files.size());
   batch_records records = read_logs(run, wanted, side, read, data, diagnostics);
+  if (wanted.waits != nullptr) add_waits(*wanted.waits, records);
   if (run.window && run.window->run_first_ns) {
     data.first_ns = std::max(*run.window->run_first_ns, whole_from_ns);
     data.last_ns = *run.window->run_last_ns;

@@ -41,6 +41,9 @@ struct run_parts {
   /// If set, run_data::ops contains only operations with these names. Self times and the number of
   /// operations take all others into account.
   const name_table* only = nullptr;
+  /// Waits of the consumer in the order of time that another recording shows. They are used if the
+  /// logs contain no waits, but receptions of batches.
+  const std::vector<time_span>* waits = nullptr;
 };
 
 /// The time that one worker spent on one operation.
