@@ -269,7 +269,7 @@ class Causes(Case):
         found = self.check(r, "host-bound", "--last-step")
         self.assertEqual(found["places"]["line"], "train.py(7): log_metrics")
         self.assertEqual(found["places"]["range"], "MPI_Recv")
-        self.assertIn("MPI_Recv", found["advice"])
+        self.assertIn("train.py(7): log_metrics", found["advice"])
         self.assertAlmostEqual(found["at_most_times_as_fast"], 94_180 / (94_180 - 54_000))
 
     def test_what_a_loader_without_workers_does(self):

@@ -227,9 +227,10 @@ std::string accelerator_advice(const accelerator_analysis& of) {
     case device_verdict::host:
       break;
   }
-  if (4 * of.places.annotation.ns >= of.places.all_ns && of.places.annotation.ns > 0) {
-    return "Look at what " + printable_line(of.places.annotation.name) +
-           " does between launches, on the consumer's thread.";
+  for (const named_time* const place : {&of.places.line, &of.places.annotation}) {
+    if (place->ns == 0 || 4 * place->ns < of.places.all_ns) continue;
+    return "Look at what " + printable_line(place->name) +
+           " does between launches: the device has nothing to do meanwhile.";
   }
   return "Look at what the consumer's thread does between launches. It may write logs, metrics or "
          "checkpoints, or run other Python code.";
