@@ -324,31 +324,31 @@ struct field : field_facts {
   template <class Get, class... Options>
   field(std::string_view the_key, Get get, std::string_view the_meaning, Options... options) {
     using value_of = std::decay_t<std::invoke_result_t<Get, const T&>>;
+    constexpr bool only_if_any = (std::is_same_v<Options, if_any_option> || ...);
     key = the_key;
     meaning = the_meaning;
     type = describing::type_of<value_of>();
-    value = [get](const T& of) { return describing::datum_of<value_of>(std::invoke(get, of)); };
     (set(options), ...);
-    if constexpr ((std::is_same_v<Options, if_any_option> || ...)) {
-      always = type.or_null = false;
-      write = [get, key = key](json_writer& json, const T& of) {
-        const value_of& got = std::invoke(get, of);
-        if (describing::is_empty(got)) return;
-        json.key(key);
-        write_value<value_of>(json, got);
-      };
-    } else {
-      write = [get, key = key](json_writer& json, const T& of) {
-        json.key(key);
-        write_value<value_of>(json, std::invoke(get, of));
-      };
+    if constexpr (only_if_any) always = type.or_null = false;
+    if constexpr ((std::is_same_v<Options, column> || ...)) {
+      value = [get](const T& of) { return describing::datum_of<value_of>(std::invoke(get, of)); };
     }
+    const bool on_line = type.object != nullptr || !type.of.empty();
+    write = [get, on_line, key = key](json_writer& json, const T& of) {
+      const value_of& got = std::invoke(get, of);
+      if (only_if_any && describing::is_empty(got)) return;
+      if (on_line) json.newline();
+      json.key(key);
+      write_value<value_of>(json, got);
+    };
   }
 
   /// The same field of an object of which another one is a part.
   template <class Part, class Get>
   field(const field<Part>& of_part, Get part_of) : field_facts(of_part) {
-    value = [part_of, get = of_part.value](const T& of) { return get(std::invoke(part_of, of)); };
+    if (of_part.value) {
+      value = [part_of, get = of_part.value](const T& of) { return get(std::invoke(part_of, of)); };
+    }
     write = [part_of, write_part = of_part.write](json_writer& json, const T& of) {
       write_part(json, std::invoke(part_of, of));
     };
@@ -359,7 +359,7 @@ struct field : field_facts {
     }
   }
 
-  std::function<datum(const T&)> value;
+  std::function<datum(const T&)> value;  ///< only of fields with a column
   std::function<void(json_writer&, const T&)> write;
   std::function<bool(const T&)> has;  ///< if set, whether the object has this key
 
@@ -417,7 +417,6 @@ class description : public object_description {
   void write_members(json_writer& json, const T& of) const {
     for (const field<T>& one : fields_) {
       if (one.key.empty() || (one.has && !one.has(of))) continue;
-      if (one.type.object != nullptr || !one.type.of.empty()) json.newline();
       one.write(json, of);
     }
   }

@@ -7,6 +7,9 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "describe/description.hpp"
 #include "replay/change.hpp"
@@ -21,14 +24,9 @@ std::string number(double value) {
   return text.str();
 }
 
-}  // namespace
-
-std::string change_text(const pipeline_change& c, const recorded_pipeline& p) {
-  std::string text;
-  const auto add = [&text](const std::string& part) {
-    if (!text.empty()) text += ", ";
-    text += part;
-  };
+std::vector<std::string> change_parts(const pipeline_change& c, const recorded_pipeline& p) {
+  std::vector<std::string> parts;
+  const auto add = [&parts](std::string part) { parts.push_back(std::move(part)); };
   const auto threads = [&](std::size_t wanted, const std::string& of, std::size_t before) {
     add(std::to_string(wanted) + of + " instead of " + std::to_string(before));
   };
@@ -54,7 +52,7 @@ std::string change_text(const pipeline_change& c, const recorded_pipeline& p) {
         (p.in_flight_held ? " instead of " + std::to_string(p.batches_in_flight()) : ""));
   }
   if (c.unordered)
-    add(text.empty() ? "receiving batches in any order" : "batches received in any order");
+    add(parts.empty() ? "receiving batches in any order" : "batches received in any order");
   for (const auto& [name, faster] : c.faster) {
     const bool is_stage = p.stages.size() > 1 && std::any_of(p.stages.begin(), p.stages.end(),
                                                              [n = &name](const recorded_stage& s) {
@@ -74,6 +72,19 @@ std::string change_text(const pipeline_change& c, const recorded_pipeline& p) {
   }
   if (c.no_start_up) add("no start-up time");
   if (c.batch_size != 1) add("batches " + number(c.batch_size) + " times as large");
+  return parts;
+}
+
+}  // namespace
+
+std::string change_text(const pipeline_change& change, const recorded_pipeline& pipeline,
+                        std::string_view before_last) {
+  const std::vector<std::string> parts = change_parts(change, pipeline);
+  std::string text;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) text += i + 1 < parts.size() ? ", " : before_last;
+    text += parts[i];
+  }
   return text;
 }
 

@@ -3,6 +3,7 @@
 #define LOTUS_TOOL_REPLAY_CHANGE_TEXT_HPP
 
 #include <string>
+#include <string_view>
 
 #include "describe/description.hpp"
 #include "replay/change.hpp"
@@ -12,7 +13,9 @@ namespace lotus::tool {
 
 /// Returns a text such as "4 workers instead of 2, prefetch 4 a worker, Decode 2x faster"; "" if
 /// `change` changes nothing.
-std::string change_text(const pipeline_change& change, const recorded_pipeline& pipeline);
+/// @param before_last  what separates the last change from those before.
+std::string change_text(const pipeline_change& change, const recorded_pipeline& pipeline,
+                        std::string_view before_last = ", ");
 
 /// JSON contains only what changes, such as {"workers":4,"faster":{"Decode":2}}.
 const description<pipeline_change>& description_of(const pipeline_change*);

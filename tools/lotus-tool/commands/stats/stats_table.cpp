@@ -172,7 +172,7 @@ void print_counters(const run_stats_result& run, std::ostream& out) {
   table rows;
   rows.row({"counter", "updates", "min", "mean over time", "max", "last"});
   for (const counter_figures& c : run.counters) {
-    const bool bytes = c.name.rfind("heap bytes", 0) == 0;
+    const bool bytes = c.of_heap;
     const auto value = [bytes](std::int64_t number) {
       return bytes ? human_bytes(static_cast<double>(number)) : std::to_string(number);
     };

@@ -37,9 +37,7 @@ std::string target_text(const path_to_target& way, bool of_consumer, const what_
                              " batches/s in steady state" +
                              (of_consumer ? " (99 % of the consumer's own limit). " : ". ");
   if (way.settings) {
-    std::string text = change_text(*way.settings, pipeline);
-    const std::size_t comma = text.rfind(", ");
-    if (comma != std::string::npos) text.replace(comma, 1, " and");
+    const std::string text = change_text(*way.settings, pipeline, " and ");
     return target + (text.empty() ? "Reached without a change" : "Reached with " + text) +
            (run.is_bracket(*way.settings) ? ", if there are CPUs for them" : "") +
            ". Predicted: " + three_digits(with_start_up.steady_per_s) +

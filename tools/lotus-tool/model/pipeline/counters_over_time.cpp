@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,7 +25,8 @@ std::vector<counter_figures> counters_of(const run_data& run) {
   for (const counter_value& c : run.side.counters) {
     const auto [at, is_new] = index_of.try_emplace(c.name, all.size());
     if (is_new) {
-      all.push_back({shown_name(run.names.name(c.name)), 0, c.value, c.value, 0, 0});
+      const std::string_view name = run.names.name(c.name);
+      all.push_back({shown_name(name), name == heap_counter, 0, c.value, c.value, 0, 0});
       sum.emplace_back();
     }
     counter_figures& f = all[at->second];

@@ -12,8 +12,12 @@
 
 namespace lotus::tool {
 
+/// Name of the counter with the size of the heap, as in the logs.
+inline constexpr char heap_counter[] = "Sheap bytes";
+
 struct counter_figures {
-  std::string name;  ///< name of the counter, without the S that begins it in logs
+  std::string name;      ///< name of the counter, without the S that begins it in logs
+  bool of_heap = false;  ///< whether it is the size of the heap, which `run --memory` records
   std::size_t count = 0;
   std::int64_t min = 0;
   std::int64_t max = 0;

@@ -11,6 +11,7 @@
 #include "log/log_reader.hpp"
 #include "log/process_info.hpp"
 #include "log/side_line.hpp"
+#include "model/pipeline/counters_over_time.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -122,7 +123,7 @@ class side_reader {
           // Also store the heap use as a counter, so that outputs show it over time like the
           // counters that the program records itself.
           data.counters.push_back({line.time_ns, static_cast<std::int64_t>(line.bytes()), pid,
-                                   found_.names.id("Sheap bytes"), log});
+                                   found_.names.id(heap_counter), log});
           break;
         case event_kind::held:
           data.heap.processes[pid].add_held(line.time_ns, found_.names.id(line.name), line.bytes(),
