@@ -1,5 +1,6 @@
 #include "base/printable.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -37,6 +38,17 @@ std::size_t utf8_length(std::string_view text) noexcept {
   return 0;
 }
 
+/// Whether the character of this UTF-8 sequence changes the order of the characters around it
+/// (Unicode's bidirectional controls), or ends a line.
+bool rearranges(std::string_view sequence) noexcept {
+  if (sequence.size() != 3 || sequence[0] != '\xe2') return false;
+  const auto last = static_cast<unsigned char>(sequence[2]);
+  if (sequence[1] == '\x80') {
+    return last == 0x8EU || last == 0x8FU || (last >= 0xA8U && last <= 0xAEU);
+  }
+  return sequence[1] == '\x81' && last >= 0xA6U && last <= 0xA9U;
+}
+
 std::string printable_where(std::string_view text, bool controls) {
   std::string out;
   out.reserve(text.size());
@@ -46,13 +58,12 @@ std::string printable_where(std::string_view text, bool controls) {
     // Escape C1 controls (U+0080..U+009F) too, because some terminals interpret them like the ASCII
     // control characters.
     const bool c1 = n == 2 && first == 0xC2U && static_cast<unsigned char>(text[1]) < 0xA0U;
-    if (n == 0 || (!controls && (first < 0x20U || first == 0x7FU || c1))) {
-      append_escaped(out, first);
-      text.remove_prefix(1);
-      if (c1) {
-        append_escaped(out, static_cast<unsigned char>(text.front()));
-        text.remove_prefix(1);
+    const bool obeyed = first < 0x20U || first == 0x7FU || c1 || rearranges(text.substr(0, n));
+    if (n == 0 || (!controls && obeyed)) {
+      for (std::size_t i = 0; i < std::max<std::size_t>(n, 1); ++i) {
+        append_escaped(out, static_cast<unsigned char>(text[i]));
       }
+      text.remove_prefix(std::max<std::size_t>(n, 1));
     } else {
       out += text.substr(0, n);
       text.remove_prefix(n);

@@ -11,8 +11,8 @@ namespace lotus::tool {
 /// replacing them by U+FFFD could make different names equal.
 std::string printable(std::string_view text);
 
-/// Like printable(), but also writes control characters as %XX, so that a name in a log cannot move
-/// the cursor of a terminal or break a table.
+/// Like printable(), but also writes control characters, and characters that reverse the direction
+/// of text, as %XX, so that a name in a log cannot move the cursor of a terminal or break a table.
 std::string printable_line(std::string_view text);
 
 }  // namespace lotus::tool

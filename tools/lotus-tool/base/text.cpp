@@ -20,12 +20,17 @@ void append_json_string(std::string& out, std::string_view text) {
     out += '"';
     return;
   }
-  for (const char c : printable(text)) {
-    const auto byte = static_cast<unsigned char>(c);
+  const std::string valid = printable(text);
+  for (std::size_t i = 0; i < valid.size(); ++i) {
+    const char c = valid[i];
+    auto byte = static_cast<unsigned char>(c);
+    // C1 control characters (U+0080 to U+009F): some terminals obey them.
+    const bool c1 = byte == 0xC2U && static_cast<unsigned char>(valid[i + 1]) < 0xA0U;
+    if (c1) byte = static_cast<unsigned char>(valid[++i]);
     if (c == '"' || c == '\\') {
       out += '\\';
       out += c;
-    } else if (byte < 0x20U || byte == 0x7FU) {
+    } else if (c1 || byte < 0x20U || byte == 0x7FU) {
       out += "\\u00";
       out += hex[byte >> 4U];
       out += hex[byte & 15U];

@@ -39,6 +39,13 @@ std::size_t workers_now(const recorded_pipeline& p) {
   return p.makes_itself ? 1 : p.workers();
 }
 
+/// Returns the number of workers to try after `workers`. Large numbers are tried in steps of a
+/// quarter, because each simulation takes longer the more workers it has.
+std::size_t next_number(std::size_t workers, std::size_t now) {
+  const std::size_t next = workers + (workers < max_workers ? 1 : workers / 4);
+  return workers < now ? std::min(next, now) : next;
+}
+
 /// Returns the settings to try, such as numbers of workers; those with fewer threads come first.
 std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
   const recorded_pipeline& p = run.recorded();
@@ -63,7 +70,7 @@ std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
   // If the number of CPUs is unknown, try at most twice the workers; more would be a guess.
   const std::size_t now = workers_now(p);
   const std::size_t most = run.cpus_known() ? std::max(max_workers, now) : 2 * now;
-  for (std::size_t workers = 1; workers <= most; ++workers) {
+  for (std::size_t workers = 1; workers <= most; workers = next_number(workers, now)) {
     // 0 means that the prefetch depth does not change.
     for (const std::size_t prefetch : {0U, 1U, 2U, 4U}) {
       // A smaller prefetch depth saves memory but is no faster, so it is not worth a suggestion.

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -18,10 +20,13 @@
 
 #ifdef LOTUS_TOOL_SQLITE
   #include <sqlite3.h>
+
+  #include "base/formats/bounded_database.hpp"
 #endif
 
 #include "accelerator/trace/device_trace.hpp"
 #include "base/errors.hpp"
+#include "base/guarded_reader.hpp"
 
 namespace lotus::tool {
 
@@ -51,11 +56,9 @@ host_memory host_memory_of_number(std::int64_t number) noexcept {
 
 class nsys_database {
  public:
-  explicit nsys_database(const std::string& path) : path_(path) {
-    sqlite3* opened = nullptr;
-    const int status = sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READONLY, nullptr);
-    database_.reset(opened);
-    if (status != SQLITE_OK) fail();
+  explicit nsys_database(const std::string& path)
+      : path_(path), database_(path, std::chrono::seconds(budget_of(path).seconds())) {
+    if (database_.status() != SQLITE_OK) fail();
   }
 
   bool has(const std::string& table) {
@@ -79,21 +82,26 @@ class nsys_database {
     if (sqlite3_prepare_v2(database_.get(), sql.c_str(), -1, &prepared, nullptr) != SQLITE_OK) {
       fail();
     }
-    const std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> statement(prepared,
-                                                                          sqlite3_finalize);
+    const statement_pointer statement(prepared);
     int status = sqlite3_step(prepared);
     for (; status == SQLITE_ROW; status = sqlite3_step(prepared)) use(prepared);
     if (status != SQLITE_DONE) fail();
   }
 
  private:
+  static read_budget budget_of(const std::string& path) {
+    std::error_code error;
+    const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+    return {error ? 0 : bytes};
+  }
+
   [[noreturn]] void fail() const {
     throw input_error(path_ +
                       ": not readable as a database of nsys: " + sqlite3_errmsg(database_.get()));
   }
 
   std::string path_;
-  std::unique_ptr<sqlite3, int (*)(sqlite3*)> database_{nullptr, sqlite3_close};
+  bounded_database database_;
 };
 
 std::string_view text_of(sqlite3_stmt* row, int column) {

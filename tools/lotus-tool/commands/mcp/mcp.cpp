@@ -14,6 +14,7 @@
 
 #include "base/errors.hpp"
 #include "base/formats/json_writer.hpp"
+#include "base/guarded_reader.hpp"
 #include "base/printable.hpp"
 
 namespace lotus::tool {
@@ -65,6 +66,8 @@ class server {
     json id;
     try {
       if (too_long) throw request_error{invalid_request, "the message is longer than 1 MiB"};
+      // nlohmann::json copies and prints values recursively.
+      if (is_nested_too_deeply(line)) throw request_error{parse_error, "it is nested too deeply"};
       const json message = json::parse(line, nullptr, /*allow_exceptions=*/false);
       if (message.is_discarded()) throw request_error{parse_error, "this is no JSON"};
       if (!message.is_object()) throw request_error{invalid_request, "expected one object"};

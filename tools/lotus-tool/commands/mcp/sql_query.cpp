@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/errors.hpp"
+#include "base/formats/bounded_database.hpp"
 #include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
 
@@ -18,33 +19,9 @@ namespace {
 
 constexpr std::size_t max_rows = 1000;
 constexpr std::size_t max_bytes = 200'000;
-constexpr int max_value_bytes = 1'000'000;
+/// A query that needs more memory, such as for sorting, fails; it may not use the disk instead.
+constexpr std::int64_t max_memory_bytes = std::int64_t{200} << 20;
 constexpr std::chrono::seconds max_time{10};
-
-struct close_database {
-  void operator()(sqlite3* of) const noexcept { sqlite3_close(of); }
-};
-struct end_statement {
-  void operator()(sqlite3_stmt* of) const noexcept { sqlite3_finalize(of); }
-};
-using database_pointer = std::unique_ptr<sqlite3, close_database>;
-using statement_pointer = std::unique_ptr<sqlite3_stmt, end_statement>;
-
-/// Callback of SQLite that allows a query to read tables and to call functions. Everything else is
-/// denied, including actions that later versions of SQLite may add.
-int allow_reading(void*, int action, const char*, const char* function, const char*, const char*) {
-  if (action == SQLITE_FUNCTION) {
-    const std::string_view name = function == nullptr ? "" : function;
-    return name == "load_extension" ? SQLITE_DENY : SQLITE_OK;
-  }
-  const bool reads = action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_RECURSIVE;
-  return reads ? SQLITE_OK : SQLITE_DENY;
-}
-
-int is_late(void* deadline) {
-  const auto at = *static_cast<std::chrono::steady_clock::time_point*>(deadline);
-  return std::chrono::steady_clock::now() > at ? 1 : 0;
-}
 
 [[noreturn]] void fail(sqlite3* database, int code) {
   if (code == SQLITE_INTERRUPT) throw input_error("the query took longer than 10 s");
@@ -88,15 +65,9 @@ void write_value(sqlite3_stmt* row, int column, json_writer& to) {
 }  // namespace
 
 std::string query_database(const std::string& path, const std::string& sql) {
-  sqlite3* opened = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READONLY, nullptr);
-  const database_pointer database(opened);
-  if (code != SQLITE_OK) fail(opened, code);
-  auto deadline = std::chrono::steady_clock::now() + max_time;
-  constexpr int steps_between = 10'000;
-  sqlite3_progress_handler(opened, steps_between, is_late, &deadline);
-  sqlite3_limit(opened, SQLITE_LIMIT_LENGTH, max_value_bytes);
-  sqlite3_set_authorizer(opened, allow_reading, nullptr);
+  const bounded_database database(path, max_time, max_memory_bytes);
+  sqlite3* const opened = database.get();
+  if (database.status() != SQLITE_OK) fail(opened, database.status());
   const statement_pointer statement = prepared(opened, sql);
   std::string text;
   json_writer to(text);

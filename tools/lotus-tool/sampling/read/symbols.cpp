@@ -1,18 +1,8 @@
 #include "sampling/read/symbols.hpp"
 
-#include <cxxabi.h>
-#include <dwarf.h>
-#include <elfutils/libdw.h>
-#include <elfutils/libdwfl.h>
-#include <gelf.h>
 #include <sys/stat.h>
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -24,72 +14,12 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
+#include "base/guarded_reader.hpp"
 #include "mapping/read/comparable_names.hpp"
+#include "sampling/read/module_questions.hpp"
 
 namespace lotus::tool {
 namespace {
-
-struct free_memory {
-  void operator()(void* p) const noexcept { std::free(p); }  // NOLINT: C code allocated the memory
-};
-
-std::string demangled(const char* name) {
-  int status = 0;
-  const std::string symbol(without_version(name));
-  const std::unique_ptr<char, free_memory> text(
-      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status));
-  if (status != 0 || !text) return name;
-  std::string bare = bare_function(text.get());
-  // The compiler adds this tag to the names of functions that return std::string.
-  constexpr std::string_view tag = "[abi:cxx11]";
-  for (std::size_t at = bare.find(tag); at != std::string::npos; at = bare.find(tag, at)) {
-    bare.erase(at, tag.size());
-  }
-  return bare;
-}
-
-std::string name_of(Dwarf_Die& die);
-
-/// Returns "a::Loader::" for a member function of the class a::Loader; "" for a function outside of
-/// classes and namespaces.
-std::string scope_of(const Dwarf_Die& die) {
-  Dwarf_Die declared = die;
-  Dwarf_Attribute reference;
-  while (dwarf_attr(&declared, DW_AT_abstract_origin, &reference) != nullptr ||
-         dwarf_attr(&declared, DW_AT_specification, &reference) != nullptr) {
-    if (dwarf_formref_die(&reference, &declared) == nullptr) return {};
-  }
-  Dwarf_Die* all = nullptr;
-  const int count = dwarf_getscopes_die(&declared, &all);
-  const std::unique_ptr<Dwarf_Die, free_memory> owner(all);
-  std::string scope;
-  for (int i = 1; i < count; ++i) {  // from the function outwards
-    const int tag = dwarf_tag(&all[i]);
-    if (tag == DW_TAG_subprogram) return name_of(all[i]) + "::" + scope;
-    const bool is_named = tag == DW_TAG_namespace || tag == DW_TAG_class_type ||
-                          tag == DW_TAG_structure_type || tag == DW_TAG_union_type;
-    if (!is_named) continue;
-    const char* const name = dwarf_diename(&all[i]);
-    std::string text = name != nullptr           ? name
-                       : tag == DW_TAG_namespace ? "(anonymous namespace)"
-                                                 : "{lambda}";
-    // The debug info of g++ contains "<lambda(int)>"; demangled names contain "{lambda(int)}".
-    if (text.rfind("<lambda", 0) == 0) text = '{' + text.substr(1, text.size() - 2) + '}';
-    scope.insert(0, text + "::");
-  }
-  return scope;
-}
-
-/// Returns a function's name from its debug info entry (DIE), demangled if the entry has a linkage
-/// name. Functions that can only be called in their own source file have no linkage name.
-std::string name_of(Dwarf_Die& die) {  // NOLINT(misc-no-recursion): a lambda in a function
-  Dwarf_Attribute attribute;
-  if (dwarf_attr_integrate(&die, DW_AT_linkage_name, &attribute) != nullptr) {
-    if (const char* linkage = dwarf_formstring(&attribute)) return demangled(linkage);
-  }
-  const char* plain = dwarf_diename(&die);
-  return plain != nullptr ? scope_of(die) + plain : "";
-}
 
 /// Returns when a file was last written or replaced, in ns since 1970; 0 if unknown. This is the
 /// change time (ctime), because files from a package have the modification time of their build.
@@ -98,83 +28,6 @@ std::int64_t changed_ns(const std::string& path) {
   if (::stat(path.c_str(), &status) != 0) return 0;
   constexpr std::int64_t second_ns = 1'000'000'000;
   return status.st_ctim.tv_sec * second_ns + status.st_ctim.tv_nsec;
-}
-
-/// Finds the inlined calls below `outer` that contain the code at `pc`, the outermost first, and
-/// the function that contains them.
-/// dwarf_getscopes cannot do this: it does not look into namespaces, where clang puts functions.
-bool find_inlined(Dwarf_Die& outer, Dwarf_Addr pc, std::vector<Dwarf_Die>& found,
-                  std::optional<Dwarf_Die>& function) {
-  Dwarf_Die die;
-  if (dwarf_child(&outer, &die) != 0) return false;
-  do {
-    const int tag = dwarf_tag(&die);
-    const bool without_code = tag == DW_TAG_namespace || tag == DW_TAG_module;
-    const bool with_code = tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ||
-                           tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
-                           tag == DW_TAG_catch_block;
-    if (without_code && find_inlined(die, pc, found, function)) return true;
-    if (!with_code || dwarf_haspc(&die, pc) <= 0) continue;
-    const bool is_inlined = tag == DW_TAG_inlined_subroutine;
-    if (is_inlined) found.push_back(die);
-    if (tag == DW_TAG_subprogram) function = die;
-    return find_inlined(die, pc, found, function) || is_inlined;
-  } while (dwarf_siblingof(&die, &die) == 0);
-  return false;
-}
-
-/// Returns the source file that contains the call of an inlined function, from DW_AT_call_file.
-std::string file_of_call(Dwarf_Die& inlined, Dwarf_Die& unit) {
-  Dwarf_Attribute attribute;
-  Dwarf_Word number = 0;
-  Dwarf_Files* files = nullptr;
-  if (dwarf_formudata(dwarf_attr(&inlined, DW_AT_call_file, &attribute), &number) != 0 ||
-      dwarf_getsrcfiles(&unit, &files, nullptr) != 0) {
-    return {};
-  }
-  const char* const path = dwarf_filesrc(files, number, nullptr, nullptr);
-  return path != nullptr ? path : "";
-}
-
-int line_of_call(Dwarf_Die& inlined) {
-  Dwarf_Attribute attribute;
-  Dwarf_Word line = 0;
-  const bool known = dwarf_formudata(dwarf_attr(&inlined, DW_AT_call_line, &attribute), &line) == 0;
-  return known ? static_cast<int>(line) : 0;
-}
-
-/// Returns the class of `this` in a function; nullopt if the function has no `this`.
-std::optional<Dwarf_Die> class_of_object(Dwarf_Die& function) {
-  Dwarf_Attribute attribute;
-  Dwarf_Die type;
-  if (dwarf_attr_integrate(&function, DW_AT_object_pointer, &attribute) == nullptr ||
-      dwarf_formref_die(&attribute, &type) == nullptr) {
-    return std::nullopt;
-  }
-  // Go from the parameter `this` to its pointer type, and from there to the class.
-  for (int i = 0; i < 2; ++i) {
-    if (dwarf_attr_integrate(&type, DW_AT_type, &attribute) == nullptr ||
-        dwarf_formref_die(&attribute, &type) == nullptr || dwarf_peel_type(&type, &type) != 0) {
-      return std::nullopt;
-    }
-  }
-  return type;
-}
-
-/// Sets the members of `of` about the definition of a function, from the debug info.
-void set_definition(Dwarf_Die& function, source_frame& of) {
-  std::optional<Dwarf_Die> object = class_of_object(function);
-  of.has_object = object.has_value();
-  of.defined_in.clear();
-  of.defined_at = 0;
-  // g++ does not state the line of a lambda's function, but that of the lambda's class, so try
-  // both.
-  for (Dwarf_Die* die : {&function, object ? &*object : nullptr}) {
-    const char* const file = die != nullptr ? dwarf_decl_file(die) : nullptr;
-    if (file == nullptr || dwarf_decl_line(die, &of.defined_at) != 0) continue;
-    of.defined_in = file;
-    return;
-  }
 }
 
 }  // namespace
@@ -187,256 +40,77 @@ void report_change(const std::string& module_path, std::int64_t seen_ns,
                       "are wrong: record again");
 }
 
-/// Looks up functions in one ELF file and its debug info.
+/// Looks up functions in one ELF file and its debug info, which a child process reads.
 class symbol_source::module {
  public:
-  module(const std::string& path, std::int64_t seen_ns, diagnostic_log& diagnostics) :path_(path) {
-    static constexpr Dwfl_Callbacks callbacks{dwfl_build_id_find_elf, dwfl_standard_find_debuginfo,
-                                              dwfl_offline_section_address, nullptr};
-    dwfl_ = dwfl_begin(&callbacks);
-    std::error_code error;
-    // Open the file only if it is a regular file, because opening a pipe would block.
-    if (dwfl_ != nullptr && std::filesystem::is_regular_file(path, error)) {
-      dwfl_report_begin(dwfl_);
-      module_ = dwfl_report_offline(dwfl_, path.c_str(), path.c_str(), -1);
-      dwfl_report_end(dwfl_, nullptr, nullptr);
-    }
-    if (module_ != nullptr) elf_ = dwfl_module_getelf(module_, &bias_);
-    if (elf_ == nullptr) {
+  module(const std::string& path, std::int64_t seen_ns, diagnostic_log& diagnostics) :path_(path),
+      diagnostics_(diagnostics), reader_({bytes_of(path)}, module_reader(path)) {
+    const std::string state = module_fields(ask(ask_state, 0)).next();
+    if (gave_up_) return;
+    if (state == unreadable) {
       diagnostics.note(path + ": cannot be read, so its functions have no names");
       return;
     }
     report_change(path, seen_ns, diagnostics);
-    if (dwfl_module_getsymtab(module_) <= 1 || !has_symbol_table()) {
+    if (state == stripped) {
       diagnostics.note(
           path +
           ": it is stripped, so only its exported functions have names; install its debug symbols");
     }
   }
-  module(const module&) = delete;
-  module& operator=(const module&) = delete;
-  ~module() {
-    if (dwfl_ != nullptr) dwfl_end(dwfl_);
-  }
 
   const code_place& at(std::uint64_t file_offset) {
     const auto [entry, fresh] = known_.try_emplace(file_offset);
-    if (fresh) entry->second = look_up(file_offset);
+    if (!fresh) return entry->second;
+    entry->second = {std::string(no_symbols), path_, {}};
+    module_fields answer(ask(ask_place, file_offset));
+    if (answer.at_end()) return entry->second;
+    entry->second.function = answer.next();
+    entry->second.inlined = answer.next();
     return entry->second;
   }
 
   std::vector<source_frame> frames(std::uint64_t file_offset) {
-    source_frame function;
-    function.function = at(file_offset).function;
-    const auto address = elf_ != nullptr ? address_of(file_offset) : std::nullopt;
-    if (address && function.function == no_symbols) function.begin = begin_of(*address);
-    const unit_range* const unit = address ? unit_at(*address) : nullptr;
-    if (unit == nullptr) return {function};
-    source_frame frame;
-    if (Dwarf_Line* const line = dwarf_getsrc_die(unit->die, *address - unit->bias)) {
-      const char* const path = dwarf_linesrc(line, nullptr, nullptr);
-      if (path != nullptr && dwarf_lineno(line, &frame.line) == 0) frame.file = path;
-    }
-    std::vector<Dwarf_Die> calls;
-    std::optional<Dwarf_Die> outermost;
-    find_calls(*unit, *address, calls, outermost);
     std::vector<source_frame> all;
-    for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
-      frame.function = name_of(*call);
-      set_definition(*call, frame);
-      all.push_back(frame);
-      frame.file = file_of_call(*call, *unit->die);
-      frame.line = line_of_call(*call);
+    for (module_fields answer(ask(ask_frames, file_offset)); !answer.at_end();) {
+      source_frame& frame = all.emplace_back();
+      frame.function = answer.next();
+      frame.file = answer.next();
+      frame.line = static_cast<int>(answer.next_number());
+      frame.begin = answer.next_number();
+      frame.defined_in = answer.next();
+      frame.defined_at = static_cast<int>(answer.next_number());
+      frame.has_object = answer.next_number() != 0;
     }
-    frame.function = function.function;
-    frame.begin = function.begin;
-    frame.defined_in.clear();
-    frame.defined_at = 0;
-    frame.has_object = false;
-    if (outermost) set_definition(*outermost, frame);
-    all.push_back(frame);
+    if (all.empty()) all.emplace_back().function = no_symbols;
     return all;
   }
 
  private:
-  /// Whether the file or its separate debug file has a full symbol table.
-  bool has_symbol_table() {
-    GElf_Addr bias = 0;
-    Dwarf* debug = dwfl_module_getdwarf(module_, &bias);
-    const std::array<Elf*, 2> files{elf_, debug != nullptr ? dwarf_getelf(debug) : nullptr};
-    for (Elf* file : files) {
-      Elf_Scn* section = nullptr;
-      while (file != nullptr && (section = elf_nextscn(file, section)) != nullptr) {
-        GElf_Shdr header;
-        if (gelf_getshdr(section, &header) != nullptr && header.sh_type == SHT_SYMTAB) return true;
-      }
-    }
-    return false;
+  static std::uint64_t bytes_of(const std::string& path) {
+    std::error_code error;
+    const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+    return error ? 0 : bytes;
   }
 
-  std::optional<GElf_Addr> address_of(std::uint64_t file_offset) const {
-    std::size_t count = 0;
-    if (elf_getphdrnum(elf_, &count) != 0) return std::nullopt;
-    for (std::size_t i = 0; i < count; ++i) {
-      GElf_Phdr part;
-      if (gelf_getphdr(elf_, static_cast<int>(i), &part) == nullptr || part.p_type != PT_LOAD) {
-        continue;
-      }
-      if (file_offset >= part.p_offset && file_offset - part.p_offset < part.p_filesz) {
-        return part.p_vaddr + (file_offset - part.p_offset) + bias_;
-      }
-    }
-    return std::nullopt;
-  }
-
-  code_place look_up(std::uint64_t file_offset) {
-    code_place place{std::string(no_symbols), path_, {}};
-    const auto address = elf_ != nullptr ? address_of(file_offset) : std::nullopt;
-    if (!address) return place;
-    GElf_Off distance = 0;
-    GElf_Sym symbol{};
-    const char* name =
-        dwfl_module_addrinfo(module_, *address, &distance, &symbol, nullptr, nullptr, nullptr);
-    // If the nearest symbol ends before this address, the function at the address is unknown.
-    if (name != nullptr && (symbol.st_size == 0 || distance < symbol.st_size)) {
-      place.function = demangled(name);
-    }
-    place.inlined = inlined_at(*address);
-    return place;
-  }
-
-  struct unit_range {
-    GElf_Addr begin;
-    GElf_Addr end;
-    Dwarf_Addr bias;
-    Dwarf_Die* die;
-  };
-
-  /// Returns where the function at `address` begins, as an address of the ELF file, from which
-  /// bias_ is subtracted; 0 if unknown. Looks it up in the index of the unwind tables.
-  std::uint64_t begin_of(GElf_Addr address) {
-    if (!begins_read_) read_begins();
-    const auto after = std::upper_bound(begins_.begin(), begins_.end(), address - bias_);
-    return after == begins_.begin() ? 0 : *(after - 1);
-  }
-
-  /// Reads the addresses at which functions begin from the section .eh_frame_hdr (Linux Standard
-  /// Base, 10.6.2). Supports only the encoding that compilers use.
-  void read_begins() {
-    begins_read_ = true;
-    constexpr std::array<unsigned char, 4> usual{1, 0x1b, 0x03, 0x3b};
-    std::size_t names = 0;
-    if (elf_getshdrstrndx(elf_, &names) != 0) return;
-    Elf_Scn* section = nullptr;
-    while ((section = elf_nextscn(elf_, section)) != nullptr) {
-      GElf_Shdr header;
-      if (gelf_getshdr(section, &header) == nullptr) continue;
-      const char* const name = elf_strptr(elf_, names, header.sh_name);
-      if (name == nullptr || std::string_view(name) != ".eh_frame_hdr") continue;
-      const Elf_Data* const data = elf_rawdata(section, nullptr);
-      constexpr std::size_t table_at = 12;
-      constexpr std::size_t row_bytes = 8;
-      if (data == nullptr || data->d_buf == nullptr || data->d_size < table_at ||
-          std::memcmp(data->d_buf, usual.data(), usual.size()) != 0) {
-        return;
-      }
-      const auto* const bytes = static_cast<const char*>(data->d_buf);
-      for (std::size_t at = table_at; at + row_bytes <= data->d_size; at += row_bytes) {
-        std::int32_t distance = 0;
-        std::memcpy(&distance, bytes + at, sizeof distance);
-        begins_.push_back(header.sh_addr + static_cast<std::uint64_t>(std::int64_t{distance}));
-      }
-      return;
-    }
-  }
-
-  /// Returns the compilation unit that contains an address; null if there is no debug info.
-  const unit_range* unit_at(GElf_Addr address) {
-    if (!units_read_) read_units();
-    auto unit = std::upper_bound(
-        units_.begin(), units_.end(), address,
-        [](GElf_Addr wanted, const unit_range& range) { return wanted < range.begin; });
-    if (unit == units_.begin() || address >= (--unit)->end) return nullptr;
-    return &*unit;
-  }
-
-  /// Code of a function in a compilation unit, with the function's debug info entry.
-  struct function_range {
-    Dwarf_Addr begin;
-    Dwarf_Addr end;
-    Dwarf_Die die;
-  };
-
-  /// Adds the functions that are below `outer` at any depth. g++ puts the function of a lambda into
-  /// the lambda's class, which is in the function that contains the lambda.
-  static void add_functions(Dwarf_Die& outer,
-                            std::vector<function_range>& to) {  // NOLINT(misc-no-recursion)
-    Dwarf_Die die;
-    if (dwarf_child(&outer, &die) != 0) return;
-    do {
-      Dwarf_Addr begin = 0;
-      Dwarf_Addr end = 0;
-      if (dwarf_tag(&die) == DW_TAG_subprogram && dwarf_lowpc(&die, &begin) == 0 &&
-          dwarf_highpc(&die, &end) == 0) {
-        to.push_back({begin, end, die});
-      }
-      add_functions(die, to);
-    } while (dwarf_siblingof(&die, &die) == 0);
-  }
-
-  /// Finds the inlined calls at an address, the outermost first, and the function around them.
-  void find_calls(const unit_range& unit, GElf_Addr address, std::vector<Dwarf_Die>& calls,
-                  std::optional<Dwarf_Die>& function) {
-    const Dwarf_Addr pc = address - unit.bias;
-    find_inlined(*unit.die, pc, calls, function);
-    if (function) return;
-    const auto [known, is_new] = functions_.try_emplace(dwarf_dieoffset(unit.die));
-    if (is_new) add_functions(*unit.die, known->second);
-    for (function_range& one : known->second) {
-      if (pc < one.begin || pc >= one.end) continue;
-      function = one.die;
-      find_inlined(one.die, pc, calls, function);
-      return;
-    }
-  }
-
-  std::string inlined_at(GElf_Addr address) {
-    const unit_range* const unit = unit_at(address);
-    std::vector<Dwarf_Die> calls;
-    std::optional<Dwarf_Die> function;
-    if (unit != nullptr) find_calls(*unit, address, calls, function);
-    return calls.empty() ? "" : name_of(calls.back());
-  }
-
-  /// Reads the address ranges of all compilation units from the units themselves.
-  /// dwfl_module_addrdie cannot be used, because it needs a table (.debug_aranges) that clang
-  /// omits.
-  void read_units() {
-    units_read_ = true;
-    Dwarf_Addr bias = 0;
-    for (Dwarf_Die* die = nullptr; (die = dwfl_module_nextcu(module_, die, &bias)) != nullptr;) {
-      Dwarf_Addr base = 0;
-      Dwarf_Addr begin = 0;
-      Dwarf_Addr end = 0;
-      for (std::ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0;) {
-        units_.push_back({begin + bias, end + bias, bias, die});
-      }
-    }
-    std::sort(units_.begin(), units_.end(),
-              [](const unit_range& a, const unit_range& b) { return a.begin < b.begin; });
+  std::string ask(std::string_view what, std::uint64_t offset) {
+    if (gave_up_) return {};
+    module_fields question;
+    question.add(what);
+    question.add(offset);
+    std::optional<std::string> answer = reader_.ask(question.take());
+    if (answer) return *std::move(answer);
+    gave_up_ = true;
+    diagnostics_.note(path_ +
+                      ": it is damaged, or takes too much time or memory to read, so its functions "
+                      "have no names");
+    return {};
   }
 
   std::string path_;
-  std::vector<unit_range> units_;
-  bool units_read_ = false;
-  // All functions of a compilation unit, only for units in which find_inlined() failed to find one.
-  std::map<Dwarf_Off, std::vector<function_range>> functions_;
-  std::vector<std::uint64_t> begins_;  // addresses of functions, without bias, sorted
-  bool begins_read_ = false;
-  Dwfl* dwfl_ = nullptr;
-  Dwfl_Module* module_ = nullptr;
-  Elf* elf_ = nullptr;
-  GElf_Addr bias_ = 0;
+  diagnostic_log& diagnostics_;
+  guarded_reader reader_;
+  bool gave_up_ = false;
   std::map<std::uint64_t, code_place> known_;
 };
 

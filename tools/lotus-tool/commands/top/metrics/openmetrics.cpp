@@ -1,5 +1,7 @@
 #include "commands/top/metrics/openmetrics.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -15,11 +17,17 @@ namespace lotus::tool {
 namespace {
 
 /// Returns a label's value with quotes and escapes, as both Prometheus and OpenMetrics require.
+/// Different texts have different values, because two series with the same labels are an error.
 std::string quoted_label(std::string_view text) {
   std::string value = "\"";
-  for (const char c : printable_line(text)) {
-    if (c == '"' || c == '\\') value += '\\';
-    value += c;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t percent = std::min(text.find('%', at), text.size());
+    for (const char c : printable_line(text.substr(at, percent - at))) {
+      if (c == '"' || c == '\\') value += '\\';
+      value += c;
+    }
+    if (percent < text.size()) value += "%25";
+    at = percent + 1;
   }
   return value + '"';
 }
