@@ -13928,13 +13928,18 @@ namespace detail {
 class LOTUS_DETAIL_PER_MODULE leftovers {
  public:
   /// @param directory  the run's directory, the same at every call; borrowed.
-  LOTUS_DETAIL_COLD void begin(run_directory& directory, const log_location& location) noexcept {
+  /// @param reports  whether to report what is recovered; false in a forked child, because a program
+  /// that forks often would repeat the message.
+  LOTUS_DETAIL_COLD void begin(run_directory& directory, const log_location& location,
+                               bool reports) noexcept {
     const locked hold{lock_};
     location_ = &location;
+    reports_ = reports;
     records_ = 0;
     said_ = 0;
     run(directory, start_ns, false);
     if (!left_.load(std::memory_order_relaxed)) return report();
+    if (!reports_) return;
     say("records of processes that died in %s are being recovered in the background",
         location_->directory);
   }
@@ -14064,7 +14069,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
 
   void report() noexcept {
     if (records_ == 0) return;
-    report_recovered(*location_, records_);
+    if (reports_) report_recovered(*location_, records_);
     records_ = 0;
   }
 
@@ -14073,6 +14078,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
   const log_location* location_ = nullptr;
   std::uint64_t records_ = 0;
   std::uint32_t said_ = 0;
+  bool reports_ = true;
 };
 
 }  // namespace detail
@@ -15489,6 +15495,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   void make_ring_file(bool limited) noexcept {
     const locked hold{lock_};
     limited_ = limited;
+    ring_file_due_ = false;
     make_ring_file_locked();
   }
 
@@ -15664,7 +15671,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   /// Creates the ring file. First recovers leftovers, because this process or its threads may have
   /// the ids of dead ones. The caller holds lock_.
   LOTUS_DETAIL_COLD void make_ring_file_locked() noexcept {
-    leftovers_.begin(directory_, location_);
+    leftovers_.begin(directory_, location_, !ring_file_due_);
     ring_file_due_ = false;
     written_.store(0, std::memory_order_relaxed);
     const int error = clock_.with_map([&](const clock_map& map) {

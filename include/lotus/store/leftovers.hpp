@@ -26,13 +26,18 @@ namespace detail {
 class LOTUS_DETAIL_PER_MODULE leftovers {
  public:
   /// @param directory  the run's directory, the same at every call; borrowed.
-  LOTUS_DETAIL_COLD void begin(run_directory& directory, const log_location& location) noexcept {
+  /// @param reports  whether to report what is recovered; false in a forked child, because a
+  /// program that forks often would repeat the message.
+  LOTUS_DETAIL_COLD void begin(run_directory& directory, const log_location& location,
+                               bool reports) noexcept {
     const locked hold{lock_};
     location_ = &location;
+    reports_ = reports;
     records_ = 0;
     said_ = 0;
     run(directory, start_ns, false);
     if (!left_.load(std::memory_order_relaxed)) return report();
+    if (!reports_) return;
     say("records of processes that died in %s are being recovered in the background",
         location_->directory);
   }
@@ -162,7 +167,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
 
   void report() noexcept {
     if (records_ == 0) return;
-    report_recovered(*location_, records_);
+    if (reports_) report_recovered(*location_, records_);
     records_ = 0;
   }
 
@@ -171,6 +176,7 @@ class LOTUS_DETAIL_PER_MODULE leftovers {
   const log_location* location_ = nullptr;
   std::uint64_t records_ = 0;
   std::uint32_t said_ = 0;
+  bool reports_ = true;
 };
 
 }  // namespace detail

@@ -73,6 +73,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   void make_ring_file(bool limited) noexcept {
     const locked hold{lock_};
     limited_ = limited;
+    ring_file_due_ = false;
     make_ring_file_locked();
   }
 
@@ -248,7 +249,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
   /// Creates the ring file. First recovers leftovers, because this process or its threads may have
   /// the ids of dead ones. The caller holds lock_.
   LOTUS_DETAIL_COLD void make_ring_file_locked() noexcept {
-    leftovers_.begin(directory_, location_);
+    leftovers_.begin(directory_, location_, !ring_file_due_);
     ring_file_due_ = false;
     written_.store(0, std::memory_order_relaxed);
     const int error = clock_.with_map([&](const clock_map& map) {
