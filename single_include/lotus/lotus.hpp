@@ -13928,8 +13928,8 @@ namespace detail {
 class LOTUS_DETAIL_PER_MODULE leftovers {
  public:
   /// @param directory  the run's directory, the same at every call; borrowed.
-  /// @param reports  whether to report what is recovered; false in a forked child, because a program
-  /// that forks often would repeat the message.
+  /// @param reports  whether to report what is recovered; false in a forked child, because a
+  /// program that forks often would repeat the message.
   LOTUS_DETAIL_COLD void begin(run_directory& directory, const log_location& location,
                                bool reports) noexcept {
     const locked hold{lock_};

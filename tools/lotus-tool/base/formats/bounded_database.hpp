@@ -57,12 +57,15 @@ class bounded_database {
   static int allow_reading(void* /*self*/, int action, const char* name, const char* function,
                            const char* /*database*/, const char* /*view*/) {
     const std::string_view called = function == nullptr ? "" : function;
-    const std::string_view pragma = name == nullptr ? "" : name;
+    const std::string_view object = name == nullptr ? "" : name;
     switch (action) {
       case SQLITE_FUNCTION:
         return called == "load_extension" || called == "fts3_tokenizer" ? SQLITE_DENY : SQLITE_OK;
       case SQLITE_PRAGMA:
-        return pragma == "table_info" ? SQLITE_OK : SQLITE_DENY;
+        return object == "table_info" ? SQLITE_OK : SQLITE_DENY;
+      case SQLITE_UPDATE:
+        // pragma_table_info() asks for this. The database is read-only nevertheless.
+        return object == "sqlite_master" ? SQLITE_OK : SQLITE_DENY;
       case SQLITE_SELECT:
       case SQLITE_READ:
       case SQLITE_RECURSIVE:
