@@ -108,7 +108,7 @@ bool is_nested_too_deeply(std::string_view json) noexcept {
 }
 
 guarded_reader::guarded_reader(read_budget budget,
-                               std::function<std::string(const std::string&)> answer) {
+                               const std::function<std::string(const std::string&)>& answer) {
   int sockets[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return;
   child_ = ::fork();

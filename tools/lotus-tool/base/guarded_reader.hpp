@@ -38,7 +38,7 @@ bool is_nested_too_deeply(std::string_view json) noexcept;
 class guarded_reader {
  public:
   /// @param answer  runs in the child process, where a change of other objects has no effect here.
-  guarded_reader(read_budget budget, std::function<std::string(const std::string&)> answer);
+  guarded_reader(read_budget budget, const std::function<std::string(const std::string&)>& answer);
   guarded_reader(const guarded_reader&) = delete;
   guarded_reader& operator=(const guarded_reader&) = delete;
   ~guarded_reader();
