@@ -24,10 +24,10 @@ struct free_memory {
   void operator()(void* p) const noexcept { std::free(p); }  // NOLINT: C code allocated the memory
 };
 
-std::string demangled(const char* name) {
+std::string demangle(const std::string& name) {
   int status = 0;
   const std::unique_ptr<char, free_memory> text(
-      abi::__cxa_demangle(name, nullptr, nullptr, &status));
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status));
   return status == 0 && text ? text.get() : name;
 }
 
@@ -114,7 +114,10 @@ std::string variable_names::at(const std::string& module_path, std::uint64_t dis
   if (at != all.begin() && distance - (at - 1)->begin < (at - 1)->bytes) {
     const variable& v = *(at - 1);
     const std::uint64_t inside = distance - v.begin;
-    return demangled(v.name.c_str()) + (inside == 0 ? "" : '+' + hexadecimal(inside));
+    // A short name can be made to stand for a text of gigabytes.
+    if (!demangler_) demangler_ = std::make_unique<guarded_reader>(read_budget{}, demangle);
+    return demangler_->ask(v.name).value_or(v.name) +
+           (inside == 0 ? "" : '+' + hexadecimal(inside));
   }
   return std::filesystem::path(module_path).filename().string() + '+' + hexadecimal(distance);
 }

@@ -4,8 +4,11 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
+
+#include "base/guarded_reader.hpp"
 
 namespace lotus::tool {
 
@@ -29,6 +32,7 @@ class variable_names {
 
   // The key is the path of the module; variables are sorted by address.
   std::map<std::string, std::vector<variable>> modules_;
+  std::unique_ptr<guarded_reader> demangler_;
 };
 
 }  // namespace lotus::tool
