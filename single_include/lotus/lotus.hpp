@@ -14783,23 +14783,40 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 
 #include <cstdarg>
 
-// Determines how many CPUs this process may use.
+// Determines how many CPUs this process may use, and how often a limit stopped it.
 #ifndef LOTUS_STORE_CPU_LIMITS_HPP
 #define LOTUS_STORE_CPU_LIMITS_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Returns the number of CPUs on which this thread may run (its affinity mask); 0 if unknown.
-inline int cpus_of_affinity() noexcept {
+/// The CPUs on which a thread may run.
+struct allowed_cpus {
+  int count = 0;   ///< 0: unknown
+  int first = -1;  ///< the lowest number of these CPUs
+};
+
+/// Returns the CPUs in the affinity mask of a thread.
+/// @param tid  id of a thread of any process; 0: this thread.
+inline allowed_cpus allowed_cpus_of(pid_t tid) noexcept {
   // The mask is an array, because a system may have more CPUs than one cpu_set_t has bits.
   cpu_set_t masks[8];
   CPU_ZERO_S(sizeof(masks), masks);
-  if (sched_getaffinity(0, sizeof(masks), masks) != 0) return 0;
-  return CPU_COUNT_S(sizeof(masks), masks);
+  if (sched_getaffinity(tid, sizeof(masks), masks) != 0) return {};
+  allowed_cpus found{CPU_COUNT_S(sizeof(masks), masks), 0};
+  const int all = static_cast<int>(8 * sizeof(masks));
+  while (found.first < all && !CPU_ISSET_S(found.first, sizeof(masks), masks)) ++found.first;
+  return found;
 }
 
-/// Returns how many CPUs a cgroup's limit, a text "<quota> <period>", allows; 0: no limit.
+/// Returns the number of CPUs on which this process may run: those of its main thread, because
+/// other threads may have been bound to a part of them; 0 if unknown.
+inline int cpus_of_affinity() noexcept {
+  const allowed_cpus main = allowed_cpus_of(getpid());
+  return main.count > 0 ? main.count : allowed_cpus_of(0).count;
+}
+
+/// Returns how many CPUs a limit, a text "<quota> <period>", allows; 0: no limit.
 inline double cpus_of_quota(const char* text) noexcept {
   char* quota_end = nullptr;
   const double quota = strtod(text, &quota_end);
@@ -14807,32 +14824,93 @@ inline double cpus_of_quota(const char* text) noexcept {
   return quota_end != text && quota > 0 && period > 0 ? quota / period : 0;
 }
 
-/// Returns the lowest limit, in CPUs, of this process's cgroup (version 2) and that cgroup's
-/// ancestors; 0: no limit, or unknown.
+/// Texts that are too large for a small stack.
+struct cgroup_texts {
+  char groups[4096];
+  char folder[4096 + 64];
+  char file[4096 + 128];
+};
+
+/// Calls visit(texts, is_version_2) for each cgroup that may limit this process's CPU time and for
+/// its ancestors: those of version 2, and those of the controller "cpu" of version 1. `folder` is
+/// then the folder of the cgroup, which may not exist in a container; `file` may be used.
+template <class Visit>
+LOTUS_DETAIL_COLD void for_each_cpu_cgroup(Visit&& visit) noexcept {
+  const mapped<cgroup_texts> memory;
+  if (!memory) return;
+  cgroup_texts& texts = *memory;
+  read_beginning("/proc/self/cgroup", texts.groups);
+  char* line = texts.groups;
+  while (line != nullptr && *line != '\0') {
+    char* const end = std::strchr(line, '\n');
+    if (end != nullptr) *end = '\0';
+    // A line is "<number>:<controllers>:<path>". Version 2 has no controllers here.
+    char* const controllers = std::strchr(line, ':');
+    char* const path = controllers == nullptr ? nullptr : std::strchr(controllers + 1, ':');
+    line = end == nullptr ? nullptr : end + 1;
+    if (path == nullptr) continue;
+    *path = '\0';
+    char around[260];
+    std::snprintf(around, sizeof(around), ",%s,", controllers + 1);
+    const bool is_version_2 = controllers[1] == '\0';
+    if (!is_version_2 && std::strstr(around, ",cpu,") == nullptr) continue;
+    char* const own = path + 1;
+    while (true) {
+      std::snprintf(texts.folder, sizeof(texts.folder), "/sys/fs/cgroup%s%s",
+                    is_version_2 ? "" : "/cpu", own);
+      visit(texts, is_version_2);
+      char* const last = std::strrchr(own, '/');
+      if (last == nullptr) break;
+      *last = '\0';
+    }
+  }
+}
+
+/// Reads the beginning of a file in the cgroup's folder.
+template <std::size_t Bytes>
+std::size_t read_of_cgroup(cgroup_texts& texts, const char* name, char (&text)[Bytes]) noexcept {
+  std::snprintf(texts.file, sizeof(texts.file), "%s/%s", texts.folder, name);
+  return read_beginning(texts.file, text);
+}
+
+/// Returns the lowest limit, in CPUs, of this process's cgroups and their ancestors; 0: no limit,
+/// or unknown.
 LOTUS_DETAIL_COLD inline double cpus_of_cgroups() noexcept {
-  struct texts {
-    char groups[4096];
-    char file[4096 + 64];
-  };
-  const mapped<texts> memory;
-  if (!memory) return 0;
-  auto& [groups, file] = *memory;
-  read_beginning("/proc/self/cgroup", groups);
-  const char* const line = std::strncmp(groups, "0::/", 4) == 0 ? groups : nullptr;
-  if (line == nullptr) return 0;
-  char* const path = groups + 3;
-  path[std::strcspn(path, "\n")] = '\0';
   double least = 0;
-  while (true) {
-    char text[64];
-    std::snprintf(file, sizeof(file), "/sys/fs/cgroup%s/cpu.max", path);
-    read_beginning(file, text);
+  for_each_cpu_cgroup([&least](cgroup_texts& texts, bool is_version_2) {
+    char quota[64];
+    char period[64] = "";
+    read_of_cgroup(texts, is_version_2 ? "cpu.max" : "cpu.cfs_quota_us", quota);
+    if (!is_version_2) read_of_cgroup(texts, "cpu.cfs_period_us", period);
+    char text[160];
+    std::snprintf(text, sizeof(text), "%.*s %s", static_cast<int>(std::strcspn(quota, "\n")), quota,
+                  period);
     const double cpus = cpus_of_quota(text);
     if (cpus > 0 && (least == 0 || cpus < least)) least = cpus;
-    char* const last = std::strrchr(path, '/');
-    if (last == nullptr) return least;
-    *last = '\0';
-  }
+  });
+  return least;
+}
+
+/// In how many periods the limits of cgroups applied, and in how many they stopped this process.
+struct cpu_periods {
+  unsigned long long all = 0;
+  unsigned long long stopped = 0;
+};
+
+/// Returns the periods of that cgroup of this process, or ancestor, which was stopped most often.
+LOTUS_DETAIL_COLD inline cpu_periods periods_of_cgroups() noexcept {
+  cpu_periods most;
+  for_each_cpu_cgroup([&most](cgroup_texts& texts, bool) {
+    char text[512];
+    read_of_cgroup(texts, "cpu.stat", text);
+    const auto value = [&text](const char* key) {
+      const char* const at = std::strstr(text, key);
+      return at == nullptr ? 0 : strtoull(at + std::strlen(key), nullptr, 10);
+    };
+    const cpu_periods now{value("nr_periods "), value("nr_throttled ")};
+    if (now.all > 0 && now.stopped >= most.stopped) most = now;
+  });
+  return most;
 }
 
 }  // namespace detail
@@ -14843,9 +14921,32 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
+/// The threads whose affinity is in the information file already; at most so many are reported.
+struct reported_threads {
+  static constexpr std::size_t max = 64;
+  struct thread {
+    pid_t tid;
+    allowed_cpus on;
+  } all[max] = {};
+  std::size_t count = 0;
+
+  /// Returns whether this is new. Then it counts as reported.
+  bool add(pid_t tid, const allowed_cpus& on) noexcept {
+    std::size_t i = 0;
+    while (i < count && all[i].tid != tid) ++i;
+    if (i == max || (i < count && all[i].on.count == on.count && all[i].on.first == on.first)) {
+      return false;
+    }
+    if (i == count) ++count;
+    all[i] = {tid, on};
+    return true;
+  }
+};
+
 /// Builds lines in the format that class run_info documents. Omits values that the kernel does not
 /// report, and lines that do not fit into the buffer. Not thread-safe.
-/// @tparam Bytes  size of the buffer: 5120 for add_process(), 320 for each other function.
+/// @tparam Bytes  size of the buffer: 5120 for add_process(), 1024 for add_affinities(), 320 for
+///   each other function.
 template <std::size_t Bytes>
 class process_lines {
  public:
@@ -14884,6 +14985,29 @@ class process_lines {
     std::snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
     read_line(path, name);
     add("thread %u %s\n", tid, line<63>{name}.text);
+  }
+
+  /// Adds the line "limits".
+  void add_limits() noexcept {
+    const cpu_periods periods = periods_of_cgroups();
+    struct rusage use {};
+    getrusage(RUSAGE_SELF, &use);
+    add("limits %llu %llu %lld %ld\n", periods.all, periods.stopped,
+        static_cast<long long>(use.ru_stime.tv_sec) * 1'000'000'000 +
+            static_cast<long long>(use.ru_stime.tv_usec) * 1000,
+        use.ru_minflt + use.ru_majflt);
+  }
+
+  /// Adds lines "affinity" for threads that may run on fewer CPUs than the process, unless they are
+  /// reported already.
+  LOTUS_DETAIL_COLD void add_affinities(reported_threads& reported) noexcept {
+    const int all = cpus_of_affinity();
+    for_each_thread([&](pid_t tid) {
+      const allowed_cpus on =
+          reported.count < reported_threads::max ? allowed_cpus_of(tid) : allowed_cpus{};
+      if (on.count == 0 || on.count >= all || !reported.add(tid, on)) return;
+      add("affinity %d %d %d\n", static_cast<int>(tid), on.count, on.first);
+    });
   }
 
  private:
@@ -15043,6 +15167,10 @@ class reported_reach {
 ///   clock <ticks> <ns since 1970> <ns per tick * 2^32>
 ///   cpu_time <ns since 1970> <ns> <idle ns>: CPU time of all threads of the process until
 ///     then, and how long its CPUs were idle (idle_time.hpp), or -1
+///   limits <periods> <stopped> <system ns> <faults>: until the cpu_time line before: periods of
+///   its
+///     cgroup's CPU limit, those in which it was stopped; CPU time in the kernel, and page faults
+///   affinity <tid> <CPUs> <first CPU>: a thread that may run on fewer CPUs than the process
 ///   thread <tid> <name> / log <number> <tid> / records <written> <dropped>
 ///   back <ns>: maximum time by which a line of a text log ends earlier than a line before it
 ///   forgotten <files> <bytes> <ns since 1970>: logs deleted by limits, and their last write
@@ -15128,6 +15256,10 @@ class run_info {
                                static_cast<long long>(clock_ns(CLOCK_REALTIME)),
                                static_cast<long long>(clock_ns(CLOCK_PROCESS_CPUTIME_ID)),
                                static_cast<long long>(idle_ns_of_cpus())));
+    process_lines<1024> lines;
+    lines.add_limits();
+    lines.add_affinities(bound_threads_);
+    append(lines);
   }
 
   /// Adds a line "cpu_time" if the next one is due. Does nothing before create().
@@ -15278,6 +15410,7 @@ class run_info {
   /// of CLOCK_MONOTONIC.
   std::int64_t first_cpu_time_ns_ = 0;
   std::int64_t next_cpu_time_ns_ = 0;
+  reported_threads bound_threads_;
   /// End of the space reserved in the file for the line "records"; 0: none.
   off_t records_end_ = 0;
   off_t forgotten_end_ = 0;
@@ -18305,6 +18438,10 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   static constexpr std::uint64_t min_kept = std::uint64_t{256} << 10;
   static constexpr std::uint64_t second_ns = 1'000'000'000;
   static constexpr std::uint32_t max_per_round = 4;
+  /// During the first second, up to max_quickened samples per second are taken so much more often,
+  /// so that a short run has enough samples. This costs at most 0.8 % of a CPU.
+  static constexpr std::uint64_t quick_factor = 4;
+  static constexpr std::uint32_t max_quickened = 100;
   static constexpr std::size_t max_at_moment = 512;  ///< maximum number of threads of a moment
   static constexpr std::uint64_t planned_cost_ns = 20'000;  ///< expected CPU time of a sample
 
@@ -18322,6 +18459,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     awake_.store(samples_per_s_ == 0, std::memory_order_relaxed);
     began_ns_ = clock_ns(CLOCK_MONOTONIC);
     samples_ = 0;
+    quick_ = samples_per_s_ <= max_quickened;
     ran_ns_ = 0;
     cost_ns_ = planned_cost_ns;
     bits_.seed(static_cast<std::uint64_t>(began_ns_) * 0x9E3779B97F4A7C15ULL);
@@ -18343,6 +18481,12 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     const auto ran_ns = static_cast<std::uint64_t>(clock_ns(CLOCK_THREAD_CPUTIME_ID));
     const std::uint64_t used_ns = ran_ns_ == 0 ? planned_cost_ns : (ran_ns - ran_ns_) / count;
     ran_ns_ = ran_ns;
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    if (quick_ && now_ns - began_ns_ > static_cast<std::int64_t>(second_ns)) {
+      quick_ = false;
+      began_ns_ = now_ns;
+      samples_ = 0;
+    }
     return exponential_ns(count * next_pause_ns(used_ns), bits_);
   }
 
@@ -18351,7 +18495,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   /// @param used_ns  average CPU time of the last samples.
   std::uint64_t next_pause_ns(std::uint64_t used_ns) noexcept {
     cost_ns_ = cost_ns_ - cost_ns_ / 16 + used_ns / 16;
-    const std::uint64_t planned_ns = second_ns / samples_per_s_;
+    const std::uint64_t planned_ns = second_ns / samples_per_s_ / (quick_ ? quick_factor : 1);
     const std::uint64_t affordable_ns = planned_ns * cost_ns_ / planned_cost_ns;
     return affordable_ns > planned_ns ? affordable_ns : planned_ns;
   }
@@ -18490,7 +18634,8 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   std::uint32_t samples_per_s_ = 0;  ///< planned samples per second; 0: off
   bool calls_checked_ = false;       ///< whether shows_own_calls() was true
   bool forbidden_reported_ = false;
-  std::int64_t began_ns_ = 0;  ///< start of the recording (CLOCK_MONOTONIC)
+  bool quick_ = false;         ///< whether the first second has not passed yet
+  std::int64_t began_ns_ = 0;  ///< since when samples_ counts (CLOCK_MONOTONIC)
   std::uint64_t samples_ = 0;  ///< number of samples since began_ns_
   std::uint32_t threads_ = 0;  ///< number of threads from which the last sampled one was chosen
   std::uint64_t ran_ns_ = 0;   ///< CPU time of the sampler's thread so far

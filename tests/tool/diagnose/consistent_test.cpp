@@ -205,7 +205,7 @@ TEST_CASE("if batches are built on demand, the step delays them, not the prefetc
   }
   const answer a = diagnose(logs);
   INFO(a.text);
-  CHECK(path_share(a, "workers paused by prefetch limit") < 0.01);
+  CHECK(path_share(a, "workers idle until a batch was received") < 0.01);
   CHECK(path_share(a, "the consumer's steps") == Approx(8.0 / 18).epsilon(0.05));
 }
 

@@ -88,7 +88,7 @@ class screen_printer {
     }
     out_ << head;
     if (!d_.pushed) note_label(out_, "consumer");
-    if (head.find("in flight") != std::string::npos) note_label(out_, "in flight");
+    if (all.names_in_flight) note_label(out_, "in flight");
     if (rows >= min_rows) print_where(first_screen_of(d_, std::min(rows, max_rows)));
     if (details_) {
       out_ << slowest_of(all);
@@ -114,12 +114,8 @@ class screen_printer {
 
   /// Returns the headline. If lines are at least 80 columns wide, it also explains "the consumer".
   std::string headline_of(const first_screen& s) const {
-    constexpr std::string_view consumer = ". The consumer";
-    const std::size_t at = s.headline.find(consumer);
     const bool has_room = line_width(out_) == 0 || line_width(out_) >= 80;
-    if (at == std::string::npos || !has_room) return s.headline;
-    std::string text = s.headline;
-    return text.insert(at + consumer.size(), ", which receives the batches,");
+    return has_room && !s.explained_headline.empty() ? s.explained_headline : s.headline;
   }
 
   std::string head_of(const first_screen& s) const {
@@ -170,23 +166,17 @@ class screen_printer {
 
   std::string advice_of(const first_screen& s) const {
     table rows;
-    const bool sure = !s.advice.empty() && s.advice.front().change.rfind("perhaps", 0) != 0;
+    const bool sure = !s.advice.empty() && s.advice.front().condition.empty();
     const std::vector<std::string> head{sure ? "change to try" : "change to try (gain uncertain)",
                                         "predicted run time", "90 % interval"};
     for (const std::string& label : head) note_label(out_, label);
     rows.row(head);
     for (const shown_advice& a : s.advice) {
-      std::string change = a.change;
-      // The condition at the end of an uncertain suggestion gets a line of its own, so that the
-      // suggestion and its numbers fit on one line.
-      const std::size_t comma = change.rfind(", ");
-      std::string condition;
-      if (line_width(out_) > 0 && change.rfind("perhaps", 0) == 0 && comma != std::string::npos) {
-        condition = "  (" + change.substr(comma + 2) + ')';
-        change.resize(comma);
-      }
-      rows.row({change, a.now + " -> " + a.then, a.low + " to " + a.high});
-      if (!condition.empty()) rows.row({condition});
+      // The condition of an uncertain suggestion gets a line of its own, so that the suggestion and
+      // its numbers fit on one line.
+      const bool apart = line_width(out_) > 0 && !a.condition.empty();
+      rows.row({apart ? a.what : a.change, a.now + " -> " + a.then, a.low + " to " + a.high});
+      if (apart) rows.row({"  (" + a.condition + ')'});
     }
     std::ostringstream text;
     set_line_width(text, line_width(out_));

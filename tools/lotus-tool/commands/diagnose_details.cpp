@@ -81,7 +81,7 @@ void print_path_gains(const diagnosis& d, std::ostream& out) {
 /// workers instead of 2. The number of CPUs is not in the logs". Returns "" if there is no note.
 std::string with_note(const suggestion& m) {
   if (m.note.empty()) return {};
-  const bool only_if = m.has_reason();
+  const bool only_if = m.only_if;
   return only_if ? "Helps only " + m.condition + ": " + m.what + m.note
                  : "also: " + m.what + (m.condition.empty() ? "" : ", " + m.condition) + m.note;
 }
@@ -90,10 +90,8 @@ std::string with_note(const suggestion& m) {
 /// @param shown  the suggestions on the first screen.
 void print_moves(const diagnosis& d, const std::vector<shown_advice>& shown, std::ostream& out) {
   const auto is_shown = [&](const suggestion& m) {
-    const std::string what = printable_line(m.what);
-    return std::any_of(shown.begin(), shown.end(), [&what](const shown_advice& one) {
-      return one.change == what || one.change.rfind("perhaps " + what + ", ", 0) == 0;
-    });
+    return std::any_of(shown.begin(), shown.end(),
+                       [&m](const shown_advice& one) { return one.of == &m; });
   };
   std::vector<std::string> lines;
   if (!d.limit.empty()) lines.push_back(d.limit);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "findings/facts/intervals.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/calls/nesting_order.hpp"
 #include "model/run_data.hpp"
@@ -16,23 +17,6 @@
 
 namespace lotus::tool {
 namespace {
-
-/// Disjoint intervals, sorted by time.
-using intervals = std::vector<time_span>;
-
-intervals joined(intervals spans) {
-  std::sort(spans.begin(), spans.end(),
-            [](const time_span& a, const time_span& b) { return a.start_ns < b.start_ns; });
-  intervals disjoint;
-  for (const time_span& s : spans) {
-    if (disjoint.empty() || s.start_ns > disjoint.back().end_ns) {
-      disjoint.push_back(s);
-    } else {
-      disjoint.back().end_ns = std::max(disjoint.back().end_ns, s.end_ns);
-    }
-  }
-  return disjoint;
-}
 
 /// Returns the parts of `spans` that are outside of all `holes`. The intervals of each list must be
 /// sorted and must not overlap.

@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "describe/description.hpp"
 #include "findings/busy_threads.hpp"
+#include "findings/facts/wait_parts.hpp"
 #include "findings/markers.hpp"
 #include "findings/number_sequences.hpp"
 #include "findings/recorded_work.hpp"
@@ -126,6 +127,8 @@ class checker {
     // A run that contains only operations has no batches or stages to check.
     if (!run_.batches.all().empty() || !run_.side.stages.empty()) {
       markers();
+      items_as_batches();
+      late_waits();
       unrecorded_work();
       negative_delay();
       loaders_mixed();
@@ -154,10 +157,17 @@ class checker {
     return std::any_of(failed_.begin(), failed_.end(), [&](const check& c) { return c.id == id; });
   }
 
+  wait_parts waits_of_run() const {
+    return divide_waits(run_, std::vector<bool>(run_.batches.all().size(), true));
+  }
+
   void unrecorded_work() {
     const double all_ns = work_.all_ns - work_.copies_ns;
     if (all_ns <= 0 || work_.outside_ns <= 0.2 * all_ns) return;
-    fail("unrecorded-work", true,
+    // If the consumer hardly waits, work that was not recorded does not limit the run.
+    const wait_parts waits = waits_of_run();
+    const bool limits = waits.waits == 0 || waits.share() > waits_much;
+    fail("unrecorded-work", limits,
          human_share(work_.outside_ns / all_ns) +
              " of the operations' time is outside any batch or "
              "stage: " +
@@ -170,6 +180,42 @@ class checker {
     for (marker_fault& fault : marker_faults(run_)) {
       fail(fault.id, true, std::move(fault.text), std::move(fault.to_do));
     }
+  }
+
+  /// Macros of batches in the loop over items: far more batches were built than received.
+  void items_as_batches() {
+    constexpr std::size_t many = 3;
+    std::size_t received = 0;
+    for (const epoch_times& epoch : run_.batches.epochs()) received += epoch.delivered;
+    const std::size_t discarded = run_.batches.discarded();
+    if (received < few_batches / 2 || discarded < many * received || has("same-number")) return;
+    fail("items-as-batches", true,
+         std::to_string(received + discarded) + " batches were built, but only " +
+             std::to_string(received) + " received",
+         "put LOTUS_BATCH_PREPROCESSED(i) around the work on a whole batch; for items, use "
+         "LOTUS_STAGE(name, item) and LOTUS_BATCH_TAKES(batch, item)");
+  }
+
+  /// A wait that is created after the call that returns the batch: each batch became ready just
+  /// before a wait of nearly no time, again and again.
+  void late_waits() {
+    constexpr double hardly = 0.01;
+    const wait_parts waits = waits_of_run();
+    if (waits.waits < few_batches || waits.share() > hardly || waits.steps_ns <= 0) return;
+    const double step_ns = waits.steps_ns / static_cast<double>(waits.waits);
+    std::size_t just_ready = 0;
+    for (const batch& b : run_.batches.all()) {
+      const batch_record* const wait = run_.batches.record(b.wait);
+      const std::optional<time_span> made = run_.batches.made(b);
+      if (wait == nullptr || wait->is_marker() || !made) continue;
+      const auto ready_ns = static_cast<double>(wait->start_ns - made->end_ns);
+      if (ready_ns >= 0 && ready_ns < 0.05 * step_ns) ++just_ready;
+    }
+    if (10 * just_ready < 9 * waits.waits) return;
+    fail("late-waits", true,
+         "nearly each batch became ready during a step, just before a wait of almost no time: the "
+         "wait seems to begin after the batch was received",
+         "create lotus::wait_for_batch before the call that returns the batch");
   }
 
   void negative_delay() {

@@ -19,14 +19,17 @@
 #include "base/statistics/distribution.hpp"
 #include "base/terminal/table.hpp"
 #include "findings/check.hpp"
+#include "findings/claims.hpp"
 #include "findings/diagnosis_text.hpp"
+#include "findings/facts/facts.hpp"
+#include "findings/facts/wait_parts.hpp"
+#include "findings/finding.hpp"
 #include "findings/gains.hpp"
 #include "findings/markers.hpp"
 #include "findings/recorded_work.hpp"
 #include "findings/run_limits.hpp"
 #include "findings/slow_workers.hpp"
 #include "findings/verdict.hpp"
-#include "findings/waiting.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/shown_name.hpp"
 #include "model/calls/operation_totals.hpp"
@@ -128,50 +131,73 @@ looked_at_operations look_at_operations(const run_data& run, const std::vector<b
   return found;
 }
 
-/// Simulates the run. If the simulation reproduces the recorded run, stores the verdict, the
-/// suggestions and the predicted gains in `d`; otherwise stores the reason in d.why_silent.
-void simulate(const run_data& run, recording recorded, critical_path path, diagnosis& d) {
-  if (!recorded.pipeline) {
-    if (d.why_silent.empty()) d.why_silent = recorded.why_not;
+/// Returns the finding that explains most of the run among those that say what limits it; nullptr
+/// if there is none.
+const finding* largest_cause(const diagnosis& d) {
+  const finding* most = nullptr;
+  for (const finding& one : d.findings) {
+    if (one.is && (most == nullptr || one.share > most->share)) most = &one;
+  }
+  return most;
+}
+
+/// Decides what limits the run. A finding about the hand-over of batches decides alone, because
+/// the simulation knows nothing about it. Otherwise the largest gain decides, unless the facts
+/// forbid its verdict or the simulation does not reproduce the run; then the largest finding does.
+void decide(const what_if& asked, const claims& facts, const run_facts& f, diagnosis& d) {
+  const std::string unlike = why_unlike(asked);
+  const finding* const cause = largest_cause(d);
+  const bool late = cause != nullptr && cause->is == verdict::hand_over_bound;
+  if (unlike.empty()) d.gains = gains_of(asked);
+  if (unlike.empty() && !late) {
+    const bound_gain largest = largest_gain(d.gains);
+    if (!facts.forbids(largest.bound)) {
+      d.is = largest.bound;
+      d.stage = d.is == verdict::stage_bound ? largest.stage : std::string();
+      d.predicted = true;
+      return;
+    }
+  }
+  d.gains.clear();
+  if (cause == nullptr) {
+    d.why_silent = unlike.empty() ? "the consumer waited for data " + human_share(d.wait_share) +
+                                        " of its time, but the logs do not show what it waited for"
+                                  : unlike;
     return;
   }
-  d.path = std::move(path);
-  d.makes_itself = recorded.pipeline->makes_itself;
-  d.on_demand = recorded.pipeline->on_demand;
-  const what_if asked(run, std::move(*recorded.pipeline), nullptr, std::nullopt);
-  d.unrecorded_cpu = unrecorded_cpu_share(asked.recorded());
-  d.others_cpus = asked.recorded().others_cpus;
-  if (d.why_silent.empty()) d.why_silent = why_unlike(asked);
-  if (!d.why_silent.empty()) return;
-  d.gains = gains_of(asked);
-  const bound_gain largest = largest_gain(d.gains);
-  if (largest.bound == verdict::consumer_bound && d.wait_share > 0.5 && !d.makes_itself &&
-      !d.on_demand) {
-    d.gains.clear();
-    d.why_silent = "the consumer waited for data " + human_share(d.wait_share) +
-                   " of its time, but a simulation finds its own work to be the limit: its logs do "
-                   "not show what slows it down";
-    return;
+  d.is = cause->is;
+  if (d.is == verdict::stage_bound) d.stage = f.largest_work()->name;
+}
+
+/// Removes the suggestions that the facts forbid.
+void keep_possible(const claims& facts, diagnosis& d) {
+  for (std::vector<suggestion>* const list : {&d.suggestions, &d.possible}) {
+    const auto forbidden = [&](const suggestion& m) { return facts.forbids(m.change, d.workers); };
+    if (!list->empty() && list == &d.suggestions && forbidden(list->front())) d.assumptions.clear();
+    list->erase(std::remove_if(list->begin(), list->end(), forbidden), list->end());
   }
-  d.is = largest.bound;
-  if (d.is == verdict::stage_bound) d.stage = largest.stage;
+}
+
+/// Simulates changes of the run, and stores what they would gain.
+void predict(const run_data& run, const what_if& asked, const claims& facts, diagnosis& d) {
   const recorded_pipeline& p = asked.recorded();
   if (p.cpu_known && d.consumer_capacity)
     d.consumer_capacity = *d.consumer_capacity * longer_by_queueing(p);
+  const what_if::limited_operation limited = asked.limited();
+  d.limit = limit_text(asked, run, d.blocked_on);
+  if (!d.predicted) return;
   const std::optional<double> consumer_per_s = d.has("short") ? std::nullopt : d.consumer_capacity;
   suggested_changes found = suggest(asked, run, consumer_per_s);
   if (d.is == verdict::order_bound) suggest_any_order(asked, consumer_per_s, found);
   d.suggestions = std::move(found.suggestions);
   d.possible = std::move(found.possible);
   d.assumptions = std::move(found.assumptions);
+  keep_possible(facts, d);
   if (d.is == verdict::consumer_bound) d.faster_step = faster_step(asked);
-  d.limit = limit_text(asked);
-  const std::string limited = asked.limited().name;
   const std::map<std::string, std::string> stages = stages_of_operations(p, run.names);
-  const auto stage = stages.find(limited);
-  d.limit_of_stage = p.unfinished != unbounded || limited == d.stage ||
+  const auto stage = stages.find(limited.name);
+  d.limit_of_stage = p.unfinished != unbounded || limited.name == d.stage ||
                      (stage != stages.end() && stage->second == d.stage);
-  if (asked.others_share() > 0) d.warnings.push_back(others_text(asked));
   d.path_gains = path_gains_of(asked, d.path);
   // Predict the effect of at most this many operations, because each prediction needs a simulation.
   constexpr std::size_t max_ops = 20;
@@ -184,6 +210,32 @@ void simulate(const run_data& run, recording recorded, critical_path path, diagn
     pipeline_change more;
     more.workers = 2 * p.workers();
     d.more_workers_gain = asked.guess(more).gain;
+  }
+}
+
+/// Finds out what limits the run, from facts and from simulations. Without a verdict, stores the
+/// reason in d.why_silent.
+void judge(const run_data& run, recording recorded, critical_path path, diagnosis& d) {
+  if (!recorded.pipeline) {
+    if (d.why_silent.empty()) d.why_silent = recorded.why_not;
+    return;
+  }
+  d.path = std::move(path);
+  d.makes_itself = recorded.pipeline->makes_itself;
+  d.on_demand = recorded.pipeline->on_demand;
+  const what_if asked(run, std::move(*recorded.pipeline), nullptr, std::nullopt);
+  d.unrecorded_cpu = unrecorded_cpu_share(asked.recorded());
+  d.others_cpus = asked.recorded().others_cpus;
+  if (!d.why_silent.empty()) return;
+  const run_facts f = facts_of(run, d, d.path);
+  d.findings = find_all(f);
+  const claims facts(f, d.findings);
+  decide(asked, facts, f, d);
+  if (!d.is) return;
+  predict(run, asked, facts, d);
+  if (d.is != verdict::hand_over_bound && others_used_cpus(asked) &&
+      !facts.forbids_idle_machine()) {
+    d.warnings.push_back(others_text(asked));
   }
 }
 
@@ -220,6 +272,7 @@ void doubt_more_workers(diagnosis& d) {
   const auto doubtful = std::stable_partition(d.suggestions.begin(), d.suggestions.end(), is_sure);
   std::for_each(doubtful, d.suggestions.end(), [&](suggestion& m) {
     m.condition = "if the threads that workers wait for can do more work";
+    m.only_if = true;
     m.text += "; " + m.condition;
     m.would_be.low = std::min(m.would_be.low, d.achieved.value_or(m.would_be.low));
   });
@@ -244,9 +297,13 @@ void find_lock(const run_data& run, std::size_t skip_batches, diagnosis& d) {
     }
     break;  // shares are sorted: the first one is the largest
   }
+  const auto perhaps = std::find_if(d.findings.begin(), d.findings.end(),
+                                    [](const finding& one) { return one.id == "perhaps-a-lock"; });
+  if (perhaps != d.findings.end()) d.largest_wait.clear();  // says the same
   d.lock = find_limiting_lock(run, d.blocked_on, d.stage, d.workers, skip_batches);
   if (!d.lock) return;
   d.is = verdict::lock_bound;
+  if (perhaps != d.findings.end()) d.findings.erase(perhaps);
   // Do not suggest more threads, because they would wait for the lock as well. The simulation does
   // not always know of the lock and may suggest them.
   for (std::vector<suggestion>* const suggestions : {&d.suggestions, &d.possible}) {
@@ -331,10 +388,10 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
     if (d.slowest_stage.empty()) d.preprocessing_interval = interval_of(preprocess, workers);
     d.consumer_interval = interval_of(outside_of_waits, 1);
   }
-  const waiting wait = waits_of(batches, counted);
-  d.wait_ns = wait.all_ns;
-  d.wait_share = wait.share();
-  if (d.wait_ns > 0) d.head_of_line_share = wait.behind_others_ns / d.wait_ns;
+  d.waits = divide_waits(run, counted);
+  d.wait_ns = d.waits.all_ns;
+  d.wait_share = d.waits.share();
+  if (d.wait_ns > 0) d.head_of_line_share = d.waits.behind_others_ns / d.wait_ns;
   const worker_time& time = operations.time;
   d.ops = time.ops;
   d.aggregated = figures_of(run.aggregated);
@@ -349,7 +406,7 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   if (operations.recorded.pipeline) {
     operations.recorded.pipeline->lock = find_sampled_lock(d.blocked_on);
   }
-  simulate(run, std::move(operations.recorded), std::move(operations.path), d);
+  judge(run, std::move(operations.recorded), std::move(operations.path), d);
   find_lock(run, skip_batches, d);
   doubt_more_workers(d);
   return {std::move(d), {}};

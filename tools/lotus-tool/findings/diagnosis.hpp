@@ -12,6 +12,8 @@
 #include "base/diagnostics.hpp"
 #include "describe/description.hpp"
 #include "findings/check.hpp"
+#include "findings/facts/wait_parts.hpp"
+#include "findings/finding.hpp"
 #include "findings/gains.hpp"
 #include "findings/slow_workers.hpp"
 #include "findings/verdict.hpp"
@@ -43,11 +45,16 @@ struct stage_capacity {
 
 struct diagnosis {
   std::string dir;
-  std::string loader;         ///< name of the loader; "" for the default loader
-  std::vector<check> checks;  ///< checks that failed on this run
-  std::optional<verdict> is;  ///< the verdict; nullopt if the run allows none
-  std::string why_silent;     ///< the reason why there is no verdict
-  std::string stage;          ///< the limiting stage's name, if the verdict is stage_bound
+  std::string loader;             ///< name of the loader; "" for the default loader
+  std::vector<check> checks;      ///< checks that failed on this run
+  std::optional<verdict> is;      ///< the verdict; nullopt if the run allows none
+  std::string why_silent;         ///< the reason why there is no verdict
+  std::string stage;              ///< the limiting stage's name, if the verdict is stage_bound
+  wait_parts waits;               ///< the consumer's waits, by what was missing
+  std::vector<finding> findings;  ///< what the recording shows, in the order of finding_rules()
+  /// Whether the simulation explains the run, so that changes are predicted. If not, the verdict
+  /// comes from the findings.
+  bool predicted = false;
   std::vector<stage_capacity> stages;
   /// Text that explains what the operation or stage with the largest share of the critical path
   /// waits for.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 #include <optional>
@@ -10,10 +11,13 @@
 #include "findings/check.hpp"
 #include "findings/diagnosis.hpp"
 #include "findings/diagnosis_text.hpp"
+#include "findings/facts/wait_parts.hpp"
+#include "findings/finding.hpp"
 #include "findings/gains.hpp"
 #include "findings/screen/first_screen.hpp"
 #include "findings/slow_workers.hpp"
 #include "findings/verdict.hpp"
+#include "findings/words.hpp"
 #include "model/figures.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/worker_time.hpp"
@@ -63,6 +67,11 @@ std::optional<shown_bound> bound_of(const diagnosis& d) {
     bound.name = d.lock->of.what;
   } else if (d.is == verdict::preprocessing_bound && !d.path_gains.empty()) {
     bound.name = d.path_gains.front().path.name;
+  } else if (d.is == verdict::preprocessing_bound) {
+    const auto work =
+        std::find_if(d.path.shares.begin(), d.path.shares.end(),
+                     [](const path_share& share) { return share.kind == path_kind::operation; });
+    if (work != d.path.shares.end()) bound.name = work->name;
   }
   return bound;
 }
@@ -264,6 +273,47 @@ const description<slow_worker>& description_of(const slow_worker*) {
   return all;
 }
 
+const description<wait_parts>& description_of(const wait_parts*) {
+  using w = const wait_parts&;
+  const auto if_known = [](w of) { return of.own_known; };
+  static const description<wait_parts> all(
+      "waits", "the consumer's waits by what was missing; the parts but nobody_ns add up to all_ns",
+      {
+          {"all_ns", &wait_parts::all_ns, "all waits in ns"},
+          {"first_ns", &wait_parts::first_ns, "until the first batch of an epoch was ready"},
+          {"not_begun_ns", &wait_parts::not_begun_ns, "no thread had begun the batch"},
+          {"built_ns", &wait_parts::built_ns, "the batch was being built"},
+          {"between_ns", &wait_parts::between_ns, "the batch was between two stages"},
+          {"order_ns", &wait_parts::order_ns, "a later batch was ready, but not this one"},
+          {"hand_over_ns", &wait_parts::hand_over_ns, "the batch was ready, but not received yet"},
+          {"nobody_ns", &wait_parts::nobody_ns,
+           "part of all_ns in which no batch was being built or ready"},
+          {"own_cpu_ns", &wait_parts::own_cpu_ns,
+           "part of hand_over_ns in which the consumer's thread was on a CPU", if_known},
+          {"own_run_queue_ns", &wait_parts::own_queue_ns,
+           "part of hand_over_ns in which it waited for a CPU", if_known},
+          {"own_blocked_ns", &wait_parts::own_blocked_ns,
+           "part of hand_over_ns in which it was blocked or asleep", if_known},
+      });
+  return all;
+}
+
+const description<finding>& description_of(const finding*) {
+  using f = const finding&;
+  static const description<finding> all(
+      "finding", "what the recording shows, without a simulation",
+      {
+          {"id", &finding::id, "its identifier, such as wait-contains-work"},
+          {"verdict", [](f of) { return verdict_name(*of.is); }, "what it says limits the run",
+           names_of(&verdict_row::key), [](f of) { return of.is.has_value(); }},
+          {"share", &finding::share, "share of the run's time that it explains, 0 to 1"},
+          {"text", [](f of) { return text_of(of.because); }, "the evidence"},
+          {"to_do", [](f of) { return of.to_do.empty() ? std::string() : text_of(of.to_do); },
+           "what to change", if_any},
+      });
+  return all;
+}
+
 const description<diagnosis>& description_of(const diagnosis*) {
   using d = const diagnosis&;
   const auto if_recorded = [](d of) { return of.cpu_ns.has_value(); };
@@ -298,6 +348,9 @@ const description<diagnosis>& description_of(const diagnosis*) {
            "share of the consumer's time in which it waited, 0 to 1"},
           {"head_of_line_share", &diagnosis::head_of_line_share,
            "share of that in which a later batch was ready, 0 to 1"},
+          {"waits", &diagnosis::waits, "the consumer's waits by what was missing",
+           [](d of) { return of.waits.waits > 0; }},
+          {"findings", &diagnosis::findings, "what the recording shows, without a simulation"},
           {"preprocessing_capacity", &diagnosis::preprocessing_capacity,
            "batches per second that the workers could build"},
           {"preprocessing_capacity_interval", interval(&diagnosis::preprocessing_interval),

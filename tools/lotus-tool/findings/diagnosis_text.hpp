@@ -7,6 +7,7 @@
 
 #include "base/terminal/table.hpp"
 #include "findings/diagnosis.hpp"
+#include "findings/words.hpp"
 
 namespace lotus::tool {
 

@@ -213,10 +213,11 @@ void bound(prediction& p, const pipeline_change& change, double achieved,
 /// Explains why a change may gain nothing, and how the user can find out.
 void explain_doubt(const what_if& run, suggestion& m) {
   const std::size_t now = workers_now(run.recorded());
+  m.only_if = true;
   if (run.is_bracket(m.change)) {
     m.condition = "if CPUs are free";
     m.note = ". The number of CPUs is not in the logs: pass it with 'whatif --recorded-cpus N'";
-  } else if (run.others_share() > 0) {
+  } else if (others_used_cpus(run)) {
     m.condition = "if other programs stop using the CPUs";
     m.note = ". Record again without other programs";
   } else if ((m.change.workers && *m.change.workers > now) || !m.change.threads.empty()) {
@@ -225,6 +226,7 @@ void explain_doubt(const what_if& run, suggestion& m) {
     m.note = ". To find out, record a run with " + std::to_string(2 * now) + who +
              (m.change.workers ? "" : " there") + " and pass it to 'whatif --also'";
   } else {
+    m.only_if = false;
     m.condition = "the 90 % interval includes a gain of zero";
   }
   m.text += ", " + m.condition + m.note;

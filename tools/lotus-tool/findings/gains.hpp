@@ -46,9 +46,7 @@ struct suggestion {
   /// Additional text, such as how to find out whether the change gains. It begins with a separator,
   /// as in ". Record again without other programs". "" if there is none.
   std::string note;
-
-  /// Whether `condition` says when the change gains; otherwise only its interval is uncertain.
-  bool has_reason() const { return condition.rfind("if ", 0) == 0; }
+  bool only_if = false;  ///< whether `condition` says when the change gains: "if CPUs are free"
 };
 
 /// The changes that diagnose suggests.

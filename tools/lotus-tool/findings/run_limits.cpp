@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "base/terminal/table.hpp"
+#include "findings/claims.hpp"
 #include "findings/diagnosis_text.hpp"
+#include "findings/facts/steady_ends.hpp"
 #include "findings/gains.hpp"
 #include "findings/verdict.hpp"
 #include "replay/change.hpp"
@@ -52,11 +54,18 @@ std::string why_unlike(const what_if& run) {
                      " are possible, but the run reached only " + rate(run.achieved()) +
                      ". The logs do not show what slows the run down";
   if (no_cpu >= worth_saying) {
-    text += ". Recorded work waited for a CPU during " + human_share(no_cpu) +
-            " of its time. Record again on an idle machine, or with fewer threads";
+    text += ". Recorded work waited for a CPU during " + human_share(no_cpu) + " of its time";
+    const std::optional<double> others = run.recorded().others_cpus;
+    if (others && *others >= 0.25 * run.recorded().cpus.value_or(1)) {
+      text += ", and other programs used " + three_digits(*others) +
+              " CPUs. Record again on an idle machine";
+    }
   }
-  const double unrecorded = unrecorded_cpu_share(run.recorded());
-  if (unrecorded >= worth_saying) {
+  const recorded_pipeline& p = run.recorded();
+  const double unrecorded = unrecorded_cpu_share(p);
+  // A share of nearly nothing explains nothing.
+  const double used_cpus = p.unrecorded_cpu_ns / run.run_ns();
+  if (unrecorded >= worth_saying && used_cpus >= worth_saying * p.cpus.value_or(1)) {
     text += ". Code outside of all markers used " + human_share(unrecorded) +
             " of the CPU time. 'lotus-tool run' and then 'lotus-tool threads' show which functions "
             "these are";
@@ -77,7 +86,7 @@ double unrecorded_cpu_share(const recorded_pipeline& p) {
   return all_ns > 0 ? p.unrecorded_cpu_ns / all_ns : 0;
 }
 
-std::string limit_text(const what_if& run) {
+std::string limit_text(const what_if& run, const run_data& data, const run_blocked_on& joined) {
   const std::size_t unfinished = run.recorded().unfinished;
   if (unfinished != unbounded) {
     return "the number of items in the stages is limited to " + std::to_string(unfinished) +
@@ -85,6 +94,13 @@ std::string limit_text(const what_if& run) {
   }
   const what_if::limited_operation found = run.limited();
   if (found.name.empty()) return {};
+  const std::optional<double> steady = steady_ends_per_s(data, found.name);
+  if (steady) {
+    return "calls of " + found.name + " end at a steady " + three_digits(*steady) +
+           " per second, however many of them overlap: something serves them one after another. "
+           "More workers do not help";
+  }
+  if (!shows_limit(data, joined, found.name, found.most)) return {};
   const std::string by = run.recorded().cpu_known ? "a lock, a device or a limit"
                                                   : "a lock, a device, a limit or CPUs";
   if (found.most == 1) {
@@ -95,6 +111,12 @@ std::string limit_text(const what_if& run) {
   }
   return "at most " + std::to_string(found.most) + " calls of " + found.name +
          " run at the same time (" + by + "). More workers do not help";
+}
+
+bool others_used_cpus(const what_if& run) {
+  const std::optional<double> others = run.recorded().others_cpus;
+  return run.others_share() > 0 &&
+         (!others || *others >= 0.5 * run.others_share() * run.recorded().cpus.value_or(1));
 }
 
 std::string held_lock_text(const what_if& run) {
@@ -126,14 +148,7 @@ std::string free_cpus_text(std::optional<double> others_cpus, std::optional<doub
 }
 
 std::string others_text(const what_if& run) {
-  const std::string percent = std::to_string(std::lround(100 * run.others_share()));
-  const std::optional<double> others = run.recorded().others_cpus;
-  if (others && *others < 0.5 * run.others_share() * run.recorded().cpus.value_or(1)) {
-    return "the run did not get " + percent +
-           " % of the CPU time that its threads could have used, although other programs used "
-           "little. Therefore predictions are rough";
-  }
-  return "other programs used " + percent +
+  return "other programs used " + std::to_string(std::lround(100 * run.others_share())) +
          " % of the CPU time that this run could have used. Therefore predictions are rough: "
          "record again on an idle machine";
 }

@@ -5,9 +5,11 @@
 #include <optional>
 #include <string>
 
+#include "model/run_data.hpp"
 #include "replay/change.hpp"
 #include "replay/prediction.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
+#include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {
 
@@ -23,8 +25,14 @@ double unrecorded_cpu_share(const recorded_pipeline& p);
 bool is_limited_by_cpus(const what_if& run, const pipeline_change& change);
 
 /// Returns a text such as "Fetch runs only once at a time (a lock or a device): ..." about the
-/// operation that limits the number of useful workers; "" if the recording shows no such limit.
-std::string limit_text(const what_if& run);
+/// operation that limits the number of useful workers; "" if the simulation assumes no such limit,
+/// or the recording does not show it.
+/// @param data    the recorded run.
+/// @param joined  its wait samples.
+std::string limit_text(const what_if& run, const run_data& data, const run_blocked_on& joined);
+
+/// Returns whether other programs really used CPUs, if the simulation assumes that they did.
+bool others_used_cpus(const what_if& run);
 
 /// Returns a text such as "Decode holds the lock codec_mutex for 40 % of the time in which it does
 /// not wait for it (estimated from wait samples)". If several operations wait for the lock, returns
@@ -42,8 +50,8 @@ std::string slowing_text(const what_if& run);
 /// @param cpus         number of CPUs that the run could use; nullopt: unknown.
 std::string free_cpus_text(std::optional<double> others_cpus, std::optional<double> cpus);
 
-/// Returns a text such as "Other programs used 26 % of the CPU time". Call it only if
-/// others_share() > 0.
+/// Returns a text such as "other programs used 26 % of the CPU time". Call it only if
+/// others_used_cpus().
 std::string others_text(const what_if& run);
 
 }  // namespace lotus::tool

@@ -60,6 +60,30 @@ void add_reading(std::istringstream& words, std::vector<cpu_reading>& readings) 
   readings.push_back(now);
 }
 
+/// The first values of a process's lines "limits", and its CPU time then.
+struct first_counts {
+  bool known = false;
+  system_counts at{};
+};
+
+/// Adds the rest of a line "limits" to the counts of the process. Counts that become smaller are
+/// ignored.
+void add_counts(std::istringstream& words, process_info& process, first_counts& first) {
+  system_counts now;
+  if (!(words >> now.periods >> now.stopped >> now.system_ns >> now.faults)) return;
+  if (process.cpu_time.empty()) return;
+  now.cpu_ns = static_cast<std::uint64_t>(process.cpu_time.back().cpu_ns);
+  if (!first.known) first = {true, now};
+  const system_counts& from = first.at;
+  if (now.periods < from.periods || now.stopped < from.stopped || now.cpu_ns < from.cpu_ns ||
+      now.system_ns < from.system_ns || now.faults < from.faults) {
+    return;
+  }
+  process.counts = {now.periods - from.periods, now.stopped - from.stopped,
+                    now.system_ns - from.system_ns, now.faults - from.faults,
+                    now.cpu_ns - from.cpu_ns};
+}
+
 }  // namespace
 
 std::string dropped_text(const record_counts& records) {
@@ -138,6 +162,7 @@ void run_processes::read_file(const std::string& path) {
 
 void run_processes::take_lines(const std::string& text, process_info& process) {
   std::istringstream in(text);
+  first_counts first;
   for (std::string line; std::getline(in, line);) {
     if (++lines_ > max_lines) {
       ++left_;
@@ -201,6 +226,12 @@ void run_processes::take_lines(const std::string& text, process_info& process) {
       process.cpus = cpus;
     } else if (key == "cpu_time") {
       add_reading(words, process.cpu_time);
+    } else if (key == "limits") {
+      add_counts(words, process, first);
+    } else if (key == "affinity") {
+      std::uint64_t tid = 0;
+      thread_cpus on;
+      if (words >> tid >> on.count >> on.first && on.count > 0) process.affinity[tid] = on;
     } else if (key == "thread") {
       std::uint64_t tid = 0;
       if (!(words >> tid)) continue;
@@ -276,6 +307,26 @@ const process_info* run_processes::process_named(const std::string& ending) cons
     if (fs::path(file).filename() == detail::run_info_start + ending) return &process;
   }
   return nullptr;
+}
+
+std::optional<thread_cpus> run_processes::cpus_of_thread(std::uint64_t number) const {
+  const process_info* const process = process_of(number);
+  if (process == nullptr) return std::nullopt;
+  const auto found = process->affinity.find(process->thread_of(number));
+  return found == process->affinity.end() ? std::nullopt : std::optional(found->second);
+}
+
+system_counts run_processes::counts() const {
+  system_counts sum;
+  for (const auto& [file, process] : by_file_) {
+    sum.system_ns += process.counts.system_ns;
+    sum.faults += process.counts.faults;
+    sum.cpu_ns += process.counts.cpu_ns;
+    if (process.counts.periods == 0 || process.counts.stopped < sum.stopped) continue;
+    sum.periods = process.counts.periods;
+    sum.stopped = process.counts.stopped;
+  }
+  return sum;
 }
 
 std::optional<usable_cpus> run_processes::cpus() const {

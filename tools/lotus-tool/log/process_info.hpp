@@ -54,6 +54,21 @@ struct usable_cpus {
   double count() const noexcept;
 };
 
+/// The CPUs on which a thread may run, if they are fewer than those of its process.
+struct thread_cpus {
+  std::uint32_t count = 0;
+  std::uint32_t first = 0;  ///< the lowest number of these CPUs
+};
+
+/// Counts of the system about a process or a run.
+struct system_counts {
+  std::uint64_t periods = 0;    ///< periods in which a cgroup's CPU limit applied
+  std::uint64_t stopped = 0;    ///< periods in which the limit stopped the process
+  std::uint64_t system_ns = 0;  ///< CPU time in the kernel
+  std::uint64_t faults = 0;     ///< page faults
+  std::uint64_t cpu_ns = 0;     ///< CPU time over the same interval
+};
+
 /// What one recording process reports about itself.
 struct process_info {
   std::uint64_t pid = 0;
@@ -68,7 +83,9 @@ struct process_info {
   record_counts records;
   cpu_measure cpu = cpu_measure::unknown;
   std::optional<usable_cpus> cpus;
-  std::vector<cpu_reading> cpu_time;  ///< sorted by time
+  std::vector<cpu_reading> cpu_time;              ///< sorted by time
+  std::map<std::uint64_t, thread_cpus> affinity;  ///< by thread id
+  system_counts counts;                           ///< from the first to the last reading
   /// Maximum time in ns by which a record in a text log ends before a record on an earlier line.
   /// Text logs are nearly, but not exactly, sorted by the ends of records.
   std::int64_t back_ns = 0;
@@ -116,6 +133,11 @@ class run_processes {
   const process_info* process_named(const std::string& ending) const;
   /// Returns the CPUs of the process that may use the most CPUs; nullopt if no process reports any.
   std::optional<usable_cpus> cpus() const;
+  /// Returns the CPUs on which the thread whose logs have this number may run; nullopt if these are
+  /// all CPUs of its process.
+  std::optional<thread_cpus> cpus_of_thread(std::uint64_t number) const;
+  /// Returns the sums over all processes; of periods, the counts of the process stopped most often.
+  system_counts counts() const;
   /// Returns the readings of CPU time that all processes recorded.
   lotus::tool::cpu_usage cpu_time() const;
   /// Returns a message about the information files that were not read completely; "" if all were.

@@ -266,6 +266,10 @@ run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& 
   data.files = &run;
   data.cpus = processes.cpus();
   data.cpu_time = processes.cpu_time();
+  data.counts = processes.counts();
+  for (const log_file& file : run.files) {
+    data.thread_cpus_of.push_back(processes.cpus_of_thread(file.number));
+  }
   data.first_ns = side.first_ns;
   data.last_ns = side.last_ns;
   data.logs.resize(run.files.size());

@@ -129,6 +129,9 @@ struct run_data {
   std::uint64_t damaged_lines = 0;  ///< number of damaged log lines, which were skipped
   std::optional<usable_cpus> cpus;
   cpu_usage cpu_time;  ///< of all threads of the run's processes
+  system_counts counts;
+  /// For each log: on which CPUs its thread may run, if these are not all of its process.
+  std::vector<std::optional<thread_cpus>> thread_cpus_of;
   std::uint64_t operations = 0;
   std::int64_t first_ns = INT64_MAX;  ///< the earliest start of a record
   std::int64_t last_ns = INT64_MIN;   ///< the latest end of a record

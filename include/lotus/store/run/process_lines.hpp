@@ -3,6 +3,7 @@
 #define LOTUS_STORE_RUN_PROCESS_LINES_HPP
 
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "lotus/base/environment.hpp"
 #include "lotus/base/file.hpp"
 #include "lotus/base/memory.hpp"
+#include "lotus/base/process_threads.hpp"
 #include "lotus/config.hpp"
 #include "lotus/record/environment_report.hpp"
 #include "lotus/record/names.hpp"
@@ -25,9 +27,32 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
+/// The threads whose affinity is in the information file already; at most so many are reported.
+struct reported_threads {
+  static constexpr std::size_t max = 64;
+  struct thread {
+    pid_t tid;
+    allowed_cpus on;
+  } all[max] = {};
+  std::size_t count = 0;
+
+  /// Returns whether this is new. Then it counts as reported.
+  bool add(pid_t tid, const allowed_cpus& on) noexcept {
+    std::size_t i = 0;
+    while (i < count && all[i].tid != tid) ++i;
+    if (i == max || (i < count && all[i].on.count == on.count && all[i].on.first == on.first)) {
+      return false;
+    }
+    if (i == count) ++count;
+    all[i] = {tid, on};
+    return true;
+  }
+};
+
 /// Builds lines in the format that class run_info documents. Omits values that the kernel does not
 /// report, and lines that do not fit into the buffer. Not thread-safe.
-/// @tparam Bytes  size of the buffer: 5120 for add_process(), 320 for each other function.
+/// @tparam Bytes  size of the buffer: 5120 for add_process(), 1024 for add_affinities(), 320 for
+///   each other function.
 template <std::size_t Bytes>
 class process_lines {
  public:
@@ -66,6 +91,29 @@ class process_lines {
     std::snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
     read_line(path, name);
     add("thread %u %s\n", tid, line<63>{name}.text);
+  }
+
+  /// Adds the line "limits".
+  void add_limits() noexcept {
+    const cpu_periods periods = periods_of_cgroups();
+    struct rusage use {};
+    getrusage(RUSAGE_SELF, &use);
+    add("limits %llu %llu %lld %ld\n", periods.all, periods.stopped,
+        static_cast<long long>(use.ru_stime.tv_sec) * 1'000'000'000 +
+            static_cast<long long>(use.ru_stime.tv_usec) * 1000,
+        use.ru_minflt + use.ru_majflt);
+  }
+
+  /// Adds lines "affinity" for threads that may run on fewer CPUs than the process, unless they are
+  /// reported already.
+  LOTUS_DETAIL_COLD void add_affinities(reported_threads& reported) noexcept {
+    const int all = cpus_of_affinity();
+    for_each_thread([&](pid_t tid) {
+      const allowed_cpus on =
+          reported.count < reported_threads::max ? allowed_cpus_of(tid) : allowed_cpus{};
+      if (on.count == 0 || on.count >= all || !reported.add(tid, on)) return;
+      add("affinity %d %d %d\n", static_cast<int>(tid), on.count, on.first);
+    });
   }
 
  private:

@@ -93,6 +93,10 @@ class reported_reach {
 ///   clock <ticks> <ns since 1970> <ns per tick * 2^32>
 ///   cpu_time <ns since 1970> <ns> <idle ns>: CPU time of all threads of the process until
 ///     then, and how long its CPUs were idle (idle_time.hpp), or -1
+///   limits <periods> <stopped> <system ns> <faults>: until the cpu_time line before: periods of
+///   its
+///     cgroup's CPU limit, those in which it was stopped; CPU time in the kernel, and page faults
+///   affinity <tid> <CPUs> <first CPU>: a thread that may run on fewer CPUs than the process
 ///   thread <tid> <name> / log <number> <tid> / records <written> <dropped>
 ///   back <ns>: maximum time by which a line of a text log ends earlier than a line before it
 ///   forgotten <files> <bytes> <ns since 1970>: logs deleted by limits, and their last write
@@ -178,6 +182,10 @@ class run_info {
                                static_cast<long long>(clock_ns(CLOCK_REALTIME)),
                                static_cast<long long>(clock_ns(CLOCK_PROCESS_CPUTIME_ID)),
                                static_cast<long long>(idle_ns_of_cpus())));
+    process_lines<1024> lines;
+    lines.add_limits();
+    lines.add_affinities(bound_threads_);
+    append(lines);
   }
 
   /// Adds a line "cpu_time" if the next one is due. Does nothing before create().
@@ -328,6 +336,7 @@ class run_info {
   /// of CLOCK_MONOTONIC.
   std::int64_t first_cpu_time_ns_ = 0;
   std::int64_t next_cpu_time_ns_ = 0;
+  reported_threads bound_threads_;
   /// End of the space reserved in the file for the line "records"; 0: none.
   off_t records_end_ = 0;
   off_t forgotten_end_ = 0;

@@ -136,6 +136,10 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   static constexpr std::uint64_t min_kept = std::uint64_t{256} << 10;
   static constexpr std::uint64_t second_ns = 1'000'000'000;
   static constexpr std::uint32_t max_per_round = 4;
+  /// During the first second, up to max_quickened samples per second are taken so much more often,
+  /// so that a short run has enough samples. This costs at most 0.8 % of a CPU.
+  static constexpr std::uint64_t quick_factor = 4;
+  static constexpr std::uint32_t max_quickened = 100;
   static constexpr std::size_t max_at_moment = 512;  ///< maximum number of threads of a moment
   static constexpr std::uint64_t planned_cost_ns = 20'000;  ///< expected CPU time of a sample
 
@@ -153,6 +157,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     awake_.store(samples_per_s_ == 0, std::memory_order_relaxed);
     began_ns_ = clock_ns(CLOCK_MONOTONIC);
     samples_ = 0;
+    quick_ = samples_per_s_ <= max_quickened;
     ran_ns_ = 0;
     cost_ns_ = planned_cost_ns;
     bits_.seed(static_cast<std::uint64_t>(began_ns_) * 0x9E3779B97F4A7C15ULL);
@@ -174,6 +179,12 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
     const auto ran_ns = static_cast<std::uint64_t>(clock_ns(CLOCK_THREAD_CPUTIME_ID));
     const std::uint64_t used_ns = ran_ns_ == 0 ? planned_cost_ns : (ran_ns - ran_ns_) / count;
     ran_ns_ = ran_ns;
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    if (quick_ && now_ns - began_ns_ > static_cast<std::int64_t>(second_ns)) {
+      quick_ = false;
+      began_ns_ = now_ns;
+      samples_ = 0;
+    }
     return exponential_ns(count * next_pause_ns(used_ns), bits_);
   }
 
@@ -182,7 +193,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   /// @param used_ns  average CPU time of the last samples.
   std::uint64_t next_pause_ns(std::uint64_t used_ns) noexcept {
     cost_ns_ = cost_ns_ - cost_ns_ / 16 + used_ns / 16;
-    const std::uint64_t planned_ns = second_ns / samples_per_s_;
+    const std::uint64_t planned_ns = second_ns / samples_per_s_ / (quick_ ? quick_factor : 1);
     const std::uint64_t affordable_ns = planned_ns * cost_ns_ / planned_cost_ns;
     return affordable_ns > planned_ns ? affordable_ns : planned_ns;
   }
@@ -321,7 +332,8 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
   std::uint32_t samples_per_s_ = 0;  ///< planned samples per second; 0: off
   bool calls_checked_ = false;       ///< whether shows_own_calls() was true
   bool forbidden_reported_ = false;
-  std::int64_t began_ns_ = 0;  ///< start of the recording (CLOCK_MONOTONIC)
+  bool quick_ = false;         ///< whether the first second has not passed yet
+  std::int64_t began_ns_ = 0;  ///< since when samples_ counts (CLOCK_MONOTONIC)
   std::uint64_t samples_ = 0;  ///< number of samples since began_ns_
   std::uint32_t threads_ = 0;  ///< number of threads from which the last sampled one was chosen
   std::uint64_t ran_ns_ = 0;   ///< CPU time of the sampler's thread so far

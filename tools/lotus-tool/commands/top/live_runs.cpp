@@ -18,7 +18,10 @@
 #include "commands/top/clock_time.hpp"
 #include "commands/top/live_figures.hpp"
 #include "findings/diagnosis.hpp"
+#include "findings/finding.hpp"
+#include "findings/screen/first_screen.hpp"
 #include "findings/verdict.hpp"
+#include "findings/words.hpp"
 #include "log/folder/loaders.hpp"
 #include "log/folder/record_losses.hpp"
 #include "log/operation_names.hpp"
@@ -49,6 +52,10 @@ live_verdict verdict_of(judgement& judged) {
   }
   if (!d.is) return {"no verdict: " + d.why_silent, std::nullopt};
   const std::string name = std::string(verdict_name(*d.is)) + ": ";
+  const finding* const reason = reason_of(d);
+  if (reason != nullptr && !reason->to_do.empty()) {
+    return {name + text_of(reason->to_do), d.is};
+  }
   if (!d.suggestions.empty()) {
     const std::string first = "; change to try: " + d.suggestions.front().what;
     return {std::string(verdict_name(*d.is)) + first, d.is};

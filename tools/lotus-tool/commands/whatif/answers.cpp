@@ -94,11 +94,10 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
     all.push_back("without these turns, the simulation would be " +
                   human_share(run.replayed() / run.achieved() - 1) + " too fast");
   }
-  if (run.others_share() > 0) {
+  if (others_used_cpus(run)) {
     all.emplace_back("other programs leave as much CPU time, or less if the run has fewer threads");
   }
-  const std::string limit = limit_text(run);
-  if (!limit.empty()) all.push_back(limit);
+  if (!answers.limit.empty()) all.push_back(answers.limit);
   if (!p.makes_itself && !p.in_flight_held) {
     all.emplace_back(
         "at least 2 batches per worker are in flight, a usual default (see --prefetch N)");
@@ -132,7 +131,7 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
                          three_digits(p.steady_per_s) + " batches/s")
       << '\n'
       << fitted_sentences(out, accuracy_text(off)) << "\n\n";
-  if (run.others_share() > 0)
+  if (others_used_cpus(run))
     out << fitted_sentences(out, "Warning: " + others_text(run) + '.') << "\n\n";
   if (answers.way) {
     out << styled(out, style::bold,

@@ -25,6 +25,7 @@ struct whatif_answers {
   std::string loader;   ///< name of the loader; "" for the default loader
   std::string why_not;  ///< the reason if there are no answers; otherwise ""
   const what_if* run = nullptr;
+  std::string limit;            ///< see limit_text()
   bool has_second_run = false;  ///< whether the user gave a second run (--also)
   /// The changes and their effects; the one with the largest gain comes first.
   std::vector<answer> changes;

@@ -157,7 +157,8 @@ class asker {
     answers.why_not = recorded.why_not;
     if (!recorded.pipeline) return answers;
     kept.pipeline = std::move(recorded.pipeline);
-    kept.pipeline->lock = find_sampled_lock(join_waits(kept.run, diagnostics_));
+    const run_blocked_on joined = join_waits(kept.run, diagnostics_);
+    kept.pipeline->lock = find_sampled_lock(joined);
     const pipeline_change change = change_for(options_.change, *kept.pipeline, kept.run.names);
     read_also(files.loader, kept);
     kept.asked.emplace(kept.run, *kept.pipeline, kept.also ? &*kept.also : nullptr,
@@ -165,6 +166,7 @@ class asker {
     answers.why_not = why_unlike(*kept.asked);
     if (!answers.why_not.empty()) return answers;
     answers.run = &*kept.asked;
+    answers.limit = limit_text(*kept.asked, kept.run, joined);
     answers.has_second_run = kept.also.has_value();
     if (options_.feed_consumer || options_.target_per_s) {
       // With --feed-consumer, the target is 99 % of the rate of the consumer: 100 % is impossible,

@@ -15,9 +15,11 @@
 #include "base/terminal/table.hpp"
 #include "findings/check.hpp"
 #include "findings/diagnosis_text.hpp"
+#include "findings/finding.hpp"
 #include "findings/gains.hpp"
 #include "findings/run_limits.hpp"
 #include "findings/verdict.hpp"
+#include "findings/words.hpp"
 #include "log/shown_name.hpp"
 #include "model/calls/operation_totals.hpp"
 #include "model/path/critical_path.hpp"
@@ -34,8 +36,13 @@ std::string count_text(std::size_t n, const char* one, const char* many) {
   return std::to_string(n) + ' ' + (n == 1 ? one : many);
 }
 
-std::string whole_percent(double share) {
-  return std::to_string(std::lround(100 * share)) + " %";
+/// Returns the sentences of a finding, to be told alone.
+std::string told(const finding& one) {
+  std::string text = text_of(one.because);
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z' && one.because.pattern[0] != '%') {
+    text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  }
+  return one.to_do.empty() ? text : text + ' ' + text_of(one.to_do);
 }
 
 /// Returns each part as a whole percentage of `all`. Rounds by the largest remainder method, so
@@ -75,8 +82,12 @@ class composer {
   first_screen compose() {
     s_.title = title();
     if (d_.is) {
-      s_.headline = d_.accelerator_busy ? busy_headline() : headline();
-      s_.why = d_.accelerator_busy ? busy_why() : why();
+      s_.headline = d_.accelerator_busy ? busy_headline() : headline("The consumer");
+      if (!d_.accelerator_busy) {
+        s_.explained_headline = headline("The consumer, which receives the batches,");
+      }
+      s_.names_in_flight = d_.is == verdict::prefetch_bound && !d_.makes_itself;
+      s_.why = d_.accelerator_busy ? busy_why() : why_and_findings();
     } else {
       no_verdict();
     }
@@ -93,6 +104,9 @@ class composer {
             ("The predictions assume that " + free_cpus_text(d_.others_cpus, d_.cpus)) + '.';
       }
       not_worth();
+    }
+    if (d_.is && !d_.predicted && d_.is != verdict::hand_over_bound) {
+      s_.assumption = "The simulation does not explain this run, so no change is predicted.";
     }
     where();
     s_.slowest = slowest();
@@ -124,11 +138,11 @@ class composer {
     return text;
   }
 
-  std::string headline() const {
+  std::string headline(const char* consumer) const {
     const std::string waited =
-        d_.pushed
-            ? ". Batches leave the pipeline with its last stage, at " + rate(d_.steady)
-            : ". The consumer waited for data " + whole_percent(d_.wait_share) + " of its time";
+        d_.pushed ? ". Batches leave the pipeline with its last stage, at " + rate(d_.steady)
+                  : std::string(". ") + consumer + " waited for data " +
+                        whole_percent(d_.wait_share) + " of its time";
     return verdict_title(*d_.is, printable_line(d_.stage)) + " (" +
            std::string(verdict_name(*d_.is)) + ')' + waited + '.';
   }
@@ -143,6 +157,23 @@ class composer {
     if (d_.wait_share < 0.05) return text;
     return text + " The consumer waited for data " + whole_percent(d_.wait_share) +
            " of its time, but it had launched enough work before.";
+  }
+
+  /// Returns the evidence for the verdict, and what else the recording shows.
+  std::string why_and_findings() const {
+    const finding* const first = reason_of(d_);
+    std::string text = why();
+    if (first != nullptr) {
+      text = "Why: " + text_of(first->because);
+      if (!first->to_do.empty()) text += ' ' + text_of(first->to_do);
+    }
+    std::size_t more = 0;
+    constexpr std::size_t most_more = 2;
+    for (const finding& one : d_.findings) {
+      if (&one == first || one.is) continue;
+      if (more++ < most_more) text += (text.empty() ? "" : " ") + told(one);
+    }
+    return text;
   }
 
   /// Returns the sentence that gives the evidence for the verdict.
@@ -262,7 +293,7 @@ class composer {
 
   /// Returns whether a change may cost more time than it probably saves, and no reason is known.
   static bool says_little(const suggestion& m) {
-    return 1 / min_gain(m.would_be) - 1 > 1 - 1 / m.would_be.gain && !m.has_reason();
+    return 1 / min_gain(m.would_be) - 1 > 1 - 1 / m.would_be.gain && !m.only_if;
   }
 
   /// Lists the suggestions: first those that certainly gain, then those that may gain nothing.
@@ -283,17 +314,20 @@ class composer {
     if (advised_.size() > max_advice) advised_.resize(max_advice);
     for (const suggestion* const m : advised_) {
       const prediction& p = m->would_be;
-      s_.advice.push_back({printable_line(with_certainty(*m)), time_with(1), time_with(p.gain),
+      const std::string what = min_gain(p) > 1 ? m->what : "perhaps " + m->what;
+      const std::string condition = condition_of(*m);
+      s_.advice.push_back({printable_line(condition.empty() ? what : what + ", " + condition),
+                           printable_line(what), condition, m, time_with(1), time_with(p.gain),
                            time_with(max_gain(p)), time_with(min_gain(p)),
                            target_of_change(m->change)});
+      s_.names_in_flight = s_.names_in_flight || m->change.prefetch || m->change.in_flight;
     }
   }
 
-  /// Returns a suggestion as text. If it may gain nothing, the text contains the reason.
-  static std::string with_certainty(const suggestion& m) {
-    if (min_gain(m.would_be) > 1) return m.what;
-    return "perhaps " + m.what + ", " +
-           (m.has_reason() ? "only " + m.condition : "the 90 % interval includes a gain of zero");
+  /// Returns why a suggestion may gain nothing; "" if it certainly gains.
+  static std::string condition_of(const suggestion& m) {
+    if (min_gain(m.would_be) > 1) return {};
+    return m.only_if ? "only " + m.condition : "the 90 % interval includes a gain of zero";
   }
 
   /// Returns the operation or stage that a change makes faster. A change of settings affects the
@@ -336,7 +370,7 @@ class composer {
   /// Lists changes that gain too little, so that the user does not try them. A change that is part
   /// of a suggestion is not listed.
   void not_worth() {
-    if (!d_.is) return;
+    if (!d_.predicted) return;
     const bool workers = is_advised([](const pipeline_change& c) { return c.workers.has_value(); });
     const bool prefetch = is_advised(
         [](const pipeline_change& c) { return c.prefetch.has_value() || c.in_flight.has_value(); });
@@ -464,6 +498,13 @@ shown_target target_of(const path_share& share) {
   if (share.kind == path_kind::operation) to.what = shown_target::kind::operation;
   if (share.kind == path_kind::stage) to.what = shown_target::kind::stage;
   return to;
+}
+
+const finding* reason_of(const diagnosis& d) {
+  const auto at = std::find_if(d.findings.begin(), d.findings.end(), [&d](const finding& one) {
+    return one.is ? one.is == d.is && (one.instead || !d.predicted) : one.instead;
+  });
+  return at == d.findings.end() ? nullptr : &*at;
 }
 
 first_screen first_screen_of(const diagnosis& d, std::size_t rows) {

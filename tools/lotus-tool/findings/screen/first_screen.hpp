@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "findings/diagnosis.hpp"
+#include "findings/finding.hpp"
 #include "model/identifiers.hpp"
 #include "model/path/critical_path.hpp"
 
@@ -39,6 +40,9 @@ shown_target target_of(const path_share& share);
 /// A suggested change, and the run time now and with the change, as text.
 struct shown_advice {
   std::string change;
+  std::string what;                ///< `change` without its condition
+  std::string condition;           ///< why it may gain nothing; "" if it certainly gains
+  const suggestion* of = nullptr;  ///< the suggestion, which belongs to the diagnosis
   std::string now;
   std::string then;
   std::string low;  ///< lower end of the 90 % confidence interval of `then`
@@ -59,6 +63,8 @@ struct shown_share {
 struct first_screen {
   std::string title;  ///< title, such as "run: 30 batches in 4.437 s (6.76 batches/s), 4 workers"
   std::string headline;               ///< the verdict, or the reason why there is none
+  std::string explained_headline;     ///< the same, with what the consumer is
+  bool names_in_flight = false;       ///< whether texts speak of batches in flight
   std::string why;                    ///< the evidence, or what to do to get a verdict; may be ""
   std::vector<std::string> warnings;  ///< warnings about the measurements, shown before the rest
   std::vector<shown_advice> advice;   ///< at most three suggestions, shortest run time first
@@ -70,6 +76,9 @@ struct first_screen {
   std::string slowest;  ///< text on the slowest call; "" if no call took unusually long
   shown_target slowest_target;
 };
+
+/// Returns the finding that gives the reason for the verdict; nullptr if the simulation does.
+const finding* reason_of(const diagnosis& d);
 
 /// Composes the summary.
 /// @param rows  the maximum number of rows of `where`.

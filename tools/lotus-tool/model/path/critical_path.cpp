@@ -436,7 +436,7 @@ std::string path_title(path_kind kind, std::string_view name) {
     case path_kind::delivery:
       return "passing data to a waiting thread";
     case path_kind::prefetch:
-      return "workers paused by prefetch limit";
+      return "workers idle until a batch was received";
     case path_kind::start_up:
       return "start-up, before the first batch";
     case path_kind::unrecorded:

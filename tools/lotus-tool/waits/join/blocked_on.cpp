@@ -185,8 +185,8 @@ run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics) {
   for (auto& [name, of] : collectors) {
     (name == sampled_wait::of_wait            ? joined.waits
      : name == sampled_wait::of_preprocessing ? joined.preprocessing
-                                              : joined.ops[std::string(run.names.name(name))]) =
-        of.finish();
+     : name == sampled_wait::of_step          ? joined.steps
+                                     : joined.ops[std::string(run.names.name(name))]) = of.finish();
   }
   return joined;
 }
@@ -250,13 +250,22 @@ std::vector<blocked_on> listed(const blocked_list* list, std::optional<std::int6
   return all;
 }
 
+std::string name_of_lock(const blocked_on& of) {
+  std::string name = without_address(of.what);
+  return name.substr(0, 2) == "0x" ? std::string() : name;
+}
+
+std::string lock_name(const blocked_on& of) {
+  const std::string name = name_of_lock(of);
+  return name.empty() ? "a lock" : "the lock " + printable_line(name);
+}
+
 std::string wait_phrase(const blocked_on& of, const std::string& name) {
   const std::string what = printable_line(without_address(of.what));
   const std::string behind = what.empty() ? "" : ' ' + what;
   switch (of.reason) {
     case wait_reason::lock: {
-      const bool named = !what.empty() && what.substr(0, 2) != "0x";
-      std::string text = named ? "waits for the lock" + behind : "waits for a lock";
+      std::string text = "waits for " + lock_name(of);
       if (!of.held_by.empty()) {
         text += " held by " + printable_line(of.held_by);
         if (of.held_by == name) text += " on other threads";

@@ -69,6 +69,7 @@ struct run_blocked_on {
   std::map<std::string, blocked_list, std::less<>> ops;
   blocked_list waits;          ///< what consumers were blocked on while they waited for a batch
   blocked_list preprocessing;  ///< what threads were blocked on while they preprocessed a batch
+  blocked_list steps;          ///< what consumers were blocked on in their steps
   std::map<std::string, lock_samples> locks;  ///< by blocked_on::what
   std::vector<std::string> processes;  ///< process_waits::ending of each process with samples
 
@@ -92,6 +93,12 @@ const description<run_blocked_on>& description_of(const run_blocked_on*);
 /// Returns the first entries of a list, as JSON outputs contain them; none if `list` is null.
 /// @param blocked_ns  as in blocked_list::of().
 std::vector<blocked_on> listed(const blocked_list* list, std::optional<std::int64_t> blocked_ns);
+
+/// Returns the name of a lock without the address that may follow it; "" if it has no name.
+std::string name_of_lock(const blocked_on& of);
+
+/// Returns a text such as "the lock decoder_mutex"; "a lock" if it has no name.
+std::string lock_name(const blocked_on& of);
 
 /// Returns a text such as "waits for the lock decoder_mutex held by Decode on other threads".
 /// @param name  name of the operation that waits, without the S that logs put before it.

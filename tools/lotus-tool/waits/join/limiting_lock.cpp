@@ -135,9 +135,7 @@ std::optional<sampled_lock> find_sampled_lock(const run_blocked_on& joined) {
   }
   if (lock == nullptr || lock->samples < min_samples) return std::nullopt;
   sampled_lock found;
-  // The address that follows the name does not help the user.
-  found.name = lock->what.substr(0, lock->what.find(" (0x"));
-  if (found.name.substr(0, 2) == "0x") found.name.clear();
+  found.name = name_of_lock(*lock);
   found.operation = operation_that_waits(joined, *lock);
   const blocked_list* const own = joined.of('S' + found.operation);
   if (own == nullptr) return std::nullopt;

@@ -54,9 +54,14 @@ sampled_waits::sampled_waits(
     std::stable_sort(in_log.begin(), in_log.end(),
                      [](const moment& a, const moment& b) { return a.time_ns < b.time_ns; });
   }
-  for (const batch_record& r : run.batches.records()) {
+  for (record_number n = 0; n < run.batches.records().size(); ++n) {
+    const batch_record& r = run.batches.records()[n];
     const auto at = moments.find(r.file.value());
     if (at == moments.end() || r.is_marker()) continue;
+    if (r.kind == record_kind::consumed) {
+      const std::optional<time_span> step = run.batches.step(n);
+      if (step) visit(at->second, step->start_ns, step->end_ns, sampled_wait::of_step);
+    }
     if (r.kind != record_kind::wait && r.kind != record_kind::preprocessed) continue;
     visit(at->second, r.start_ns, r.end_ns(),
           r.kind == record_kind::wait ? sampled_wait::of_wait : sampled_wait::of_preprocessing);
@@ -87,6 +92,7 @@ std::string sampled_waits::name_of(const innermost_span& span) const {
   if (!span.known) return {};
   if (span.name == sampled_wait::of_wait) return "waiting for a batch";
   if (span.name == sampled_wait::of_preprocessing) return "preprocessing";
+  if (span.name == sampled_wait::of_step) return "the consumer's step";
   return shown_name(names_.name(span.name));
 }
 

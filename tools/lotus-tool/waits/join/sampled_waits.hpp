@@ -31,10 +31,12 @@ struct innermost_span {
 /// A wait sample, with the operations that the waiting thread had open, and with the innermost span
 /// of the thread that held the lock, if any.
 struct sampled_wait {
-  // Values used in place of the number of an operation's name: of_wait for a wait for a batch, and
-  // of_preprocessing for the preprocessing of a batch. Numbers of names are much smaller.
+  // Values used in place of the number of an operation's name: of_wait for a wait for a batch,
+  // of_preprocessing for the preprocessing of a batch, and of_step for a consumer's step. Numbers
+  // of names are much smaller.
   static constexpr std::uint32_t of_wait = UINT32_MAX;
   static constexpr std::uint32_t of_preprocessing = UINT32_MAX - 1;
+  static constexpr std::uint32_t of_step = UINT32_MAX - 2;
 
   const wait_sample* sample = nullptr;
   std::size_t process = 0;          ///< index in sampled_waits::processes()

@@ -1,0 +1,104 @@
+// Finds claims of diagnose that contradict what the same recording shows.
+#ifndef LOTUS_TESTS_CONTRADICTIONS_HPP
+#define LOTUS_TESTS_CONTRADICTIONS_HPP
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tool/json.hpp"
+#include "tool/tool_test.hpp"
+
+namespace lotus::tool_test {
+
+/// Returns the largest number of calls of an operation that overlap, from the text logs in a
+/// folder; 0 if there are none.
+inline std::size_t calls_at_once(const std::string& folder, const std::string& operation) {
+  std::vector<std::pair<long long, int>> changes;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
+    std::ifstream in(file.path());
+    for (std::string line; std::getline(in, line);) {
+      const std::string start = 'S' + operation + ',';
+      if (line.compare(0, start.size(), start) != 0) continue;
+      const std::size_t comma = line.find(',', start.size());
+      if (comma == std::string::npos) continue;
+      const long long begin = std::atoll(line.c_str() + start.size());
+      changes.emplace_back(begin, 1);
+      changes.emplace_back(begin + std::atoll(line.c_str() + comma + 1), -1);
+    }
+  }
+  std::sort(changes.begin(), changes.end());
+  std::size_t now = 0;
+  std::size_t most = 0;
+  for (const auto& [at, change] : changes) {
+    now = change > 0 ? now + 1 : now - 1;
+    most = std::max(most, now);
+  }
+  return most;
+}
+
+/// Returns the claims of a diagnosis (its JSON output) that its own figures forbid.
+/// @param folder  the folder with the run's logs.
+inline std::vector<std::string> contradictions(const json& d, const std::string& folder) {
+  std::vector<std::string> wrong;
+  if (d["verdict"].is_null()) return wrong;
+  const std::string verdict = d["verdict"].text();
+  const std::string title = d["screen"]["title"].text();
+  const bool has_workers = !contains(title, "no workers") && d["workers"].number() > 0;
+  const bool nothing_to_do = verdict == "balanced" || verdict == "consumer-bound";
+  if (nothing_to_do && has_workers && d["wait_share"].number() > 0.15 &&
+      !contains(d["screen"]["why"].text(), "asks for it")) {
+    wrong.push_back(verdict + " although the consumer waited");
+  }
+  if (d.has("waits")) {
+    double sum = 0;
+    for (const char* const part :
+         {"first_ns", "not_begun_ns", "built_ns", "between_ns", "order_ns", "hand_over_ns"}) {
+      if (d["waits"][part].number() < 0) wrong.push_back(std::string(part) + " is negative");
+      sum += d["waits"][part].number();
+    }
+    const double all = d["waits"]["all_ns"].number();
+    if (std::abs(sum - all) > 1e-6 * all + 1)
+      wrong.push_back("the parts of the waits do not add up");
+  }
+  const double run_ns = d["run_ns"].number();
+  for (const char* const list : {"moves", "possible"}) {
+    for (const json& move : d[list].array()) {
+      const json& change = move["change"];
+      const bool more = change.has("workers") && change["workers"].number() > d["workers"].number();
+      if (more && (verdict == "hand-over-bound" || verdict == "lock-bound")) {
+        wrong.push_back("more workers although the run is " + verdict);
+      }
+      if (!change.has("faster") || change["faster"].size() != 1 || run_ns <= 0) continue;
+      const std::string name = change["faster"].members().front().name;
+      double ns = 0;
+      for (const json& share : d["critical_path"].array()) {
+        if (share.has("name") && share["name"].text() == name) ns += share["ns"].number();
+      }
+      if (ns < 0.01 * run_ns) wrong.push_back(name + " faster, without a share of the path");
+    }
+  }
+  std::string texts = d["sentence"].text();
+  for (const json& text : d["screen"]["warnings"].array()) texts += ' ' + text.text();
+  if (contains(texts, "idle machine") && d.has("other_programs_cpus") &&
+      d["other_programs_cpus"].number() < 0.1) {
+    wrong.emplace_back("an idle machine is asked for although nothing else ran");
+  }
+  const std::string once = " runs only once at a time";
+  const std::size_t at = texts.find(once);
+  if (at != std::string::npos) {
+    const std::size_t begin = texts.rfind(": ", at);
+    const std::string name = texts.substr(begin + 2, at - begin - 2);
+    if (calls_at_once(folder, name) > 1) wrong.push_back("calls of " + name + " overlap");
+  }
+  return wrong;
+}
+
+}  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_CONTRADICTIONS_HPP

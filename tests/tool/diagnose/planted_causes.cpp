@@ -1,0 +1,460 @@
+// A loader with one planted cause of slowness. Usage: planted_causes CAUSE slow|cured SECONDS
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "lotus/lotus.hpp"
+
+// In the global namespace, so that samples show their names.
+std::mutex codec_mutex;
+std::mutex params_mutex;
+
+namespace {
+
+bool slow = true;
+double seconds = 1;
+
+void nap(double ms) {
+  std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms));
+}
+
+double cpu_ms() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+/// Computes until the thread has used so much CPU time.
+void burn(double ms) {
+  const double end = cpu_ms() + ms;
+  double x = 1;
+  while (cpu_ms() < end) {
+    for (int i = 0; i < 2000; ++i) x = x * 1.0000001;
+  }
+  if (x == 0) std::puts("");
+}
+
+/// Returns how many batches take about as long as the program shall run.
+int batches_of(double ms) {
+  return std::max(12, static_cast<int>(seconds * 1000 / ms));
+}
+
+template <class Work>
+void step(const char* name, Work&& work) {
+  const lotus::scope s(name);
+  work();
+}
+
+/// Holds the lock if the cause is not cured.
+std::unique_lock<std::mutex> held(std::mutex& m) {
+  std::unique_lock<std::mutex> guard(m, std::defer_lock);
+  if (slow) guard.lock();
+  return guard;
+}
+
+/// Threads that build batches, at most `ahead` per thread before the consumer receives them.
+struct loader {
+  int workers = 2;
+  int ahead = 2;
+  int batches = 100;
+  std::function<void(int)> make;
+  std::function<void(int)> begin = [](int) {};  // in each worker
+  std::function<void(int)> unpack;              // in the consumer's wait
+  std::function<void(int)> pass_on;             // in a thread between
+  std::function<bool(int, int)> may_begin;      // (batch, received)
+  bool spins = false;
+  double poll_ms = 0;
+
+  void run(const std::function<void(int)>& train) {
+    for (int w = 0; w < workers; ++w) threads_.emplace_back([this, w] { work(w); });
+    if (pass_on) threads_.emplace_back([this] { pass(); });
+    for (int i = 0; i < batches; ++i) {
+      {
+        lotus::wait_for_batch wait;
+        get(i);
+        wait.consumed(static_cast<unsigned>(i));
+      }
+      train(i);
+    }
+    for (std::thread& t : threads_) t.join();
+  }
+
+ private:
+  bool has_work() const {
+    return next_ < received_ + workers * ahead && (!may_begin || may_begin(next_, received_));
+  }
+
+  void work(int w) {
+    begin(w);
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (next_ < batches) {
+      if (!has_work()) {
+        if (!spins) {
+          changed_.wait(lock);
+          continue;
+        }
+        lock.unlock();
+        for (int k = 0; k < 300; ++k) std::atomic_signal_fence(std::memory_order_seq_cst);
+        lock.lock();
+        continue;
+      }
+      const int i = next_++;
+      lock.unlock();
+      {
+        LOTUS_BATCH_PREPROCESSED(static_cast<unsigned>(i));
+        make(i);
+      }
+      lock.lock();
+      ready_[i] = true;
+      changed_.notify_all();
+    }
+  }
+
+  void pass() {
+    for (int i = 0; i < batches; ++i) {
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait(lock, [&] { return ready_[i]; });
+      lock.unlock();
+      pass_on(i);
+      lock.lock();
+      passed_[i] = true;
+      changed_.notify_all();
+    }
+  }
+
+  void get(int i) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    std::map<int, bool>& from = pass_on ? passed_ : ready_;
+    if (poll_ms > 0) {
+      do {
+        lock.unlock();
+        nap(poll_ms);
+        lock.lock();
+      } while (!from[i]);
+    } else {
+      changed_.wait(lock, [&] { return from[i]; });
+    }
+    received_ = i + 1;
+    changed_.notify_all();
+    lock.unlock();
+    if (unpack) unpack(i);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<int, bool> ready_;
+  std::map<int, bool> passed_;
+  int next_ = 0;
+  int received_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+void train(double nap_ms, double burn_ms = 0) {
+  step("Train", [&] {
+    burn(burn_ms);
+    nap(nap_ms);
+  });
+}
+
+const std::map<std::string, std::function<void()>>& causes() {
+  static const std::map<std::string, std::function<void()>> all{
+      {"unpickle",
+       [] {
+         loader l;
+         l.batches = batches_of(slow ? 9 : 4);
+         l.make = [](int) { step("Load", [] { nap(4); }); };
+         if (slow) l.unpack = [](int) { burn(6); };
+         l.run([](int) { train(3); });
+       }},
+      {"unpickle-2",
+       [] {
+         loader l;
+         l.workers = 3;
+         l.batches = batches_of(slow ? 24 : 8);
+         l.make = [](int) {
+           step("Load", [] { burn(2); });
+           step("Read", [] { nap(3); });
+         };
+         if (slow) l.unpack = [](int) { burn(16); };
+         l.run([](int) { train(8); });
+       }},
+      {"poll",
+       [] {
+         loader l;
+         l.batches = batches_of(slow ? 11 : 3);
+         if (slow) l.poll_ms = 10;
+         l.make = [](int) { step("Load", [] { nap(2); }); };
+         l.run([](int) { train(1); });
+       }},
+      {"poll-2",
+       [] {
+         loader l;
+         l.workers = 3;
+         l.batches = batches_of(slow ? 27 : 8);
+         if (slow) l.poll_ms = 20;
+         l.make = [](int) {
+           step("Load", [] { nap(7); });
+           step("Crop", [] { burn(1); });
+         };
+         l.run([](int) { train(7); });
+       }},
+      {"pass",
+       [] {
+         loader l;
+         l.batches = batches_of(slow ? 9 : 4);
+         l.pass_on = [](int) { burn(slow ? 8 : 0.1); };
+         l.make = [](int) { step("Load", [] { nap(4); }); };
+         l.run([](int) { train(3); });
+       }},
+      {"pass-2",
+       [] {
+         loader l;
+         l.workers = 3;
+         l.batches = batches_of(slow ? 15 : 8);
+         l.pass_on = [](int) { nap(slow ? 15 : 0.5); };
+         l.make = [](int) {
+           step("Load", [] { nap(5); });
+           step("Crop", [] { burn(2); });
+         };
+         l.run([](int) { train(7); });
+       }},
+      {"windows",
+       [] {
+         loader l;
+         l.workers = 8;
+         l.ahead = 100;
+         l.batches = std::max(48, batches_of(7) / 16 * 16);
+         if (slow) l.may_begin = [](int i, int received) { return i / 16 * 16 <= received; };
+         l.make = [](int) { step("Load", [] { nap(30); }); };
+         l.run([](int) { train(4); });
+       }},
+      {"windows-2",
+       [] {
+         loader l;
+         l.workers = 4;
+         l.ahead = 100;
+         l.batches = std::max(36, batches_of(10) / 6 * 6);
+         if (slow) l.may_begin = [](int i, int received) { return i / 6 * 6 <= received; };
+         l.make = [](int) {
+           step("Load", [] { burn(2); });
+           step("Read", [] { nap(14); });
+         };
+         l.run([](int) { train(7); });
+       }},
+      {"epochs",
+       [] {
+         for (int epoch = 0; epoch < std::max(3, static_cast<int>(seconds * 5)); ++epoch) {
+           loader l;
+           l.batches = 20;
+           l.begin = [epoch](int) {
+             if (slow || epoch == 0) nap(100);
+           };
+           l.make = [](int) { step("Load", [] { nap(6); }); };
+           l.run([](int) { train(4); });
+         }
+       }},
+      {"lock",
+       [] {
+         loader l;
+         l.workers = 4;
+         l.batches = batches_of(slow ? 6 : 3);
+         l.make = [](int) {
+           step("OpenCodec", [] {
+             const auto guard = held(codec_mutex);
+             nap(5);
+           });
+           step("Demux", [] {
+             const auto guard = held(codec_mutex);
+             nap(0.2);
+           });
+           step("Decode", [] { nap(3); });
+         };
+         l.run([](int) { train(1); });
+       }},
+      {"lock-2",
+       [] {
+         loader l;
+         l.workers = 3;
+         l.batches = batches_of(slow ? 8 : 4);
+         l.make = [](int) {
+           step("Read", [] { nap(2); });
+           step("Tokenize", [] {
+             const auto guard = held(codec_mutex);
+             nap(6);
+           });
+         };
+         l.run([](int) { train(0.5); });
+       }},
+      {"step-lock",
+       [] {
+         std::atomic<bool> stop{false};
+         std::thread saver([&] {
+           while (!stop) {
+             {
+               const std::lock_guard<std::mutex> guard(params_mutex);
+               nap(slow ? 12 : 0.1);
+             }
+             nap(slow ? 0.3 : 10);
+           }
+         });
+         loader l;
+         l.batches = batches_of(slow ? 16 : 5);
+         l.make = [](int) { step("Load", [] { nap(3); }); };
+         l.run([](int) {
+           step("Forward", [] { burn(2); });
+           step("Update", [] {
+             const std::lock_guard<std::mutex> guard(params_mutex);
+             burn(1);
+           });
+         });
+         stop = true;
+         saver.join();
+       }},
+      {"cache",
+       [] {
+         loader l;
+         l.batches = batches_of(slow ? 11 : 4);
+         const int full = l.batches / 3;
+         l.make = [full](int i) {
+           step("Read", [&] { nap(slow && i >= full ? 30 : 0.5); });
+           step("Decode", [] { nap(2); });
+         };
+         l.run([](int) { train(3); });
+       }},
+      {"grows",
+       [] {
+         loader l;
+         l.batches = std::max(40, batches_of(slow ? 11 : 4));
+         const int n = l.batches;
+         l.make = [n](int i) {
+           step("Read", [&] { nap(slow ? 1 + 40.0 * i / n : 1); });
+           step("Decode", [] { nap(2); });
+         };
+         l.run([](int) { train(3); });
+       }},
+      {"rare",
+       [] {
+         loader l;
+         l.batches = std::max(64, batches_of(slow ? 9 : 4));
+         l.make = [](int i) {
+           step("Read", [&] { nap(slow && i % 16 == 7 ? 120 : 3); });
+           step("Decode", [] { nap(2); });
+         };
+         l.run([](int) { train(3); });
+       }},
+      {"bound",
+       [] {
+         loader l;
+         l.workers = 4;
+         l.batches = batches_of(slow ? 9 : 5);
+         l.begin = [](int) {
+           cpu_set_t one;
+           CPU_ZERO(&one);
+           CPU_SET(0, &one);
+           if (slow) sched_setaffinity(0, sizeof one, &one);
+         };
+         l.make = [](int) { step("Decode", [] { burn(8); }); };
+         l.run([](int) { train(0, 1); });
+       }},
+      {"slow-worker",
+       [] {
+         static thread_local bool is_slow = false;
+         loader l;
+         l.workers = 4;
+         l.batches = std::max(60, batches_of(slow ? 10 : 4));
+         l.begin = [](int w) { is_slow = slow && w == 2; };
+         l.make = [](int) { step("Load", [] { nap(is_slow ? 60 : 6); }); };
+         l.run([](int) { train(2); });
+       }},
+      {"library-threads",
+       [] {
+         loader l;
+         l.batches = batches_of(slow ? 24 : 8);
+         l.make = [](int) {
+           step("Read", [] { nap(2); });
+           step("Resize", [] {
+             if (!slow) return burn(6);
+             std::vector<std::thread> threads;
+             for (int t = 0; t < 8; ++t) threads.emplace_back([] { burn(4); });
+             for (std::thread& t : threads) t.join();
+           });
+         };
+         l.run([](int) { train(0, 2); });
+       }},
+      {"spinning-pool",
+       [] {
+         std::atomic<bool> stop{false};
+         std::vector<std::thread> pool;
+         for (int t = 0; slow && t < 4; ++t) {
+           pool.emplace_back([&] {
+             while (!stop) {
+             }
+           });
+         }
+         loader l;
+         l.batches = batches_of(slow ? 24 : 8);
+         l.make = [](int) { step("Decode", [] { burn(7); }); };
+         l.run([](int) { train(0, 2); });
+         stop = true;
+         for (std::thread& t : pool) t.join();
+       }},
+      {"page-faults",
+       [] {
+         loader l;
+         l.batches = batches_of(slow ? 10 : 6);
+         l.make = [](int) {
+           step("Resize", [] {
+             if (!slow) return burn(4);
+             constexpr std::size_t bytes = 16 << 20;
+             void* const page =
+                 mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+             for (std::size_t at = 0; at < bytes; at += 4096) static_cast<char*>(page)[at] = 1;
+             munmap(page, bytes);
+           });
+         };
+         l.run([](int) { train(0, 0.5); });
+       }},
+      {"preprocessing",
+       [] {
+         loader l;
+         l.batches = batches_of(10);
+         l.make = [](int) {
+           step("Load", [] { nap(14); });
+           step("Crop", [] { nap(5); });
+         };
+         l.run([](int) { train(2); });
+       }},
+      {"step", [] {
+         loader l;
+         l.batches = batches_of(10);
+         l.make = [](int) { step("Load", [] { nap(4); }); };
+         l.run([](int) { train(10); });
+       }}};
+  return all;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4 || causes().count(argv[1]) == 0) return 2;
+  slow = std::strcmp(argv[2], "slow") == 0;
+  seconds = std::atof(argv[3]);
+  causes().at(argv[1])();
+}

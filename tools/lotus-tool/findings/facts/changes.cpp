@@ -1,0 +1,132 @@
+#include "findings/facts/changes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+namespace lotus::tool {
+namespace {
+
+constexpr std::size_t fewest_times = 24;  ///< a shorter series shows no change
+constexpr double factor = 2;              ///< smallest change that is worth saying
+
+double quantile(std::vector<double> values, double q) {
+  const auto at = static_cast<std::size_t>(q * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at), values.end());
+  return values[at];
+}
+
+double part_quantile(const std::vector<double>& all, std::size_t from, std::size_t to, double q) {
+  return quantile({all.begin() + static_cast<std::ptrdiff_t>(from),
+                   all.begin() + static_cast<std::ptrdiff_t>(to)},
+                  q);
+}
+
+bool differ(double a, double b) {
+  return std::max(a, b) >= factor * std::min(a, b);
+}
+
+/// Elements that take several times the median, if they take a large part of the time.
+std::optional<time_change> find_rare(const std::vector<double>& all) {
+  constexpr double much_longer = 5;
+  constexpr double much = 0.25;
+  const double median = quantile(all, 0.5);
+  std::vector<std::size_t> rare;
+  std::vector<double> times;
+  double rare_ns = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i] < much_longer * median) continue;
+    rare.push_back(i);
+    times.push_back(all[i]);
+    rare_ns += all[i];
+  }
+  if (rare.size() < 2 || 5 * rare.size() > all.size()) return std::nullopt;
+  const double sum_ns = std::accumulate(all.begin(), all.end(), 0.0);
+  if (rare_ns < much * sum_ns) return std::nullopt;
+  time_change found;
+  found.is = time_change::shape::now_again;
+  found.before_ns = median;
+  found.after_ns = quantile(times, 0.5);
+  found.rare = rare.size();
+  found.rare_share = rare_ns / sum_ns;
+  std::vector<double> gaps;
+  for (std::size_t i = 1; i < rare.size(); ++i) {
+    gaps.push_back(static_cast<double>(rare[i] - rare[i - 1]));
+  }
+  if (gaps.size() >= 3) {
+    const double usual = quantile(gaps, 0.5);
+    const auto regular =
+        std::count_if(gaps.begin(), gaps.end(), [&](double g) { return std::abs(g - usual) <= 1; });
+    if (usual >= 3 && 10 * static_cast<std::size_t>(regular) >= 9 * gaps.size()) {
+      found.every = static_cast<std::size_t>(usual);
+    }
+  }
+  return found;
+}
+
+/// The element at which the sums of deviations from the mean are largest (CUSUM; Page, Continuous
+/// inspection schemes, 1954). Long elements are cut, so that a few of them do not decide.
+std::size_t split_of(const std::vector<double>& all) {
+  const double most = 3 * quantile(all, 0.9);
+  std::vector<double> cut = all;
+  for (double& v : cut) v = std::min(v, most);
+  const double mean =
+      std::accumulate(cut.begin(), cut.end(), 0.0) / static_cast<double>(cut.size());
+  double sum = 0;
+  double largest = 0;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i + 1 < cut.size(); ++i) {
+    sum += cut[i] - mean;
+    if (std::abs(sum) <= largest) continue;
+    largest = std::abs(sum);
+    at = i + 1;
+  }
+  return at;
+}
+
+}  // namespace
+
+std::optional<time_change> find_change(const std::vector<double>& all) {
+  if (all.size() < fewest_times) return std::nullopt;
+  const std::size_t n = all.size();
+  const std::size_t at = split_of(all);
+  const std::size_t least = std::max<std::size_t>(8, n / 20);
+  if (at >= least && at + least <= n) {
+    time_change found;
+    found.at = at;
+    found.before_ns = part_quantile(all, 0, at, 0.5);
+    found.after_ns = part_quantile(all, at, n, 0.5);
+    // Both parts must be apart: three quarters of one are below three quarters of the other.
+    const bool apart = found.before_ns < found.after_ns
+                           ? part_quantile(all, 0, at, 0.75) < part_quantile(all, at, n, 0.25)
+                           : part_quantile(all, at, n, 0.75) < part_quantile(all, 0, at, 0.25);
+    if (apart && differ(found.before_ns, found.after_ns)) {
+      // If a part itself changes a lot, the times change slowly.
+      const double begin = part_quantile(all, 0, n / 8, 0.5);
+      const double early = part_quantile(all, n / 8, n / 4, 0.5);
+      const double late = part_quantile(all, n - n / 4, n - n / 8, 0.5);
+      const double end = part_quantile(all, n - n / 8, n, 0.5);
+      const double middle = part_quantile(all, n / 2 - n / 8, n / 2 + n / 8, 0.5);
+      const bool grows = begin < early && early < middle && middle < late && late < end;
+      const bool shrinks = begin > early && early > middle && middle > late && late > end;
+      // A step has hardly any change within its parts; a trend has most of it there.
+      const double within =
+          std::abs(part_quantile(all, 0, std::max<std::size_t>(at / 4, 1), 0.5) -
+                   part_quantile(all, at - std::max<std::size_t>(at / 4, 1), at, 0.5)) +
+          std::abs(part_quantile(all, at, at + std::max<std::size_t>((n - at) / 4, 1), 0.5) -
+                   part_quantile(all, n - std::max<std::size_t>((n - at) / 4, 1), n, 0.5));
+      if ((grows || shrinks) && within > 0.5 * std::abs(end - begin)) {
+        found.is = time_change::shape::trend;
+        found.before_ns = begin;
+        found.after_ns = end;
+      }
+      return found;
+    }
+  }
+  return find_rare(all);
+}
+
+}  // namespace lotus::tool

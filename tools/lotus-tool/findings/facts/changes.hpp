@@ -1,0 +1,36 @@
+// Finds operations whose times change during the run: from some batch on, slowly, or now and then.
+#ifndef LOTUS_TOOL_FINDINGS_FACTS_CHANGES_HPP
+#define LOTUS_TOOL_FINDINGS_FACTS_CHANGES_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lotus::tool {
+
+/// How a series of times changes.
+struct time_change {
+  enum class shape : std::uint8_t {
+    step,      ///< from element `at` on, times are `after_ns` instead of `before_ns`
+    trend,     ///< times grow or shrink from `before_ns` to `after_ns`
+    now_again  ///< `rare` elements take `after_ns`, the others `before_ns`; every `every`-th if set
+  };
+  shape is = shape::step;
+  std::string of;  ///< name of the operation, without S; "" for the consumer's steps
+  std::size_t at = 0;
+  double before_ns = 0;
+  double after_ns = 0;
+  std::size_t rare = 0;
+  std::size_t every = 0;  ///< 0: at irregular distances
+  double rare_share = 0;  ///< share (0..1) of the series' time in the rare elements
+};
+
+/// Returns the change of a series of times; nullopt if its times do not change by a factor of two.
+/// @param times_ns  in order of time, without waits for a CPU, which other programs may cause.
+std::optional<time_change> find_change(const std::vector<double>& times_ns);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_FINDINGS_FACTS_CHANGES_HPP

@@ -1,0 +1,200 @@
+#include "findings/facts/facts.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "findings/diagnosis.hpp"
+#include "findings/facts/changes.hpp"
+#include "findings/facts/unmarked.hpp"
+#include "findings/facts/wait_parts.hpp"
+#include "model/path/critical_path.hpp"
+#include "model/path/span_segments.hpp"
+#include "model/pipeline/off_cpu.hpp"
+#include "model/run_data.hpp"
+#include "model/run_model.hpp"
+#include "waits/join/blocked_on.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// Returns the number of the operation's name in the run.
+std::optional<std::uint32_t> name_in(const run_data& run, std::string_view name) {
+  const std::uint32_t found = run.names.find('S' + std::string(name));
+  return found == raw_name_table::none ? std::nullopt : std::optional(found);
+}
+
+bool is_work(const path_share& share) {
+  return share.kind == path_kind::operation || share.kind == path_kind::stage;
+}
+
+/// Returns the time from start_ns to end_ns without waits for a CPU, if these are known.
+double without_queue(const off_cpu_time* off, std::int64_t start_ns, std::int64_t end_ns) {
+  const auto all_ns = static_cast<double>(end_ns - start_ns);
+  if (off == nullptr) return all_ns;
+  return all_ns - static_cast<double>(off->split(start_ns, end_ns).run_queue_ns.value_or(0));
+}
+
+/// Returns for each of the operations, by name, its time in each batch, in the order of batches.
+std::map<std::uint32_t, std::vector<double>> times_by_batch(const run_data& run,
+                                                            std::vector<std::uint32_t> names) {
+  // A long run is sampled evenly: a change shows in a part of its batches, too.
+  constexpr std::size_t most_spans = 4000;
+  const std::vector<preprocessing_span>& spans = run.batches.preprocessing_spans();
+  const std::size_t apart = spans.size() / most_spans + 1;
+  std::vector<bool> wanted(spans.size());
+  for (std::size_t n = 0; n < spans.size(); n += apart) wanted[n] = true;
+  std::map<std::uint32_t, std::vector<double>> all;
+  for (const std::uint32_t name : names) all[name].assign(spans.size(), 0);
+  std::mutex mutex;
+  for_each_span(run, wanted, [&](span_number n, const std::vector<span_segment>& segments) {
+    const off_cpu_time* const off = run.side.off_cpu_of(spans[n].file);
+    for (const span_segment& s : segments) {
+      if (!s.name) continue;
+      const auto at = all.find(*s.name);
+      if (at == all.end()) continue;
+      const double ns = without_queue(off, s.start_ns, s.end_ns);
+      const std::lock_guard<std::mutex> guard(mutex);
+      at->second[n] += ns;
+    }
+  });
+  for (auto& [name, times] : all) {
+    times.erase(std::remove(times.begin(), times.end(), 0.0), times.end());
+  }
+  return all;
+}
+
+std::vector<time_change> changes_of(const run_data& run, const critical_path& path) {
+  constexpr double much = 0.1;
+  std::vector<time_change> found;
+  std::vector<std::uint32_t> names;
+  for (const path_share& share : path.shares) {
+    if (!is_work(share)) continue;
+    if (static_cast<double>(share.ns) < much * static_cast<double>(path.run_ns)) break;
+    const std::optional<std::uint32_t> name = name_in(run, share.name);
+    if (name) names.push_back(*name);
+  }
+  const std::map<std::uint32_t, std::vector<double>> times = times_by_batch(run, names);
+  for (const path_share& share : path.shares) {
+    if (static_cast<double>(share.ns) < much * static_cast<double>(path.run_ns)) break;
+    std::optional<time_change> change;
+    if (is_work(share)) {
+      const std::optional<std::uint32_t> name = name_in(run, share.name);
+      if (name) change = find_change(times.at(*name));
+    } else if (share.kind == path_kind::step) {
+      std::vector<double> steps;
+      for (const batch& b : run.batches.all()) {
+        const std::optional<time_span> step = run.batches.step(b.consumed);
+        const batch_record* const of = run.batches.record(b.consumed);
+        if (!step || of == nullptr) continue;
+        steps.push_back(
+            without_queue(run.side.off_cpu_of(of->file, true), step->start_ns, step->end_ns));
+      }
+      change = find_change(steps);
+    }
+    if (!change) continue;
+    change->of = is_work(share) ? share.name : std::string();
+    found.push_back(*change);
+  }
+  return found;
+}
+
+void add_states(const path_share& share, double run_ns, path_states& to) {
+  to.all += static_cast<double>(share.ns) / run_ns;
+  if (!share.cpu) return;
+  to.cpu += static_cast<double>(share.cpu->cpu_ns) / run_ns;
+  to.queue += static_cast<double>(share.cpu->run_queue_ns.value_or(0)) / run_ns;
+  to.blocked += static_cast<double>(share.cpu->blocked_ns.value_or(0)) / run_ns;
+}
+
+template <class Has>
+path_states sum_states(const critical_path& path, Has&& has) {
+  path_states sum;
+  if (path.run_ns <= 0) return sum;
+  for (const path_share& share : path.shares) {
+    if (has(share)) add_states(share, static_cast<double>(path.run_ns), sum);
+  }
+  return sum;
+}
+
+}  // namespace
+
+path_states run_facts::states() const {
+  return sum_states(path, [](const path_share&) { return true; });
+}
+
+path_states run_facts::states(path_kind kind) const {
+  return sum_states(path, [kind](const path_share& share) { return share.kind == kind; });
+}
+
+path_states run_facts::states_of(std::string_view name) const {
+  return sum_states(
+      path, [name](const path_share& share) { return is_work(share) && share.name == name; });
+}
+
+const path_share* run_facts::largest_work() const {
+  const auto at = std::find_if(path.shares.begin(), path.shares.end(), is_work);
+  return at == path.shares.end() ? nullptr : &*at;
+}
+
+const blocked_on* lock_of(const run_blocked_on& joined, std::string_view name) {
+  constexpr std::uint64_t fewest = 5;
+  const blocked_list* const list = joined.of('S' + std::string(name));
+  if (list == nullptr || list->by.empty()) return nullptr;
+  const auto lock = std::find_if(list->by.begin(), list->by.end(), [](const blocked_on& one) {
+    return one.reason == wait_reason::lock;
+  });
+  return lock != list->by.end() && lock->share >= 0.5 && lock->samples >= fewest ? &*lock : nullptr;
+}
+
+std::optional<time_change> change_of(const run_data& run, std::string_view name) {
+  const std::optional<std::uint32_t> known = name_in(run, name);
+  return known ? find_change(times_by_batch(run, {*known}).at(*known)) : std::nullopt;
+}
+
+run_facts facts_of(const run_data& run, const diagnosis& d, const critical_path& path) {
+  run_facts f{run, d, path};
+  f.waits = d.waits;
+  f.changes = changes_of(run, path);
+  f.run_ns = d.run_ns;
+  f.cpus = d.cpus.value_or(0);
+  if (d.cpu_ns && d.run_ns > 0) {
+    f.used_cpus = *d.cpu_ns / d.run_ns;
+    f.unmarked_share = d.unrecorded_cpu;
+    f.unmarked_cpus = f.unmarked_share * f.used_cpus;
+  }
+  f.others_cpus = d.others_cpus;
+  constexpr double worth_naming = 0.25;
+  if (f.unmarked_share >= worth_naming) f.unmarked_in = busiest_unmarked(run);
+  return f;
+}
+
+std::size_t most_at_once(const run_data& run, std::string_view name) {
+  const std::optional<std::uint32_t> wanted = name_in(run, name);
+  if (!wanted) return 0;
+  std::vector<std::pair<std::int64_t, int>> changes;
+  for (std::size_t file = 0; file < run.files->files.size(); ++file) {
+    run.for_each_operation(file, [&](const operation& op) {
+      if (op.name != *wanted) return;
+      changes.emplace_back(op.start_ns, 1);
+      changes.emplace_back(op.end_ns(), -1);
+    });
+  }
+  std::sort(changes.begin(), changes.end());  // of equal times, ends come first
+  std::size_t now = 0;
+  std::size_t most = 0;
+  for (const auto& [at_ns, change] : changes) {
+    now = change > 0 ? now + 1 : now - 1;
+    most = std::max(most, now);
+  }
+  return most;
+}
+
+}  // namespace lotus::tool

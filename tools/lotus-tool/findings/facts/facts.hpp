@@ -1,0 +1,70 @@
+// Everything that the rules know about a run: what was recorded, without any simulation.
+#ifndef LOTUS_TOOL_FINDINGS_FACTS_FACTS_HPP
+#define LOTUS_TOOL_FINDINGS_FACTS_FACTS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "findings/diagnosis.hpp"
+#include "findings/facts/changes.hpp"
+#include "findings/facts/wait_parts.hpp"
+#include "model/path/critical_path.hpp"
+#include "model/run_data.hpp"
+#include "waits/join/blocked_on.hpp"
+
+namespace lotus::tool {
+
+/// How the time of the critical path, or of one part of it, was spent, as shares (0..1) of the run.
+struct path_states {
+  double all = 0;
+  double cpu = 0;
+  double queue = 0;    ///< waited for a CPU
+  double blocked = 0;  ///< blocked or asleep
+};
+
+struct run_facts {
+  const run_data& run;
+  const diagnosis& d;  ///< the measured figures
+  const critical_path& path;
+  wait_parts waits{};
+  /// Changes over time of the parts that have a tenth of the critical path, largest part first.
+  std::vector<time_change> changes{};
+  double run_ns = 0;
+  double cpus = 0;                      ///< CPUs that the process may use; 0: unknown
+  double used_cpus = 0;                 ///< mean number of CPUs that the process used
+  double unmarked_cpus = 0;             ///< the part of used_cpus outside of recorded work
+  double unmarked_share = 0;            ///< unmarked_cpus / used_cpus
+  std::optional<double> others_cpus{};  ///< mean number of CPUs that other programs used
+  /// Which threads used the unmarked CPU time, such as "8 threads in `spin`"; "" if not sampled.
+  std::string unmarked_in{};
+
+  path_states states() const;
+  path_states states(path_kind kind) const;
+  path_states states_of(std::string_view name) const;  ///< of an operation or stage
+  /// The operation or stage with the largest share of the path; nullptr if there is none.
+  const path_share* largest_work() const;
+  /// Whether other programs used a tenth of the CPUs.
+  bool others_used_cpus() const { return others_cpus && *others_cpus >= 0.1 * cpus; }
+};
+
+/// @param d  has its figures, waits and blocked_on. All arguments must outlive the result.
+run_facts facts_of(const run_data& run, const diagnosis& d, const critical_path& path);
+
+/// Returns the lock that the calls of an operation wait for, if this is most of their blocked time;
+/// nullptr if there is none, or too few samples show it.
+const blocked_on* lock_of(const run_blocked_on& joined, std::string_view name);
+
+/// Returns how the times of an operation change during the run; nullopt if they do not.
+std::optional<time_change> change_of(const run_data& run, std::string_view name);
+
+/// Returns the largest number of calls of an operation that overlap in time. A call that waits for
+/// a lock inside its scope counts as well.
+std::size_t most_at_once(const run_data& run, std::string_view name);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_FINDINGS_FACTS_FACTS_HPP

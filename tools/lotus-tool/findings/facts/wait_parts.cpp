@@ -1,0 +1,211 @@
+#include "findings/facts/wait_parts.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "findings/facts/intervals.hpp"
+#include "model/pipeline/off_cpu.hpp"
+#include "model/run_data.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// Returns how much of the time from start_ns to end_ns the intervals cover.
+double covered(const intervals& all, std::int64_t start_ns, std::int64_t end_ns) {
+  auto at = std::upper_bound(all.begin(), all.end(), start_ns,
+                             [](std::int64_t t, const time_span& s) { return t < s.end_ns; });
+  double sum_ns = 0;
+  for (; at != all.end() && at->start_ns < end_ns; ++at) {
+    sum_ns += static_cast<double>(std::min(end_ns, at->end_ns) - std::max(start_ns, at->start_ns));
+  }
+  return sum_ns;
+}
+
+/// One of the consumer's waits.
+struct one_wait {
+  std::int64_t index = 0;  ///< number of the batch
+  double ns = 0;
+  /// How long nobody had built a batch when this batch was begun.
+  double idle_ns = 0;
+};
+
+class divider {
+ public:
+  divider(const run_data& run, const std::vector<bool>& counted)
+      : run_(run), batches_(run.batches), counted_(counted) {
+    for (const preprocessing_span& s : batches_.preprocessing_spans()) {
+      building_.push_back({s.start_ns, s.end_ns()});
+    }
+    building_ = joined(std::move(building_));
+  }
+
+  wait_parts divide() && {
+    const std::vector<batch>& all = batches_.all();
+    later_ready_.assign(all.size(), INT64_MAX);
+    std::vector<std::int64_t> first_ns;  // of each epoch: the first reception
+    for (std::size_t i = all.size(); i-- > 0;) {
+      if (i + 1 < all.size() && all[i + 1].epoch == all[i].epoch) {
+        const std::optional<time_span> next = batches_.made(all[i + 1]);
+        later_ready_[i] = std::min(later_ready_[i + 1], next ? next->end_ns : INT64_MAX);
+      }
+      const std::optional<std::int64_t> at_ns = batches_.delivery_ns(all[i]);
+      if (first_ns.size() <= all[i].epoch) first_ns.resize(all[i].epoch + 1, INT64_MAX);
+      if (at_ns) first_ns[all[i].epoch] = std::min(first_ns[all[i].epoch], *at_ns);
+    }
+    std::set<std::uint32_t> epochs;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!counted_[i]) continue;
+      sum_.steps_ns += static_cast<double>(batches_.step_ns(all[i].consumed).value_or(0));
+      const batch_record* const wait = batches_.record(all[i].wait);
+      if (wait == nullptr || wait->is_marker()) continue;
+      epochs.insert(all[i].epoch);
+      const std::optional<std::int64_t> at_ns = batches_.delivery_ns(all[i]);
+      divide_one(i, *wait, at_ns && *at_ns == first_ns[all[i].epoch]);
+    }
+    sum_.epochs = epochs.size();
+    if (sum_.ready_before > 0) {
+      sum_.mean_ready_for_ns /= static_cast<double>(sum_.ready_before);
+    }
+    find_windows();
+    return sum_;
+  }
+
+ private:
+  void divide_one(std::size_t i, const batch_record& wait, bool is_first) {
+    const batch& b = batches_.all()[i];
+    const std::optional<time_span> made = batches_.made(b);
+    const std::int64_t begin_ns = wait.start_ns;
+    const std::int64_t end_ns = wait.end_ns();
+    const auto all_ns = static_cast<double>(wait.duration_ns);
+    ++sum_.waits;
+    sum_.all_ns += all_ns;
+    one_wait one{b.index, all_ns, 0};
+    const std::int64_t behind_ns = std::clamp(later_ready_[i], begin_ns, end_ns);
+    sum_.behind_others_ns += static_cast<double>(end_ns - behind_ns);
+    // A batch without a recorded preprocessing counts as not begun.
+    const std::int64_t ready_ns = made ? std::clamp(made->end_ns, begin_ns, end_ns) : end_ns;
+    const std::int64_t begun_ns = made ? std::clamp(made->start_ns, begin_ns, ready_ns) : ready_ns;
+    if (is_first) {
+      const auto ns = static_cast<double>(ready_ns - begin_ns);
+      sum_.first_ns += ns;
+      sum_.longest_first_ns = std::max(sum_.longest_first_ns, ns);
+    } else {
+      const std::int64_t other_ns = std::clamp(later_ready_[i], begin_ns, ready_ns);
+      sum_.order_ns += static_cast<double>(ready_ns - other_ns);
+      const std::int64_t not_begun_until_ns = std::min(begun_ns, other_ns);
+      sum_.not_begun_ns += static_cast<double>(not_begun_until_ns - begin_ns);
+      intervals own;
+      for (span_number n = b.first_span; n < b.first_span + b.spans; ++n) {
+        const preprocessing_span& s = batches_.preprocessing_spans()[n];
+        own.push_back({s.start_ns, s.end_ns()});
+      }
+      const double built_ns = covered(joined(std::move(own)), not_begun_until_ns, other_ns);
+      sum_.built_ns += built_ns;
+      sum_.between_ns += static_cast<double>(other_ns - not_begun_until_ns) - built_ns;
+    }
+    sum_.nobody_ns +=
+        static_cast<double>(ready_ns - begin_ns) - covered(building_, begin_ns, ready_ns);
+    hand_over(wait, ready_ns);
+    if (made && made->end_ns <= begin_ns) {
+      ++sum_.ready_before;
+      sum_.mean_ready_for_ns += static_cast<double>(end_ns - made->end_ns);
+    }
+    if (made) one.idle_ns = idle_before(made->start_ns);
+    if (!is_first) each_.push_back(one);
+  }
+
+  /// Returns how long nobody had built a batch before this time, at which one is begun. Others may
+  /// have been begun just before.
+  double idle_before(std::int64_t at_ns) const {
+    constexpr std::int64_t just_before_ns = 2'000'000;
+    const auto next =
+        std::upper_bound(building_.begin(), building_.end(), at_ns,
+                         [](std::int64_t t, const time_span& s) { return t < s.start_ns; });
+    if (next == building_.begin() || next - 1 == building_.begin()) return 0;
+    const time_span& now = *(next - 1);
+    if (at_ns > now.start_ns + just_before_ns) return 0;
+    return static_cast<double>(now.start_ns - (next - 2)->end_ns);
+  }
+
+  /// Adds the time from ready_ns to the end of the wait. The time off the CPU was recorded for the
+  /// whole wait; while the batch is not ready, the thread is taken to be blocked.
+  void hand_over(const batch_record& wait, std::int64_t ready_ns) {
+    const auto ns = static_cast<double>(wait.end_ns() - ready_ns);
+    sum_.hand_over_ns += ns;
+    const off_cpu_time* const off = run_.side.off_cpu_of(wait.file, true);
+    if (off == nullptr) {
+      sum_.own_known = false;
+      return;
+    }
+    const cpu_split own = off->split(wait.start_ns, wait.end_ns());
+    const double cpu_ns = std::min(ns, static_cast<double>(own.cpu_ns));
+    const double queue_ns =
+        std::min(ns - cpu_ns, static_cast<double>(own.run_queue_ns.value_or(0)));
+    sum_.own_cpu_ns += cpu_ns;
+    sum_.own_queue_ns += queue_ns;
+    sum_.own_blocked_ns += ns - cpu_ns - queue_ns;
+  }
+
+  /// Finds out whether nearly all waiting is done at every n-th batch, and these batches had not
+  /// been begun before the consumer asked for them.
+  void find_windows() {
+    constexpr std::size_t fewest = 3;
+    constexpr double nearly_all = 0.8;
+    double all_ns = 0;
+    for (const one_wait& w : each_) all_ns += w.ns;
+    std::vector<one_wait> longest = each_;
+    std::stable_sort(longest.begin(), longest.end(),
+                     [](const one_wait& a, const one_wait& b) { return a.ns > b.ns; });
+    double sum_ns = 0;
+    std::size_t n = 0;
+    while (n < longest.size() && sum_ns < nearly_all * all_ns) sum_ns += longest[n++].ns;
+    if (n < fewest || n * fewest > each_.size()) return;
+    longest.resize(n);
+    std::stable_sort(longest.begin(), longest.end(),
+                     [](const one_wait& a, const one_wait& b) { return a.index < b.index; });
+    std::vector<std::int64_t> gaps;
+    for (std::size_t i = 1; i < n; ++i) {
+      const std::int64_t gap = longest[i].index - longest[i - 1].index;
+      if (gap > 1) gaps.push_back(gap);
+    }
+    if (gaps.size() + 1 < fewest) return;
+    std::vector<std::int64_t> sorted = gaps;
+    std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2),
+                     sorted.end());
+    const std::int64_t usual = sorted[gaps.size() / 2];
+    const auto regular = std::count(gaps.begin(), gaps.end(), usual);
+    if (usual < 3 || 10 * static_cast<std::size_t>(regular) < 9 * gaps.size()) return;
+    // Nobody builds batches until the consumer has received those of the window before, which takes
+    // several steps.
+    const double step_ns =
+        sum_.steps_ns / static_cast<double>(std::max<std::size_t>(1, sum_.waits));
+    const auto idle = std::count_if(longest.begin(), longest.end(), [&](const one_wait& w) {
+      return w.idle_ns > 0.3 * static_cast<double>(usual) * step_ns;
+    });
+    if (4 * static_cast<std::size_t>(idle) < 3 * n) return;
+    sum_.every = static_cast<std::size_t>(usual);
+    sum_.mean_every_ns = sum_ns / static_cast<double>(gaps.size() + 1);
+  }
+
+  const run_data& run_;
+  const run_batches& batches_;
+  const std::vector<bool>& counted_;
+  intervals building_;
+  std::vector<std::int64_t> later_ready_;  // of each batch: when a later one of its epoch was ready
+  std::vector<one_wait> each_;
+  wait_parts sum_;
+};
+
+}  // namespace
+
+wait_parts divide_waits(const run_data& run, const std::vector<bool>& counted) {
+  return divider(run, counted).divide();
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,54 @@
+// Divides the consumer's waits by what was missing, and by what its own thread did meanwhile.
+#ifndef LOTUS_TOOL_FINDINGS_FACTS_WAIT_PARTS_HPP
+#define LOTUS_TOOL_FINDINGS_FACTS_WAIT_PARTS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "model/run_data.hpp"
+
+namespace lotus::tool {
+
+/// A consumer that waits for less than this share of its time does not wait much. In simulated
+/// loaders, balanced and consumer-bound runs have at most 0.08.
+inline constexpr double waits_much = 0.15;
+
+/// Sums over the consumer's waits, in ns. The first six add up to all_ns.
+struct wait_parts {
+  double first_ns = 0;          ///< until the first batch of an epoch was ready
+  double longest_first_ns = 0;  ///< the longest part of first_ns that one epoch has
+  double not_begun_ns = 0;      ///< no thread had begun to build the batch
+  double built_ns = 0;          ///< the batch was being built
+  double between_ns = 0;        ///< the batch was between two stages
+  double order_ns = 0;          ///< the batch was not ready, but a later one was
+  double hand_over_ns = 0;      ///< the batch was ready, but the consumer did not have it yet
+  double all_ns = 0;
+  double steps_ns = 0;          ///< time of the consumer's steps
+  double behind_others_ns = 0;  ///< part of all_ns during which a later batch was ready
+  double nobody_ns = 0;  ///< part of all_ns in which no batch was being built and none was ready
+
+  /// What the consumer's own thread did during hand_over_ns; the three add up to it if own_known.
+  double own_cpu_ns = 0;      ///< it was on a CPU
+  double own_queue_ns = 0;    ///< it waited for a CPU
+  double own_blocked_ns = 0;  ///< it was blocked or asleep
+  bool own_known = true;
+
+  std::size_t waits = 0;         ///< number of waits
+  std::size_t epochs = 0;        ///< number of epochs with waits
+  std::size_t ready_before = 0;  ///< waits for batches that were ready before the wait began
+  double mean_ready_for_ns = 0;  ///< mean time from ready to received, of these batches
+  /// If nearly all waiting is done at every n-th batch: n, and the mean of these waits. Else 0.
+  std::size_t every = 0;
+  double mean_every_ns = 0;
+
+  /// Returns the share (0..1) of the consumer's time during which it waited.
+  double share() const noexcept { return all_ns > 0 ? all_ns / (all_ns + steps_ns) : 0; }
+};
+
+/// @param counted  for each index in run_batches::all(): whether to include the batch.
+wait_parts divide_waits(const run_data& run, const std::vector<bool>& counted);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_FINDINGS_FACTS_WAIT_PARTS_HPP

@@ -1,0 +1,70 @@
+// Parts whose times change during the run, and workers that are slower than others.
+#include "findings/facts/changes.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "findings/facts/facts.hpp"
+#include "findings/finding.hpp"
+#include "findings/rules/rules.hpp"
+#include "findings/words.hpp"
+
+namespace lotus::tool {
+namespace {
+
+phrase phrase_of(const time_change& c) {
+  const name_word who{c.of.empty() ? "The consumer's step" : c.of};
+  const time_word before{c.before_ns};
+  const time_word after{c.after_ns};
+  switch (c.is) {
+    case time_change::shape::step:
+      return {"% takes % until batch %, then %.",
+              {who, before, count_word{static_cast<double>(c.at), "", ""}, after}};
+    case time_change::shape::trend:
+      return {"% changes slowly during the run, from % to %.", {who, before, after}};
+    case time_change::shape::now_again:
+      break;
+  }
+  if (c.every > 0) {
+    return {"% takes % at every % batch, and % at the others.",
+            {who, after, ordinal_word{c.every}, before}};
+  }
+  return {"% takes % at % batches, and % at the others: % of its time.",
+          {who, after, count_word{static_cast<double>(c.rare), "", ""}, before,
+           share_word{c.rare_share}}};
+}
+
+}  // namespace
+
+std::optional<finding> slow_worker_found(const run_facts& f) {
+  // With most workers slow, or a change over time, the means of workers say little.
+  constexpr double much_slower = 1.5;
+  if (f.d.slow_workers.empty() || f.d.slow_workers.front().slower_than < much_slower) {
+    return std::nullopt;
+  }
+  const slow_worker& w = f.d.slow_workers.front();
+  finding of;
+  of.id = "slow-worker";
+  of.because = {"Worker % needs % for a batch, % times as long as the others.",
+                {name_word{std::to_string(w.worker)}, time_word{w.mean_ns},
+                 count_word{w.slower_than, "", ""}}};
+  of.to_do = {"Find out what is different on this thread."};
+  return of;
+}
+
+std::optional<finding> time_changes(const run_facts& f) {
+  const auto at = std::find_if(f.changes.begin(), f.changes.end(), [&](const time_change& c) {
+    // Waits for a lock and a slow worker make some calls slow, too, and explain more.
+    return c.is != time_change::shape::now_again ||
+           (!slow_worker_found(f) && lock_of(f.d.blocked_on, c.of) == nullptr);
+  });
+  if (at == f.changes.end()) return std::nullopt;
+  const time_change& c = *at;
+  finding of;
+  of.id = "changes-over-time";
+  of.share = c.of.empty() ? f.states(path_kind::step).all : f.states_of(c.of).all;
+  of.because = phrase_of(c);
+  return of;
+}
+
+}  // namespace lotus::tool

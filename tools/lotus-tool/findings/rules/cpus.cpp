@@ -1,0 +1,134 @@
+// Why marked work waits for a CPU: a cgroup's limit, bound threads, or the program's other threads.
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "findings/facts/facts.hpp"
+#include "findings/finding.hpp"
+#include "findings/rules/rules.hpp"
+#include "findings/words.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// A part of the critical path that is smaller than this needs no explanation.
+constexpr double much = 0.15;
+
+}  // namespace
+
+std::optional<finding> cpu_limit(const run_facts& f) {
+  const system_counts& c = f.run.counts;
+  if (c.periods < 5 || 10 * c.stopped < c.periods || f.states().queue < much) return std::nullopt;
+  finding of;
+  of.id = "cpu-limit";
+  of.share = f.states().queue;
+  of.because = {
+      "the CPU limit of the container or cgroup (%) stopped the program in % of % "
+      "periods; the critical path waited for a CPU during % of the run.",
+      {count_word{f.run.cpus && f.run.cpus->limit ? *f.run.cpus->limit : f.cpus, "CPU", "CPUs"},
+       count_word{static_cast<double>(c.stopped), "", ""},
+       count_word{static_cast<double>(c.periods), "", ""}, share_word{f.states().queue}}};
+  of.to_do = {"Raise this limit, or use fewer threads: all threads of the program count."};
+  of.instead = of.no_more_threads = of.explains_cpu_waits = true;
+  return of;
+}
+
+std::optional<finding> pinned_threads(const run_facts& f) {
+  std::set<std::uint64_t> bound;
+  std::set<std::uint64_t> all;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> sets;
+  for (const preprocessing_span& s : f.run.batches.preprocessing_spans()) {
+    if (!s.file) continue;
+    const std::uint64_t thread = f.run.log(*s.file).number;
+    if (!all.insert(thread).second) continue;
+    const std::optional<thread_cpus>& on = f.run.thread_cpus_of[s.file->value()];
+    if (!on) continue;
+    bound.insert(thread);
+    sets.emplace(on->count, on->first);
+  }
+  // Threads that are bound to CPUs of their own do not share them.
+  if (bound.size() < 2 || 2 * bound.size() < all.size() || sets.size() != 1) return std::nullopt;
+  const auto cpus = static_cast<double>(sets.begin()->first);
+  if (cpus >= static_cast<double>(bound.size()) || f.states().queue < much) return std::nullopt;
+  finding of;
+  of.id = "bound-threads";
+  of.share = f.states().queue;
+  of.because = {
+      "% share %, because their affinity binds them to it, although the program may use "
+      "%. They wait for a CPU during % of the run.",
+      {count_word{static_cast<double>(bound.size()), "thread", "threads"},
+       count_word{cpus, "CPU", "CPUs"}, count_word{f.cpus, "CPU", "CPUs"},
+       share_word{f.states().queue}}};
+  of.to_do = {"Find what sets the affinity (a library, taskset, OMP_PROC_BIND), and remove it."};
+  of.instead = of.no_more_threads = of.explains_cpu_waits = true;
+  return of;
+}
+
+std::optional<finding> unmarked_threads(const run_facts& f) {
+  constexpr double worth_saying = 0.25;
+  if (f.unmarked_share < worth_saying || f.cpus <= 0) return std::nullopt;
+  // Beside other programs that use more, these may be the cause.
+  if (f.unmarked_cpus < 0.5 * f.others_cpus.value_or(0)) return std::nullopt;
+  // Other threads matter if the path waits for a CPU while they use a good part of the CPUs, or if
+  // it is blocked while they use most of them: then it probably waits for them.
+  const path_states states = f.states();
+  const double working = states.blocked - f.states(path_kind::step).blocked;
+  const bool queues = states.queue >= much && f.unmarked_cpus >= 0.15 * f.cpus;
+  const bool waits = working >= 0.3 && f.unmarked_cpus >= 0.5 * f.cpus;
+  if (!queues && !waits) return std::nullopt;
+  finding of;
+  of.id = "unmarked-threads";
+  of.share = queues ? states.queue : working;
+  of.because = {
+      "code outside of all markers used % of the program's CPU time (% of %), and the "
+      "critical path % during % of the run.",
+      {share_word{f.unmarked_share}, count_word{f.unmarked_cpus, "CPU", "CPUs"},
+       count_word{f.cpus, "", ""}, name_word{queues ? "waited for a CPU" : "was blocked"},
+       share_word{of.share}}};
+  if (!f.unmarked_in.empty()) {
+    of.because.pattern =
+        "code outside of all markers used % of the program's CPU time (% of %), most of it in %, "
+        "and the critical path % during % of the run.";
+    of.because.with.insert(of.because.with.begin() + 3, name_word{f.unmarked_in});
+  }
+  of.to_do = {
+      "Let libraries use fewer threads (such as OMP_NUM_THREADS=1), and let idle threads "
+      "sleep."};
+  if (f.unmarked_in.empty()) {
+    of.to_do.pattern =
+        "Let libraries use fewer threads (such as OMP_NUM_THREADS=1), and let idle "
+        "threads sleep. Record with 'lotus-tool run' to see which threads these are.";
+  }
+  of.no_more_threads = of.explains_cpu_waits = true;
+  of.instead = of.share >= 0.3;
+  return of;
+}
+
+std::optional<finding> time_in_kernel(const run_facts& f) {
+  constexpr double mostly = 0.4;
+  const system_counts& c = f.run.counts;
+  if (c.cpu_ns == 0 || f.cpus <= 0) return std::nullopt;
+  const double share = static_cast<double>(c.system_ns) / static_cast<double>(c.cpu_ns);
+  if (share < mostly || f.used_cpus < 0.1 * f.cpus || f.states().cpu < much) return std::nullopt;
+  finding of;
+  of.id = "kernel-time";
+  of.share = share * f.states().cpu;
+  // With the clearing of its page, a page fault takes about 1 us.
+  constexpr double fault_ns = 1000;
+  const double faults = static_cast<double>(c.faults);
+  if (faults * fault_ns > 0.3 * static_cast<double>(c.system_ns)) {
+    const double batches = static_cast<double>(f.d.received > 0 ? f.d.received : 1);
+    of.because = {"the program spends % of its CPU time in the kernel, with % per batch.",
+                  {share_word{share}, count_word{faults / batches, "page fault", "page faults"}}};
+    of.to_do = {"Reuse buffers instead of allocating them for each batch."};
+  } else {
+    of.because = {"the program spends % of its CPU time in the kernel.", {share_word{share}}};
+    of.to_do = {"See which system calls it makes (strace -c -f)."};
+  }
+  return of;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,81 @@
+// The verdicts that the largest group of facts gives if the simulation does not explain the run.
+#include <algorithm>
+#include <optional>
+
+#include "findings/facts/facts.hpp"
+#include "findings/finding.hpp"
+#include "findings/rules/rules.hpp"
+#include "findings/verdict.hpp"
+#include "findings/words.hpp"
+#include "model/path/critical_path.hpp"
+#include "model/pipeline/off_cpu.hpp"
+#include "model/quantities.hpp"
+
+namespace lotus::tool {
+namespace {
+
+bool waits_for(const run_facts& f, double part_ns) {
+  return f.waits.share() >= waits_much && part_ns >= 0.5 * f.waits.all_ns;
+}
+
+/// Returns the factor by which a quantity is longer than without waits for a CPU, which other
+/// programs may cause; 1 if these are unknown.
+double run_longer(const run_facts& f, quantity of) {
+  const std::optional<cpu_split> cpu = cpu_of(f.run, of, 0);
+  if (!cpu || !cpu->run_queue_ns || !cpu->blocked_ns) return 1;
+  const auto own_ns = static_cast<double>(cpu->cpu_ns + *cpu->blocked_ns);
+  return own_ns > 0 ? 1 + static_cast<double>(*cpu->run_queue_ns) / own_ns : 1;
+}
+
+}  // namespace
+
+std::optional<finding> waits_while_built(const run_facts& f) {
+  const wait_parts& w = f.waits;
+  const double built_ns = w.built_ns + w.between_ns + w.not_begun_ns - w.nobody_ns;
+  const path_share* const most = f.largest_work();
+  if (f.d.pushed || !waits_for(f, built_ns) || most == nullptr) return std::nullopt;
+  finding of;
+  of.id = "being-built";
+  const bool stages = most->kind == path_kind::stage && !f.d.stages.empty();
+  of.is = stages ? verdict::stage_bound : verdict::preprocessing_bound;
+  of.share = built_ns / (w.all_ns + w.steps_ns);
+  of.because = {
+      "% has % of the critical path, and the consumer waited for batches that were being "
+      "built.",
+      {name_word{most->name}, share_word{f.states_of(most->name).all}}};
+  return of;
+}
+
+std::optional<finding> waits_for_order(const run_facts& f) {
+  if (f.d.pushed || f.d.makes_itself || !waits_for(f, f.waits.order_ns)) return std::nullopt;
+  finding of;
+  of.id = "order";
+  of.is = verdict::order_bound;
+  of.share = f.waits.order_ns / (f.waits.all_ns + f.waits.steps_ns);
+  of.because = {
+      "of the % that the consumer waited, a later batch was ready during %, but not the "
+      "next one.",
+      {time_word{f.waits.all_ns}, time_word{f.waits.order_ns}}};
+  return of;
+}
+
+std::optional<finding> steps_take_the_run(const run_facts& f) {
+  // The workers must be able to build clearly more, because otherwise nothing or both may limit.
+  constexpr double clearly = 1.25;
+  const path_states steps = f.states(path_kind::step);
+  const bool spare = f.d.preprocessing_capacity && f.d.consumer_capacity &&
+                     *f.d.preprocessing_capacity * run_longer(f, quantity::preprocess) >
+                         clearly * *f.d.consumer_capacity * run_longer(f, quantity::step);
+  if (f.d.pushed || f.waits.share() >= waits_much || steps.all < 0.6 || !spare) return std::nullopt;
+  finding of;
+  of.id = "steps";
+  of.is = verdict::consumer_bound;
+  of.share = steps.all;
+  of.because = {
+      "the consumer's steps have % of the critical path. Building batches faster would "
+      "not help.",
+      {share_word{steps.all}}};
+  return of;
+}
+
+}  // namespace lotus::tool

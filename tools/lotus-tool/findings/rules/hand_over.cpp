@@ -1,0 +1,137 @@
+// Batches were ready, but the consumer received them late: why, by what its own thread did.
+#include <algorithm>
+#include <optional>
+
+#include "findings/facts/facts.hpp"
+#include "findings/finding.hpp"
+#include "findings/rules/rules.hpp"
+#include "findings/verdict.hpp"
+#include "findings/words.hpp"
+#include "waits/join/blocked_on.hpp"
+
+namespace lotus::tool {
+namespace {
+
+constexpr double most_of_it = 0.5;
+
+/// Whether the consumer waits much, and most of this for batches that are ready. If its thread
+/// mostly waits for a CPU then, the CPUs are the cause.
+bool is_handed_over_late(const run_facts& f) {
+  const wait_parts& w = f.waits;
+  if (f.d.pushed || f.d.makes_itself || w.every > 0 || w.share() < waits_much) return false;
+  if (w.hand_over_ns < most_of_it * w.all_ns) return false;
+  if (w.own_known && w.own_queue_ns > 0.3 * w.hand_over_ns) return false;
+  // Beside other programs, threads on the way to the consumer may wait for a CPU.
+  const bool crowded = f.others_cpus && *f.others_cpus > 0.25 * f.cpus;
+  return !crowded || w.hand_over_ns > 0.25 * (w.all_ns + w.steps_ns);
+}
+
+bool works_itself(const run_facts& f) {
+  return f.waits.own_known && f.waits.own_cpu_ns >= most_of_it * f.waits.hand_over_ns;
+}
+
+bool sleeps(const run_facts& f) {
+  constexpr double fewest = 5;
+  double asleep = 0;
+  for (const blocked_on& one : f.d.blocked_on.waits.by) {
+    if (one.reason == wait_reason::sleep) asleep += static_cast<double>(one.samples);
+  }
+  return asleep >= fewest &&
+         asleep >= most_of_it * static_cast<double>(f.d.blocked_on.waits.samples);
+}
+
+finding found(const run_facts& f, std::string_view id, phrase because, phrase to_do) {
+  const wait_parts& w = f.waits;
+  finding of;
+  of.id = id;
+  of.is = verdict::hand_over_bound;
+  of.share = w.hand_over_ns / (w.all_ns + w.steps_ns);
+  of.because = std::move(because);
+  of.to_do = std::move(to_do);
+  of.instead = of.no_more_threads = true;
+  return of;
+}
+
+/// The values of "Of the 1.36 s that the consumer waited, 1.34 s were for batches that were ready".
+std::vector<word> ready_words(const run_facts& f) {
+  return {time_word{f.waits.all_ns}, time_word{f.waits.hand_over_ns}};
+}
+
+}  // namespace
+
+std::optional<finding> wait_contains_work(const run_facts& f) {
+  if (!is_handed_over_late(f) || !works_itself(f)) return std::nullopt;
+  std::vector<word> with = ready_words(f);
+  with.emplace_back(share_word{std::min(1.0, f.waits.own_cpu_ns / f.waits.hand_over_ns)});
+  return found(
+      f, "wait-contains-work",
+      {"of the % that the consumer waited, % were for batches that were ready. During % of "
+       "that time its own thread was on a CPU: the wait contains work.",
+       std::move(with)},
+      {"Do this work in the workers, before a batch counts as ready."});
+}
+
+std::optional<finding> wait_polls(const run_facts& f) {
+  if (!is_handed_over_late(f) || works_itself(f) || !sleeps(f)) return std::nullopt;
+  return found(f, "wait-polls",
+               {"of the % that the consumer waited, % were for batches that were ready, while its "
+                "own thread was asleep: it polls.",
+                ready_words(f)},
+               {"Let the thread that builds a batch wake the consumer (condition variable), or "
+                "sleep for a shorter time."});
+}
+
+std::optional<finding> slow_hand_over(const run_facts& f) {
+  if (!is_handed_over_late(f) || works_itself(f) || sleeps(f)) return std::nullopt;
+  const wait_parts& w = f.waits;
+  std::vector<word> with = ready_words(f);
+  if (!w.own_known) {
+    return found(
+        f, "slow-hand-over",
+        {"of the % that the consumer waited, % were for batches that were ready.", std::move(with)},
+        {"Record what is done between the end of LOTUS_BATCH_PREPROCESSED and the end of "
+         "the wait."});
+  }
+  // Without samples it is unknown whether the thread slept or waited for another.
+  if (f.d.blocked_on.waits.samples < 5) {
+    return found(f, "slow-hand-over",
+                 {"of the % that the consumer waited, % were for batches that were ready. Its own "
+                  "thread was blocked or asleep meanwhile.",
+                  std::move(with)},
+                 {"Look at what the consumer does in its wait, and at what passes batches on to it "
+                  "(put LOTUS_STAGE(name, i) into it)."});
+  }
+  if (w.ready_before > w.waits / 2) {
+    with.emplace_back(time_word{w.mean_ready_for_ns});
+    return found(f, "slow-hand-over",
+                 {"of the % that the consumer waited, % were for batches that were ready; most "
+                  "had been ready for % before it received them. Its own thread was blocked "
+                  "meanwhile: something between the workers and the consumer passes batches on too "
+                  "slowly.",
+                  std::move(with)},
+                 {"Make the step that passes batches on faster, or use several threads for it; put "
+                  "LOTUS_STAGE(name, i) into it to see its time."});
+  }
+  return found(f, "slow-hand-over",
+               {"of the % that the consumer waited, % were for batches that were ready. Its own "
+                "thread was blocked meanwhile: it learns too late that a batch is ready.",
+                std::move(with)},
+               {"Wake the consumer as soon as a batch is ready; put LOTUS_STAGE(name, i) into a "
+                "step that passes batches on to see its time."});
+}
+
+std::optional<finding> refilled_in_windows(const run_facts& f) {
+  const wait_parts& w = f.waits;
+  if (f.d.pushed || f.d.makes_itself || w.every == 0 || w.share() < waits_much) return std::nullopt;
+  finding of = found(
+      f, "refilled-in-windows",
+      {"nearly all waiting is done at every % batch (% each): batches are built in windows, and a "
+       "window begins only when the batches of the one before were received. Until then, nobody "
+       "builds.",
+       {ordinal_word{w.every}, time_word{w.mean_every_ns}}},
+      {"Begin the next batch whenever one was received."});
+  of.share = 0.8 * w.share();
+  return of;
+}
+
+}  // namespace lotus::tool

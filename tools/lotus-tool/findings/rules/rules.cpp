@@ -1,0 +1,31 @@
+#include "findings/rules/rules.hpp"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "findings/finding.hpp"
+
+namespace lotus::tool {
+
+const std::vector<finding_rule>& finding_rules() {
+  static const std::vector<finding_rule> all{
+      cpu_limit,           pinned_threads, wait_contains_work, wait_polls,
+      refilled_in_windows, slow_hand_over, unmarked_threads,   step_waits_for_lock,
+      workers_start_anew,  waits_at_start, time_changes,       slow_worker_found,
+      perhaps_a_lock,      time_in_kernel, waits_while_built,  waits_for_order,
+      steps_take_the_run,
+  };
+  return all;
+}
+
+std::vector<finding> find_all(const run_facts& facts) {
+  std::vector<finding> all;
+  for (const finding_rule rule : finding_rules()) {
+    std::optional<finding> found = rule(facts);
+    if (found) all.push_back(std::move(*found));
+  }
+  return all;
+}
+
+}  // namespace lotus::tool
