@@ -238,7 +238,7 @@ const std::map<std::string, std::function<void()>>& causes() {
       {"windows",
        [] {
          loader l;
-         l.workers = 8;
+         l.workers = 16;
          l.ahead = 100;
          l.batches = std::max(48, batches_of(7) / 16 * 16);
          if (slow) l.may_begin = [](int i, int received) { return i / 16 * 16 <= received; };
