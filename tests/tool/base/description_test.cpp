@@ -33,8 +33,7 @@ const description<part>& description_of(const part*) {
       {
           {"name", &part::name, "its name", words{{"a", "b"}}},
           {"mean_ns", &part::mean_ns, "its mean", column{"mean", unit::time_ns}},
-          {"", [](const part& of) { return of.name + of.name; }, "twice the name",
-           column{"twice"}},
+          {"", [](const part& of) { return of.name + of.name; }, "twice the name", column{"twice"}},
       });
   return all;
 }
@@ -86,9 +85,10 @@ TEST_CASE("the schema says what is required, what may be null, and which words t
 
 TEST_CASE("a table has the described columns with a title") {
   std::ostringstream out;
-  print_rows("part", std::vector<part>{{"a", 2e6}, {"b", std::nullopt}},
-             description_of(static_cast<const part*>(nullptr)),
-             [](const part& of) { return of.name; }, out);
+  print_rows(
+      "part", std::vector<part>{{"a", 2e6}, {"b", std::nullopt}},
+      description_of(static_cast<const part*>(nullptr)), [](const part& of) { return of.name; },
+      out);
   CHECK(out.str() ==
         "  part      mean  twice\n"
         "  a     2.000 ms     aa\n"

@@ -48,7 +48,8 @@ const std::vector<cause>& causes() {
 json diagnosis_of(const cause& of, const char* how) {
   const temp_dir dir;
   const std::string command = "LOTUS_LOG_FILE='" + dir.path() + "/lotustrace_log' " +
-                              std::string(PLANTED_CAUSES_PROGRAM) + ' ' + of.name + ' ' + how + " 1";
+                              std::string(PLANTED_CAUSES_PROGRAM) + ' ' + of.name + ' ' + how +
+                              " 1";
   REQUIRE(std::system(command.c_str()) == 0);
   const result r = run({"diagnose", dir.path(), "--json", "-q"});
   INFO(r.err);

@@ -236,5 +236,6 @@ TEST_CASE("items that are marked as batches are found") {
   const answer a = diagnose(logs);
   CHECK(a.verdict() == "none");
   CHECK(a.checks.count("items-as-batches") == 1);
-  CHECK(text_of(a, "items-as-batches").rfind("400 batches were built, but only 25 received", 0) == 0);
+  CHECK(text_of(a, "items-as-batches").rfind("400 batches were built, but only 25 received", 0) ==
+        0);
 }
