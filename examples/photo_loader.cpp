@@ -38,6 +38,7 @@ struct batch {
 std::vector<jpeg> make_photos() {
   constexpr std::size_t different = 5;
   std::vector<jpeg> photos;
+  photos.reserve(different);
   for (std::size_t i = 0; i < different; ++i) {
     photos.push_back(imagenet::encode_jpeg(imagenet::draw_picture(1, i, 1e6), 60));
   }
@@ -79,7 +80,9 @@ class loader {
   std::vector<imagenet::image> decode(const jpeg& photo) const {
     LOTUS_SCOPE("Decode");
     std::vector<imagenet::image> copies;
-    for (int i = 0; i < (decode_once_ ? 1 : 2); ++i) copies.push_back(imagenet::decode_jpeg(photo));
+    const std::size_t wanted = decode_once_ ? 1 : 2;
+    copies.reserve(wanted);
+    for (std::size_t i = 0; i < wanted; ++i) copies.push_back(imagenet::decode_jpeg(photo));
     return copies;
   }
 

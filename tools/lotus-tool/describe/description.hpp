@@ -322,7 +322,8 @@ struct field : field_facts {
   /// @param options  if_any, in, words, column, or a function bool(const T&) that returns whether
   ///   the object has this key.
   template <class Get, class... Options>
-  field(std::string_view the_key, Get get, std::string_view the_meaning, Options... options) {
+  field(std::string_view the_key, Get get, std::string_view the_meaning,
+        const Options&... options) {
     using value_of = std::decay_t<std::invoke_result_t<Get, const T&>>;
     constexpr bool only_if_any = (std::is_same_v<Options, if_any_option> || ...);
     key = the_key;
