@@ -30,7 +30,7 @@ struct finding {
 /// A rule looks at the facts of a run. It returns nothing unless they show what it is about.
 using finding_rule = std::optional<finding> (*)(const run_facts& facts);
 
-/// All rules, in the order in which their findings are told.
+/// All rules, in the order in which their findings are printed.
 const std::vector<finding_rule>& finding_rules();
 
 /// Returns the findings about a run.

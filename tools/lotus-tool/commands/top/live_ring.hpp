@@ -7,7 +7,7 @@
 #define LOTUS_TOOL_COMMANDS_TOP_LIVE_RING_HPP
 
 #include <cstdint>
-#include <lotus/record/ring_layout.hpp>
+#include <lotus/folder/log_parts.hpp>
 #include <string>
 #include <vector>
 
