@@ -223,21 +223,21 @@ void group_commands(CLI::App& app) {
 }
 
 void add_help(CLI::App& app, action& chosen) {
-  auto words = std::make_shared<std::vector<std::string>>();
+  auto typed = std::make_shared<std::vector<std::string>>();
   CLI::App* help = app.add_subcommand("help", "Show how a command is used");
   help->footer("Examples:\n  lotus-tool help map join\n  lotus-tool help environment");
-  help->add_option("COMMAND", *words,
+  help->add_option("COMMAND", *typed,
                    "the command to describe, such as map join;\n"
                    "'environment' describes environment variables");
-  help->callback([words, &app, &chosen] {
-    chosen = [words, &app](std::ostream& out, std::ostream&) {
-      if (*words == std::vector<std::string>{"environment"}) {
+  help->callback([typed, &app, &chosen] {
+    chosen = [typed, &app](std::ostream& out, std::ostream&) {
+      if (*typed == std::vector<std::string>{"environment"}) {
         out << environment_topic();
         return exit_fine;
       }
       const CLI::App* at = &app;
       std::string called = app.get_name();
-      for (const std::string& word : *words) {
+      for (const std::string& word : *typed) {
         at = &command_named(*at, word);
         called += ' ' + word;
       }
