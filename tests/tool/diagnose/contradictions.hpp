@@ -64,7 +64,7 @@ inline std::vector<std::string> contradictions(const json& d, const std::string&
     }
     const double all = d["waits"]["all_ns"].number();
     if (std::abs(sum - all) > 1e-6 * all + 1)
-      wrong.push_back("the parts of the waits do not add up");
+      wrong.emplace_back("the parts of the waits do not add up");
   }
   const double run_ns = d["run_ns"].number();
   for (const char* const list : {"moves", "possible"}) {

@@ -192,6 +192,7 @@ const description<device_figures>& description_of(const device_figures*) {
           {"copies",
            [](d of) {
              std::vector<std::pair<std::string, copy_figures>> copies;
+             copies.reserve(of.copies.size());
              for (const auto& [kind, figures] : of.copies) {
                copies.emplace_back(copy_kind_name(kind), figures);
              }
@@ -355,6 +356,7 @@ const description<shown_ranks>& description_of(const shown_ranks*) {
           {"ranks",
            [](r of) {
              std::vector<shown_rank> ranks;
+             ranks.reserve(of.ranks->size());
              for (std::size_t i = 0; i < of.ranks->size(); ++i) {
                ranks.push_back(
                    {of.compared.names[i], of.compared.own_ns[i], {&(*of.ranks)[i], of.parts}});

@@ -48,6 +48,7 @@ void print_devices(const accelerator_analysis& of, bool all, std::ostream& out) 
   devices.row(
       {"device", "whole time", "in use", "compute", "communication", "copies alone", "idle"});
   std::vector<const device_figures*> order;
+  order.reserve(of.devices.size());
   for (const device_figures& d : of.devices) order.push_back(&d);
   const std::size_t shown = shown_rows(order.size(), all || order.size() <= 8);
   for (std::size_t i = 0; i < shown; ++i) {

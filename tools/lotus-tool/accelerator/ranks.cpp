@@ -122,6 +122,7 @@ std::size_t highest(const std::vector<accelerator_analysis>& ranks, Value value)
 /// Returns the waits for PyTorch's loader in a trace, with absolute times.
 std::vector<time_span> waits_of(const device_trace& trace) {
   std::vector<time_span> waits;
+  waits.reserve(trace.waits.size());
   for (const wait_range& wait : trace.waits) {
     waits.push_back({wait.start_ns + trace.base_ns, wait.end_ns + trace.base_ns});
   }

@@ -237,9 +237,9 @@ void add_help(CLI::App& app, action& chosen) {
       }
       const CLI::App* at = &app;
       std::string called = app.get_name();
-      for (const std::string& word : *typed) {
-        at = &command_named(*at, word);
-        called += ' ' + word;
+      for (const std::string& name : *typed) {
+        at = &command_named(*at, name);
+        called += ' ' + name;
       }
       out << help_text(*at, called);
       return exit_fine;

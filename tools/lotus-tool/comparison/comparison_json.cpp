@@ -226,6 +226,7 @@ const description<shown_comparison>& description_of(const shown_comparison*) {
           {"conclusions",
            [](c of) {
              std::vector<loader_conclusion> loaders;
+             loaders.reserve(of.found->loaders.size());
              for (const compared_loader& l : of.found->loaders) loaders.push_back({&l, of.found});
              return loaders;
            },

@@ -37,6 +37,7 @@ table table_with(const std::string& head, const std::vector<const field<T>*>& co
   }
   std::sort(dropped.begin(), dropped.end());
   std::vector<std::string> spared;
+  spared.reserve(dropped.size());
   for (auto& [rank, title] : dropped) spared.push_back(std::move(title));
   of.row(std::move(heads));
   of.spare(std::move(spared));

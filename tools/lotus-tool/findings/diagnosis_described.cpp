@@ -402,6 +402,7 @@ const description<diagnosis>& description_of(const diagnosis*) {
           {"aggregated",
            [](d of) {
              std::vector<counted_operation> ops;
+             ops.reserve(of.aggregated.size());
              for (const figures& op : of.aggregated) ops.push_back({op});
              return ops;
            },

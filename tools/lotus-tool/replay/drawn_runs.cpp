@@ -44,6 +44,7 @@ class block_sampler {
   /// Fills the elements [begin, end) of `drawn` with blocks of the units [first, last).
   void draw_into(drawn_units& drawn, std::uint32_t begin, std::uint32_t end, std::uint32_t first,
                  std::uint32_t last) {
+    if (first == last) return;
     const std::uint32_t count = end - begin;
     const auto length = std::max<std::uint32_t>(
         1, std::min<std::uint32_t>(count / 5, static_cast<std::uint32_t>(std::sqrt(count))));

@@ -47,7 +47,7 @@ struct fitted_model {
   fitted_model(const fitted_model&) = delete;  // explanations refer to the pipeline
   fitted_model& operator=(const fitted_model&) = delete;
   fitted_model(fitted_model&&) = default;
-  fitted_model& operator=(fitted_model&&) = default;
+  fitted_model& operator=(fitted_model&&) noexcept = default;
   ~fitted_model() = default;
 
   /// Returns the measured throughput in batches per second over the whole run. Compare it with

@@ -157,6 +157,7 @@ class trace_mender {
   /// Returns from when to when the device worked, without the first and last per mille of the work.
   time_frame frame_of_most() const {
     std::vector<const device_work*> order;
+    order.reserve(trace_.work.size());
     for (const device_work& work : trace_.work) order.push_back(&work);
     std::sort(order.begin(), order.end(),
               [](const device_work* a, const device_work* b) { return a->start_ns < b->start_ns; });
@@ -241,6 +242,7 @@ class trace_mender {
   /// The consumer waits for one batch after the other, so a wait ends before the next one begins.
   void cut_waits() {
     std::vector<wait_range*> order;
+    order.reserve(trace_.waits.size());
     for (wait_range& wait : trace_.waits) order.push_back(&wait);
     const auto key = [](const wait_range* w) {
       return std::tuple(w->of_consumer, w->thread, w->start_ns);

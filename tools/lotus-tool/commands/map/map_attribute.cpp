@@ -106,6 +106,7 @@ const description<attribution>& description_of(const attribution*) {
           {"ops",
            [](a of) {
              std::vector<std::pair<std::string, metric_values>> ops;
+             ops.reserve(of.ops.size());
              for (const auto& [op, values] : of.ops) ops.emplace_back(op, metrics_of(of, values));
              return ops;
            },

@@ -89,35 +89,36 @@ std::size_t split_of(const std::vector<double>& all) {
 
 }  // namespace
 
-std::optional<time_change> find_change(const std::vector<double>& all) {
-  if (all.size() < fewest_times) return std::nullopt;
-  const std::size_t n = all.size();
-  const std::size_t at = split_of(all);
+std::optional<time_change> find_change(const std::vector<double>& times_ns) {
+  if (times_ns.size() < fewest_times) return std::nullopt;
+  const std::size_t n = times_ns.size();
+  const std::size_t at = split_of(times_ns);
   const std::size_t least = std::max<std::size_t>(8, n / 20);
   if (at >= least && at + least <= n) {
     time_change found;
     found.at = at;
-    found.before_ns = part_quantile(all, 0, at, 0.5);
-    found.after_ns = part_quantile(all, at, n, 0.5);
+    found.before_ns = part_quantile(times_ns, 0, at, 0.5);
+    found.after_ns = part_quantile(times_ns, at, n, 0.5);
     // Both parts must be apart: three quarters of one are below three quarters of the other.
-    const bool apart = found.before_ns < found.after_ns
-                           ? part_quantile(all, 0, at, 0.75) < part_quantile(all, at, n, 0.25)
-                           : part_quantile(all, at, n, 0.75) < part_quantile(all, 0, at, 0.25);
+    const bool apart =
+        found.before_ns < found.after_ns
+            ? part_quantile(times_ns, 0, at, 0.75) < part_quantile(times_ns, at, n, 0.25)
+            : part_quantile(times_ns, at, n, 0.75) < part_quantile(times_ns, 0, at, 0.25);
     if (apart && differ(found.before_ns, found.after_ns)) {
       // If a part itself changes a lot, the times change slowly.
-      const double begin = part_quantile(all, 0, n / 8, 0.5);
-      const double early = part_quantile(all, n / 8, n / 4, 0.5);
-      const double late = part_quantile(all, n - n / 4, n - n / 8, 0.5);
-      const double end = part_quantile(all, n - n / 8, n, 0.5);
-      const double middle = part_quantile(all, n / 2 - n / 8, n / 2 + n / 8, 0.5);
+      const double begin = part_quantile(times_ns, 0, n / 8, 0.5);
+      const double early = part_quantile(times_ns, n / 8, n / 4, 0.5);
+      const double late = part_quantile(times_ns, n - n / 4, n - n / 8, 0.5);
+      const double end = part_quantile(times_ns, n - n / 8, n, 0.5);
+      const double middle = part_quantile(times_ns, n / 2 - n / 8, n / 2 + n / 8, 0.5);
       const bool grows = begin < early && early < middle && middle < late && late < end;
       const bool shrinks = begin > early && early > middle && middle > late && late > end;
       // A step has hardly any change within its parts; a trend has most of it there.
       const double within =
-          std::abs(part_quantile(all, 0, std::max<std::size_t>(at / 4, 1), 0.5) -
-                   part_quantile(all, at - std::max<std::size_t>(at / 4, 1), at, 0.5)) +
-          std::abs(part_quantile(all, at, at + std::max<std::size_t>((n - at) / 4, 1), 0.5) -
-                   part_quantile(all, n - std::max<std::size_t>((n - at) / 4, 1), n, 0.5));
+          std::abs(part_quantile(times_ns, 0, std::max<std::size_t>(at / 4, 1), 0.5) -
+                   part_quantile(times_ns, at - std::max<std::size_t>(at / 4, 1), at, 0.5)) +
+          std::abs(part_quantile(times_ns, at, at + std::max<std::size_t>((n - at) / 4, 1), 0.5) -
+                   part_quantile(times_ns, n - std::max<std::size_t>((n - at) / 4, 1), n, 0.5));
       if ((grows || shrinks) && within > 0.5 * std::abs(end - begin)) {
         found.is = time_change::shape::trend;
         found.before_ns = begin;
@@ -126,7 +127,7 @@ std::optional<time_change> find_change(const std::vector<double>& all) {
       return found;
     }
   }
-  return find_rare(all);
+  return find_rare(times_ns);
 }
 
 }  // namespace lotus::tool

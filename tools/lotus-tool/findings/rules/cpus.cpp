@@ -118,9 +118,9 @@ std::optional<finding> time_in_kernel(const run_facts& f) {
   of.share = share * f.states().cpu;
   // With the clearing of its page, a page fault takes about 1 us.
   constexpr double fault_ns = 1000;
-  const double faults = static_cast<double>(c.faults);
+  const auto faults = static_cast<double>(c.faults);
   if (faults * fault_ns > 0.3 * static_cast<double>(c.system_ns)) {
-    const double batches = static_cast<double>(f.d.received > 0 ? f.d.received : 1);
+    const auto batches = static_cast<double>(f.d.received > 0 ? f.d.received : 1);
     of.because = {"the program spends % of its CPU time in the kernel, with % per batch.",
                   {share_word{share}, count_word{faults / batches, "page fault", "page faults"}}};
     of.to_do = {"Reuse buffers instead of allocating them for each batch."};

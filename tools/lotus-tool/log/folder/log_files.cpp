@@ -346,7 +346,7 @@ live_files find_live_runs(
   diagnostic_log silent = diagnostic_log::silenced();
   search logs(prefix, silent);
   // Folders that are removed meanwhile are no error.
-  static_cast<void>(look_below(dir, logs));
+  [[maybe_unused]] const std::error_code removed = look_below(dir, logs);
   return std::move(logs).live_result(max_log_bytes, read_rings);
 }
 

@@ -267,6 +267,7 @@ const description<shown_group_of>& description_of(const shown_group_of*) {
           {"blocked",
            [](const shown_group_of& of) {
              std::vector<shown_wait_of_group> waits;
+             waits.reserve(of.group->blocked.size());
              for (const blocked_part& part : of.group->blocked) waits.push_back({&part, of.groups});
              return waits;
            },
@@ -304,6 +305,7 @@ const description<threads_result>& description_of(const threads_result*) {
           {"groups",
            [](const threads_result& of) {
              std::vector<shown_group_of> groups;
+             groups.reserve(of.groups.size());
              for (const thread_activity& group : of.groups) groups.push_back({&group, &of.groups});
              return groups;
            },
