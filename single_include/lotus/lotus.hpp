@@ -6131,9 +6131,45 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_BASE_PROCESS_THREADS_HPP
 #define LOTUS_BASE_PROCESS_THREADS_HPP
 
-#include <dirent.h>
-
 #include <initializer_list>
+
+// Lists the entries of a directory without allocating.
+#ifndef LOTUS_BASE_DIRECTORY_ENTRIES_HPP
+#define LOTUS_BASE_DIRECTORY_ENTRIES_HPP
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// Calls `each(name)` for every entry of the directory `path`, which is relative to the descriptor
+/// `directory`.
+/// opendir() is not used, because it allocates, and the caller may be a signal handler that
+/// interrupted malloc, or a forked child in which a lock of malloc stays held.
+LOTUS_DETAIL_COLD inline void for_each_entry(int directory,
+                                             function_ref<void(const char* name)> each,
+                                             const char* path = ".") noexcept {
+  const mapped<char[4096]> memory;
+  const int fd = memory ? open_at_high_fd(directory, path, O_RDONLY | O_DIRECTORY) : -1;
+  if (fd < 0) return;
+  // Layout of a getdents64(2) entry: inode, offset, length of the entry, type, name.
+  constexpr std::size_t length_at = 16;
+  constexpr std::size_t name_at = 19;
+  char(&entries)[4096] = *memory;
+  long bytes = 0;
+  while ((bytes = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0) {
+    for (const char* at = entries; at < entries + bytes;) {
+      each(at + name_at);
+      std::uint16_t length = 0;
+      std::memcpy(&length, at + length_at, sizeof(length));
+      at += length;
+    }
+  }
+  close(fd);
+}
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_BASE_DIRECTORY_ENTRIES_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
@@ -6141,15 +6177,11 @@ namespace detail {
 /// Calls `each(pid_t)` for every thread of this process.
 template <class Each>
 void for_each_thread(Each&& each) noexcept {
-  const int fd = open_at_high_fd(AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY);
-  DIR* tasks = fd >= 0 ? fdopendir(fd) : nullptr;
-  if (tasks == nullptr && fd >= 0) close(fd);
-  if (tasks == nullptr) return;
-  while (const dirent* entry = readdir(tasks)) {
-    const auto tid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
+  const auto each_id = [&](const char* name) {
+    const auto tid = static_cast<pid_t>(std::strtol(name, nullptr, 10));
     if (tid > 0) each(tid);
-  }
-  closedir(tasks);
+  };
+  for_each_entry(AT_FDCWD, each_id, "/proc/self/task");
 }
 
 /// Reads the name of a thread; "" if it has ended.
@@ -8601,30 +8633,6 @@ struct log_location {
     return is;
   }
 };
-
-/// Calls `each(name)` for every entry of a directory, which is open as the descriptor `directory`.
-/// opendir() is not used, because it allocates, and the caller may be a signal handler that
-/// interrupted malloc.
-LOTUS_DETAIL_COLD inline void for_each_entry(int directory,
-                                             function_ref<void(const char* name)> each) noexcept {
-  const mapped<char[4096]> memory;
-  const int fd = memory ? open_at_high_fd(directory, ".", O_RDONLY | O_DIRECTORY) : -1;
-  if (fd < 0) return;
-  // Layout of a getdents64(2) entry: inode, offset, length of the entry, type, name.
-  constexpr std::size_t length_at = 16;
-  constexpr std::size_t name_at = 19;
-  char(&entries)[4096] = *memory;
-  long bytes = 0;
-  while ((bytes = syscall(SYS_getdents64, fd, entries, sizeof(entries))) > 0) {
-    for (const char* at = entries; at < entries + bytes;) {
-      each(at + name_at);
-      std::uint16_t length = 0;
-      std::memcpy(&length, at + length_at, sizeof(length));
-      at += length;
-    }
-  }
-  close(fd);
-}
 
 }  // namespace detail
 LOTUS_DETAIL_COLD_NAMESPACE_END

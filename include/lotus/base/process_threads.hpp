@@ -2,7 +2,6 @@
 #ifndef LOTUS_BASE_PROCESS_THREADS_HPP
 #define LOTUS_BASE_PROCESS_THREADS_HPP
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include <initializer_list>
 
 #include "lotus/base/descriptor.hpp"
+#include "lotus/base/directory_entries.hpp"
 #include "lotus/config.hpp"
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
@@ -22,15 +22,11 @@ namespace detail {
 /// Calls `each(pid_t)` for every thread of this process.
 template <class Each>
 void for_each_thread(Each&& each) noexcept {
-  const int fd = open_at_high_fd(AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY);
-  DIR* tasks = fd >= 0 ? fdopendir(fd) : nullptr;
-  if (tasks == nullptr && fd >= 0) close(fd);
-  if (tasks == nullptr) return;
-  while (const dirent* entry = readdir(tasks)) {
-    const auto tid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
+  const auto each_id = [&](const char* name) {
+    const auto tid = static_cast<pid_t>(std::strtol(name, nullptr, 10));
     if (tid > 0) each(tid);
-  }
-  closedir(tasks);
+  };
+  for_each_entry(AT_FDCWD, each_id, "/proc/self/task");
 }
 
 /// Reads the name of a thread; "" if it has ended.
