@@ -72,6 +72,8 @@ more
 </system-out></testcase>
   <testcase name="lacking" status="notrun"><system-out>  skipped: no tmux
 </system-out></testcase>
+  <testcase name="absent" status="notrun"><skipped message=""/><system-out>Unable to find executable: /x</system-out></testcase>
+  <testcase name="later" status="notrun"><skipped message=""/><system-out>Failed test dependencies: bad</system-out></testcase>
 </testsuite>
 END
 results=("$source/tools/test_results.py")
@@ -83,12 +85,17 @@ FAILED bad
     CHECK( 2 == one )
   with expansion:
     2 == 1
-  again: ctest --test-dir build-x -R '"'^bad\$'"' --output-on-failure' out
+  again: ctest --test-dir build-x -R '"'^bad\$'"' --output-on-failure
+
+FAILED absent
+  Unable to find executable: /x
+  again: ctest --test-dir build-x -R '"'^absent\$'"' --output-on-failure' out
 status=0
 python3 -B "${results[@]}" sums results.xml missing.xml >out || status=$?
 ((status == 1)) || fail "status $status"
-expect 'skipped: lacking (no tmux)
-1 passed, 2 failed, 1 skipped' out
+expect 'skipped: later (Failed test dependencies: bad)
+skipped: lacking (no tmux)
+1 passed, 3 failed, 2 skipped' out
 
 # tools/test.sh lists its parts and refuses others.
 "$source/tools/test.sh" --help >out

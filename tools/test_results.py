@@ -12,7 +12,8 @@ MOST_ASSERTIONS, LAST_LINES = 3, 12
 
 
 def read(file):
-    """Returns (name, status, output) of each test. Characters that XML forbids are removed."""
+    """Returns (name, status, output) of each test. Characters that XML forbids are removed. A program that is not
+    there is a failed test."""
     with open(file, encoding='utf-8', errors='replace') as text:
         suite = xml.fromstring(re.sub('[\x00-\x08\x0b\x0c\x0e-\x1f]', '', text.read()))
     for case in suite.iter('testcase'):
@@ -21,6 +22,8 @@ def read(file):
         output = case.findtext('system-out') or ''
         if message is not None and message.get('message'):
             output += '\n' + message.get('message')
+        if case.find('skipped') is not None and output.startswith('Unable to find executable'):
+            status = 'fail'
         yield case.get('name'), status, output
 
 
@@ -59,8 +62,8 @@ def sums(files):
             passed += status == 'run'
             failed += status == 'fail'
             if status not in ('run', 'fail'):
-                why = re.findall(r'skipped: (.+)', output)
-                reasons.setdefault(why[0].strip() if why else 'disabled in this build', []).append(name)
+                why = re.findall(r'skipped: (.+)|(Failed test dependencies: .+)', output)
+                reasons.setdefault(''.join(why[0]).strip() if why else 'disabled in this build', []).append(name)
     for why, names in sorted(reasons.items()):
         print(f'skipped: {", ".join(sorted(set(names)))} ({why})')
     print(f'{passed} passed, {failed} failed, {sum(map(len, reasons.values()))} skipped')
