@@ -50,7 +50,7 @@ TEST_CASE("with more busy threads than CPUs, the speed-up factors are those of t
   const answer step_on_cpu = diagnose(logs);
   CHECK(step_on_cpu.verdict() == "consumer-bound");
   CHECK(step_on_cpu.checks == std::set<std::string>{"oversubscribed"});
-  CHECK_FALSE(contains(step_on_cpu.text, "next to nothing"));
+  CHECK_FALSE(contains(step_on_cpu.text(), "next to nothing"));
 
   loader.workers = 8;
   loader.step = constant(1);

@@ -40,7 +40,7 @@ TEST_CASE("a pin thread after the workers is found as the bottleneck") {
     for (const json& op : a.whole["ops"].array()) {
       CHECK(op["at_most_faster"].number() < 1.05);
     }
-    CHECK_FALSE(contains(a.text, "1273"));
+    CHECK_FALSE(contains(a.text(), "1273"));
   }
 }
 
@@ -63,8 +63,8 @@ TEST_CASE("a pin thread that is recorded as an operation only is named, without 
   CHECK(a.checks == std::set<std::string>{"unrecorded-work"});
   CHECK(contains(text_of(a, "unrecorded-work"), "Pin"));
   CHECK(contains(a.whole["why"].text(), "Pin"));
-  CHECK(contains(a.text, "No verdict"));
-  CHECK(contains(a.text, "LOTUS_STAGE"));
+  CHECK(contains(a.text(), "No verdict"));
+  CHECK(contains(a.text(), "LOTUS_STAGE"));
 }
 
 TEST_CASE("if batch scopes cover only collation, the other work is named") {
@@ -115,7 +115,7 @@ TEST_CASE("training and validation under one loader name have no verdict") {
   const answer a = diagnose(logs);
   CHECK(a.verdict() == "none");
   CHECK(a.checks.count("loaders-mixed") == 1);
-  CHECK(contains(a.text, "LOTUS_LOADER"));
+  CHECK(contains(a.text(), "LOTUS_LOADER"));
 }
 
 TEST_CASE("epochs that were left early belong to one loader") {

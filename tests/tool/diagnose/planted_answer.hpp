@@ -3,6 +3,7 @@
 #define LOTUS_TESTS_PLANTED_ANSWER_HPP
 
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <string>
 
@@ -16,21 +17,23 @@ constexpr std::int64_t ms = 1'000'000;
 
 struct answer {
   json whole;
-  std::string text;  ///< the output without --json
-  std::set<std::string> checks;
+  std::shared_ptr<const temp_dir> logs;
+  std::set<std::string> checks{};
 
   std::string verdict() const {
     return whole["verdict"].is_null() ? "none" : whole["verdict"].text();
   }
+  /// Returns the output without --json.
+  std::string text() const { return run({"diagnose", logs->path()}).out; }
 };
 
 inline answer diagnose(const planted_logs& logs) {
-  const temp_dir dir;
-  logs.write(dir);
-  const result r = run({"diagnose", dir.path(), "--json"});
+  const auto dir = std::make_shared<const temp_dir>();
+  logs.write(*dir);
+  const result r = run({"diagnose", dir->path(), "--json"});
   INFO(r.err);
   REQUIRE(r.status == 0);
-  answer a{parse_json(r.out), run({"diagnose", dir.path()}).out, {}};
+  answer a{parse_json(r.out), dir};
   for (const json& check : a.whole["checks"].array()) a.checks.insert(check["id"].text());
   return a;
 }

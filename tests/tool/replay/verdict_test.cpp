@@ -101,7 +101,7 @@ TEST_CASE("predicted changes match the simulated loader with the change") {
     CAPTURE(first["text"].text(), loader.workers, loader.prefetch);
     CHECK(first["batches_per_s"].number() == Approx(changed.rate()).epsilon(0.03));
     const std::string text = first["text"].text();
-    CHECK(contains(a.text, text.substr(0, text.find(':'))));
+    CHECK(contains(a.text(), text.substr(0, text.find(':'))));
     ++moved;
   }
   CHECK(moved >= 5);

@@ -193,7 +193,8 @@ TEST_CASE("if other programs used the CPUs, predictions use only the CPU time th
   CHECK(without["changes"][0]["batches_per_s"].number() == Approx(2 * was).epsilon(0.2));
   const answer diagnosed = diagnose(logs);
   CHECK(diagnosed.verdict() == "preprocessing-bound");
-  CHECK(diagnosed.text.find("Warning: other programs used") < diagnosed.text.find("bound:"));
+  const std::string text = diagnosed.text();
+  CHECK(text.find("Warning: other programs used") < text.find("bound:"));
 }
 
 TEST_CASE("whatif gives no predictions for a run that its own records do not explain") {
