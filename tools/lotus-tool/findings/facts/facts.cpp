@@ -43,8 +43,8 @@ double without_queue(const off_cpu_time* off, std::int64_t start_ns, std::int64_
 }
 
 /// Returns for each of the operations, by name, its time in each batch, in the order of batches.
-std::map<std::uint32_t, std::vector<double>> times_by_batch(const run_data& run,
-                                                            const std::vector<std::uint32_t>& names) {
+std::map<std::uint32_t, std::vector<double>> times_by_batch(
+    const run_data& run, const std::vector<std::uint32_t>& names) {
   // A long run is sampled evenly: a change shows in a part of its batches, too.
   constexpr std::size_t most_spans = 4000;
   const std::vector<preprocessing_span>& spans = run.batches.preprocessing_spans();
