@@ -18,6 +18,15 @@ namespace support {
 
 namespace fs = std::filesystem;
 
+/// Returns how often to repeat what happens at random: less often with LOTUS_TEST_BRIEFLY.
+constexpr int rounds(int thorough) {
+#ifdef LOTUS_TEST_BRIEFLY
+  return (thorough + 4) / 5;
+#else
+  return thorough;
+#endif
+}
+
 /// A new empty directory; the destructor deletes it with its contents.
 class temp_directory {
  public:

@@ -46,7 +46,7 @@ class Case(unittest.TestCase):
 
     def test_queries(self):
         endless = ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
-                   "SELECT i, hex(randomblob(2000)) AS h FROM n LIMIT 2000000")
+                   "SELECT i, hex(randomblob(2000)) AS h FROM n")
         answers = self.answers(
             self.sql("SELECT fts3_tokenizer('simple')"),
             self.sql(f"SELECT h FROM ({endless}) ORDER BY h LIMIT 1"),

@@ -86,7 +86,7 @@ TEST_CASE("all ended scopes are in the log after recovery, however the process e
 
 TEST_CASE("a process killed during drains is recovered: each scope once, and no line torn") {
   std::mt19937_64 random{seed()};
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < support::rounds(40); ++round) {
     const support::temp_directory run;
     const pid_t victim = start_victim("flat-out", run);
     usleep(static_cast<useconds_t>(3'000 + random() % 40'000));
@@ -100,7 +100,7 @@ TEST_CASE("a process killed during drains is recovered: each scope once, and no 
 
 TEST_CASE("a recovery that is killed repeatedly still writes each record exactly once") {
   std::mt19937_64 random{seed()};
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < support::rounds(10); ++round) {
     const support::temp_directory run;
     const pid_t victim = start_victim("flat-out", run);
     usleep(60'000);
@@ -161,7 +161,7 @@ TEST_CASE("recovery keeps a damaged ring file and writes no wrong lines") {
     return std::string{std::istreambuf_iterator<char>{in}, {}};
   }();
   std::mt19937_64 random{seed()};
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < support::rounds(300); ++round) {
     std::string broken = original;
     for (std::uint64_t i = 0; i <= random() % 20; ++i) {
       // Headers are damaged more often than records, because the reader depends on more of their

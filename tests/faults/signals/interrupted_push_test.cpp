@@ -90,14 +90,15 @@ struct steps {
   }
 
   /// Returns the distance, in steps, between the instructions that are interrupted. It is 1, so
-  /// that each instruction is interrupted once, unless a sanitizer has added hundreds of
-  /// instructions: the time of the test grows with the square of their number.
+  /// that each instruction is interrupted once, unless there are very many, as with a sanitizer: the
+  /// time of the test grows with the square of their number.
   static int stride(place_of_storing where, void (*store_once)()) {
     constexpr int all = std::numeric_limits<int>::max();
     begin(where, all, nullptr);
     store_once();
     const int within = all - until;
-    return within > 300 ? within / 50 : 1;
+    const int many = support::rounds(300);
+    return within > many ? within * 6 / many : 1;
   }
 };
 

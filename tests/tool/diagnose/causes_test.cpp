@@ -73,13 +73,21 @@ bool names(const json& found, const cause& of) {
 }  // namespace
 
 TEST_CASE("the first screen names a planted cause, and only if it is there") {
+  int disturbed = 0;
   for (const cause& of : causes()) {
-    // Another program may delay the first recordings so much that they show something else.
+#ifdef LOTUS_TEST_BRIEFLY
+    if (contains(of.name, "-2")) continue;  // the same cause with another number of threads
+#endif
+    // Another program may delay recordings so much that they show something else.
     for (int more = 3;; --more) {
       const json found = diagnosis_of(of, "slow");
       const bool right =
           names(found, of) && !found["verdict"].is_null() && found["verdict"].text() == of.verdict;
-      if (!right && more > 0 && is_disturbed(found)) continue;
+      if (!right && is_disturbed(found)) {
+        if (more > 0) continue;
+        ++disturbed;
+        break;
+      }
       INFO(of.name << ": " << found["sentence"].text());
       CHECK(right);
       break;
@@ -88,5 +96,9 @@ TEST_CASE("the first screen names a planted cause, and only if it is there") {
     const json cured = diagnosis_of(of, "cured");
     INFO(of.name << " cured: " << cured["sentence"].text());
     CHECK_FALSE(names(cured, of));
+  }
+  if (disturbed > 0) {
+    lotus_test::skip("other programs used the CPUs while " + std::to_string(disturbed) +
+                     " causes were recorded");
   }
 }

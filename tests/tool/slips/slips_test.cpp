@@ -45,7 +45,7 @@ TEST_CASE("with operations only, diagnose names the slowest and the two markers 
 TEST_CASE("without prefetch, diagnose says why and what building ahead would gain") {
   for (const std::string slip : {"own-thread", "one-at-a-time"}) {
     const temp_dir dir;
-    const result r = recorded(dir, slip, "diagnose run");
+    const result r = recorded_in_peace(dir, slip, "diagnose run");
     INFO(slip << ":\n" << r.out << r.err);
     CHECK(r.status == 0);
     const std::string out = joined(r.out);
