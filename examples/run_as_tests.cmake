@@ -17,8 +17,7 @@ function(lotus_example_fails name status message)
 endfunction()
 
 lotus_example_test(quick_start example_quick_start 3)
-lotus_example_test(01_scope example_01_scope)
-lotus_example_test(02_compose example_02_compose)
+lotus_example_test(operations example_operations)
 
 if(TARGET lotus-tool)
   lotus_example_test(production "${CMAKE_CURRENT_SOURCE_DIR}/production/operate.sh"
