@@ -38,8 +38,8 @@ namespace {
 
 constexpr std::size_t image_count = 20;
 
-/// The folder of JPEG files that all test cases use.
-const std::string& images() {
+/// The folder of JPEG files that all test cases use whose examples are built.
+[[maybe_unused]] const std::string& images() {
   static const support::temp_directory folder;
   static const std::string path = [] {
     std::string made = (folder.path() / "images").string();

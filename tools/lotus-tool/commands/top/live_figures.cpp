@@ -24,17 +24,16 @@ std::optional<std::int64_t> taken_ns(const run_batches& batches, const batch& b)
   return wait == nullptr ? std::nullopt : std::optional(wait->end_ns());
 }
 
-void find_gaps(std::vector<std::int64_t> times, live_figures& to) {
+void find_gaps(const std::vector<std::int64_t>& times, live_figures& to) {
   to.batches = times.size();
   if (times.empty()) return;
   to.last_batch_ns = times.back();
   if (times.size() < 3) return;
-  for (std::size_t i = times.size(); i-- > 1;) times[i] -= times[i - 1];
-  times.erase(times.begin());
-  to.longest_gap_ns = *std::max_element(times.begin(), times.end());
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  to.usual_gap_ns = *middle;
+  std::vector<std::int64_t> gaps;
+  for (std::size_t i = 1; i < times.size(); ++i) gaps.push_back(times[i] - times[i - 1]);
+  std::sort(gaps.begin(), gaps.end());
+  to.longest_gap_ns = gaps.back();
+  to.usual_gap_ns = gaps[gaps.size() / 2];
 }
 
 void find_slowest(const run_batches& batches, live_figures& to) {
