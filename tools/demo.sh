@@ -9,7 +9,7 @@ cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 
 usage='Usage: tools/demo.sh [-v]
 Installs missing packages, builds lotus-tool and a slow loader, records it, finds the cause, cures it
-and compares: about 75 s on 2 CPUs, half a minute more for packages.
+and compares; README.md says how long that takes.
   -v  show what the build prints'
 case ${1:-} in
   '') ;;
