@@ -8,7 +8,7 @@
 
 #include "accelerator/analysis.hpp"
 #include "accelerator/ranks.hpp"
-#include "describe/description.hpp"
+#include "describe/described.hpp"
 
 namespace lotus::tool {
 

@@ -157,7 +157,7 @@ constexpr entry entries[] = {
 
 template <class T>
 void add_columns(std::map<std::string_view, std::string_view>& to) {
-  for (const field<T>& one : description_of(static_cast<const T*>(nullptr)).fields()) {
+  for (const field& one : description_of(static_cast<const T*>(nullptr)).fields()) {
     if (!one.shown.title.empty()) to.try_emplace(one.shown.title, one.meaning);
   }
 }

@@ -23,6 +23,7 @@
 #include "base/terminal/table.hpp"
 #include "commands/diagnose_columns.hpp"
 #include "commands/diagnose_details.hpp"
+#include "describe/description.hpp"
 #include "findings/diagnosis.hpp"
 #include "findings/diagnosis_text.hpp"
 #include "findings/screen/first_screen.hpp"

@@ -3,7 +3,7 @@
 #define LOTUS_TOOL_COMPARISON_COMPARISON_JSON_HPP
 
 #include "comparison/comparison.hpp"
-#include "describe/description.hpp"
+#include "describe/described.hpp"
 
 namespace lotus::tool {
 

@@ -3,11 +3,14 @@
 #ifndef LOTUS_TOOL_DESCRIBE_DESCRIPTION_HPP
 #define LOTUS_TOOL_DESCRIBE_DESCRIPTION_HPP
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
+#include <new>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -103,27 +106,6 @@ struct field_facts {
   bool always = true;  ///< whether objects always have this key
   unsigned outputs = ~0U;
   column shown = {};
-};
-
-/// A described type of JSON object. The name identifies it in the schema of an output.
-class object_description {
- public:
-  object_description(std::string_view name, std::string_view meaning)
-      : name_(name), meaning_(meaning) {}
-  object_description(const object_description&) = default;
-  object_description(object_description&&) = default;
-  object_description& operator=(const object_description&) = delete;
-  object_description& operator=(object_description&&) = delete;
-  virtual ~object_description() = default;
-
-  std::string_view name() const noexcept { return name_; }
-  std::string_view meaning() const noexcept { return meaning_; }
-  /// Returns the members of the JSON object.
-  virtual std::vector<const field_facts*> facts() const = 0;
-
- private:
-  std::string_view name_;
-  std::string_view meaning_;
 };
 
 /// Returns the exact text of a value, as in CSV; "" if it is missing.
@@ -315,94 +297,176 @@ datum datum_of(const V& value) {
 
 }  // namespace describing
 
-/// A value of an object T: its description, and how to get it.
-template <class T>
-struct field : field_facts {
-  /// @param get  a member of T, or a function that returns the value.
-  /// @param options  if_any, in, words, column, or a function bool(const T&) that returns whether
-  ///   the object has this key.
-  template <class Get, class... Options>
-  field(std::string_view the_key, Get get, std::string_view the_meaning,
-        const Options&... options) {
-    using value_of = std::decay_t<std::invoke_result_t<Get, const T&>>;
-    constexpr bool only_if_any = (std::is_same_v<Options, if_any_option> || ...);
-    key = the_key;
-    meaning = the_meaning;
-    type = describing::type_of<value_of>();
-    (set(options), ...);
-    if constexpr (only_if_any) always = type.or_null = false;
-    if constexpr ((std::is_same_v<Options, column> || ...)) {
-      value = [get](const T& of) { return describing::datum_of<value_of>(std::invoke(get, of)); };
-    }
-    const bool on_line = type.object != nullptr || !type.of.empty();
-    write = [get, on_line, key = key](json_writer& json, const T& of) {
-      const value_of& got = std::invoke(get, of);
-      if (only_if_any && describing::is_empty(got)) return;
-      if (on_line) json.newline();
-      json.key(key);
-      write_value<value_of>(json, got);
-    };
-  }
+namespace describing {
 
-  /// The same field of an object of which another one is a part.
-  template <class Part, class Get>
-  field(const field<Part>& of_part, Get part_of) : field_facts(of_part) {
-    if (of_part.value) {
-      value = [part_of, get = of_part.value](const T& of) { return get(std::invoke(part_of, of)); };
-    }
-    write = [part_of, write_part = of_part.write](json_writer& json, const T& of) {
-      write_part(json, std::invoke(part_of, of));
-    };
-    if (of_part.has) {
-      has = [part_of, part_has = of_part.has](const T& of) {
-        return part_has(std::invoke(part_of, of));
-      };
-    }
+/// A small function object or a pointer to a member, whose type only its user knows.
+class stored_function {
+ public:
+  stored_function() = default;
+  template <class F>
+  explicit stored_function(F function) {
+    static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= sizeof bytes_);
+    new (bytes_.data()) F(function);
   }
-
-  std::function<datum(const T&)> value;  ///< only of fields with a column
-  std::function<void(json_writer&, const T&)> write;
-  std::function<bool(const T&)> has;  ///< if set, whether the object has this key
+  template <class F>
+  const F& as() const noexcept {
+    return *std::launder(static_cast<const F*>(static_cast<const void*>(bytes_.data())));
+  }
 
  private:
-  void set(if_any_option) {}
-  void set(in of) { outputs = of.bits; }
-  void set(const column& of) { shown = of; }
-  void set(const words& of) { (type.of.empty() ? type.words : type.of.front().words) = of.all; }
-  template <class Has, class = std::enable_if_t<std::is_invocable_r_v<bool, Has, const T&>>>
-  void set(Has of) {
-    has = of;
-    always = false;
+  alignas(std::max_align_t) std::array<unsigned char, 32> bytes_{};
+};
+
+/// What one option changes of a field.
+struct field_option {
+  bool only_if_any = false;
+  unsigned outputs = ~0U;
+  const column* shown = nullptr;
+  const words* all = nullptr;
+  stored_function condition = {};
+  bool (*has)(const stored_function&, const void*) = nullptr;
+};
+
+}  // namespace describing
+
+/// A value of an object: its description, and how to get it. Only field_of knows the type of the
+/// object, so that this code is compiled once for all types.
+class field : public field_facts {
+ public:
+  /// Returns the value as a cell; missing if the field has no column.
+  /// @param of  an object of the described type; likewise below.
+  datum value(const void* of) const;
+  /// Returns whether the object has this key.
+  bool has(const void* of) const;
+  /// Writes the key and the value, or nothing if the value is empty and the option if_any is set.
+  void write(json_writer& json, const void* of) const;
+
+  /// Makes this a field of T, of which the object is a part.
+  template <class T, class Get>
+  void set_part(Get part_of) {
+    static_assert(std::is_reference_v<std::invoke_result_t<Get, const T&>>);
+    parts_.push_back({function(part_of), [](const function& get, const void* of) -> const void* {
+                        return &std::invoke(get.as<Get>(), *static_cast<const T*>(of));
+                      }});
   }
+
+ protected:
+  using function = describing::stored_function;
+  using option = describing::field_option;
+
+  field(std::string_view the_key, std::string_view the_meaning, value_type the_type);
+  void set(const option& given);
+  /// Writes what precedes the value. Returns false if the field is to be left out.
+  bool begin(json_writer& json, bool is_empty) const;
+
+  function get_;
+  datum (*value_)(const function& get, const void* of) = nullptr;
+  void (*write_)(const field& described, json_writer& json, const void* of) = nullptr;
+
+ private:
+  struct part {
+    function get;
+    const void* (*of)(const function& get, const void* whole);
+  };
+  const void* described_part(const void* of) const;
+
+  bool only_if_any_ = false;
+  bool has_column_ = false;
+  function condition_;
+  bool (*has_)(const function& get, const void* of) = nullptr;
+  std::vector<part> parts_;  // the way to the described object, the innermost part first
+};
+
+/// A field of T.
+template <class T>
+class field_of : public field {
+ public:
+  /// if_any, in, words, column, or a function bool(const T&) that returns whether the object has
+  /// this key.
+  struct option : describing::field_option {
+    option() = default;
+    option(if_any_option /*is*/) { only_if_any = true; }  // NOLINT(google-explicit-constructor)
+    option(in is) { outputs = is.bits; }                  // NOLINT(google-explicit-constructor)
+    option(const column& is) { shown = &is; }             // NOLINT(google-explicit-constructor)
+    option(const words& is) { all = &is; }                // NOLINT(google-explicit-constructor)
+    template <class Has, class = std::enable_if_t<std::is_invocable_r_v<bool, Has, const T&>>>
+    option(Has is) {  // NOLINT(google-explicit-constructor)
+      condition = function(is);
+      has = [](const function& get, const void* of) -> bool {
+        return std::invoke(get.as<Has>(), *static_cast<const T*>(of));
+      };
+    }
+  };
+
+  /// @param get  a member of T, or a function that returns the value.
+  template <class Get>
+  field_of(std::string_view the_key, Get get, std::string_view the_meaning,
+           const option& first = {}, const option& second = {}, const option& third = {})
+      : field(the_key, the_meaning, describing::type_of<got<Get>>()) {
+    for (const option* one : {&first, &second, &third}) set(*one);
+    get_ = function(get);
+    value_ = [](const function& stored, const void* of) {
+      return describing::datum_of<got<Get>>(
+          std::invoke(stored.as<Get>(), *static_cast<const T*>(of)));
+    };
+    write_ = [](const field& described, json_writer& json, const void* of) {
+      const auto& self = static_cast<const field_of&>(described);
+      const got<Get>& value = std::invoke(self.get_.template as<Get>(), *static_cast<const T*>(of));
+      if (self.begin(json, describing::is_empty(value))) write_value<got<Get>>(json, value);
+    };
+  }
+
+ private:
+  template <class Get>
+  using got = std::decay_t<std::invoke_result_t<Get, const T&>>;
+};
+
+/// A described type of JSON object. The name identifies it in the schema of an output.
+class object_description {
+ public:
+  object_description(std::string_view name, std::string_view meaning)
+      : name_(name), meaning_(meaning) {}
+
+  std::string_view name() const noexcept { return name_; }
+  std::string_view meaning() const noexcept { return meaning_; }
+  const std::vector<field>& fields() const noexcept { return fields_; }
+  /// Returns the members of the JSON object.
+  std::vector<const field_facts*> facts() const;
+
+ protected:
+  void add(field more);
+  void write_fields(json_writer& json, const void* of) const;
+
+ private:
+  std::string_view name_;
+  std::string_view meaning_;
+  std::vector<field> fields_;
 };
 
 /// The description of a type of result. `description_of(const T*)` returns the description of T.
 template <class T>
 class description : public object_description {
  public:
-  description(std::string_view name, std::string_view meaning, std::vector<field<T>> fields = {})
-      : object_description(name, meaning), fields_(std::move(fields)) {}
-
-  const std::vector<field<T>>& fields() const noexcept { return fields_; }
-  std::vector<const field_facts*> facts() const override {
-    std::vector<const field_facts*> all;
-    for (const field<T>& of : fields_) {
-      if (!of.key.empty()) all.push_back(&of);
-    }
-    return all;
+  description(std::string_view name, std::string_view meaning,
+              std::initializer_list<field_of<T>> fields = {})
+      : object_description(name, meaning) {
+    for (const field_of<T>& of : fields) add(of);
   }
 
   /// Adds fields behind those that are there.
-  description&& with(std::vector<field<T>> more) && {
-    for (field<T>& of : more) fields_.push_back(std::move(of));
+  description&& with(std::initializer_list<field_of<T>> more) && {
+    for (const field_of<T>& of : more) add(of);
     return std::move(*this);
   }
   /// Adds the fields of a part.
   /// @param outputs  only the fields that one of these outputs contains.
   template <class Part, class Get>
   description&& with_part(const description<Part>& part, Get part_of, unsigned outputs = ~0U) && {
-    for (const field<Part>& of : part.fields()) {
-      if ((of.outputs & outputs) != 0) fields_.emplace_back(of, part_of);
+    for (const field& of : part.fields()) {
+      if ((of.outputs & outputs) == 0) continue;
+      field whole = of;
+      whole.set_part<T>(part_of);
+      add(std::move(whole));
     }
     return std::move(*this);
   }
@@ -415,15 +479,7 @@ class description : public object_description {
   }
 
   /// Writes the members of the JSON object of `of`.
-  void write_members(json_writer& json, const T& of) const {
-    for (const field<T>& one : fields_) {
-      if (one.key.empty() || (one.has && !one.has(of))) continue;
-      one.write(json, of);
-    }
-  }
-
- private:
-  std::vector<field<T>> fields_;
+  void write_members(json_writer& json, const T& of) const { write_fields(json, &of); }
 };
 
 /// Returns a number, or nothing if JSON cannot represent it.

@@ -7,11 +7,8 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
-#include "base/terminal/table.hpp"
-#include "base/text.hpp"
 #include "describe/description.hpp"
 
 namespace lotus::tool {
@@ -167,41 +164,6 @@ void print_keys(const value_type& output, std::ostream& out) {
           << " | " << in_table(field->meaning) << " |\n";
     }
   });
-}
-
-std::string exact_text(const datum& value) {
-  if (const auto* const whole = std::get_if<std::int64_t>(&value)) return std::to_string(*whole);
-  if (const auto* const real = std::get_if<double>(&value)) return json_number(*real);
-  const auto* const text = std::get_if<std::string>(&value);
-  return text == nullptr ? std::string() : *text;
-}
-
-std::string human_text(const column& of, const datum& value) {
-  double number = 0;
-  if (const auto* const whole = std::get_if<std::int64_t>(&value)) {
-    if (of.in == unit::plain) return std::to_string(*whole);
-    number = static_cast<double>(*whole);
-  } else if (const auto* const real = std::get_if<double>(&value)) {
-    number = *real;
-  } else if (const auto* const text = std::get_if<std::string>(&value)) {
-    return *text;
-  } else {
-    return std::string(of.missing);
-  }
-  switch (of.in) {
-    case unit::plain:
-    case unit::three_digits:
-      return three_digits(number);
-    case unit::time_ns:
-      return human_time(number);
-    case unit::share:
-      return human_share(number);
-    case unit::bytes:
-      return human_bytes(number);
-    case unit::batches_per_s:
-      return three_digits(number) + " batches/s";
-  }
-  return {};
 }
 
 }  // namespace lotus::tool

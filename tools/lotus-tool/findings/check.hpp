@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "describe/description.hpp"
+#include "describe/described.hpp"
 #include "findings/recorded_work.hpp"
 #include "model/run_data.hpp"
 

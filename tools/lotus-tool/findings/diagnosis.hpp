@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "describe/description.hpp"
+#include "describe/described.hpp"
 #include "findings/check.hpp"
 #include "findings/facts/wait_parts.hpp"
 #include "findings/finding.hpp"

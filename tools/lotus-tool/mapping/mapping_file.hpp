@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/files/output_file.hpp"
-#include "describe/description.hpp"
+#include "describe/described.hpp"
 #include "mapping/mapping.hpp"
 
 namespace lotus::tool {

@@ -171,8 +171,8 @@ const description<figures>& description_of(const figures*) {
 }
 
 void write_figures(json_writer& json, const figures& of, figure_output output) {
-  for (const field<figures>& one : description_of(&of).fields()) {
-    if ((one.outputs & output) != 0 && (!one.has || one.has(of))) one.write(json, of);
+  for (const field& one : description_of(&of).fields()) {
+    if ((one.outputs & output) != 0 && one.has(&of)) one.write(json, &of);
   }
 }
 

@@ -11,7 +11,7 @@
 #include "aggregates/data/aggregated.hpp"
 #include "base/formats/json_writer.hpp"
 #include "base/statistics/distribution.hpp"
-#include "describe/description.hpp"
+#include "describe/described.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "describe/description.hpp"
+#include "describe/described.hpp"
 #include "model/figures.hpp"
 #include "model/pipeline/item_tree.hpp"
 #include "model/pipeline/items.hpp"

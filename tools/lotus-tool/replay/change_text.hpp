@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "describe/description.hpp"
+#include "describe/described.hpp"
 #include "replay/change.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 

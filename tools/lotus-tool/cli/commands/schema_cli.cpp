@@ -13,6 +13,7 @@
 #include "commands/tune/tune_print.hpp"
 #include "commands/whatif/answers.hpp"
 #include "comparison/comparison_json.hpp"
+#include "describe/description.hpp"
 #include "describe/schema.hpp"
 #include "findings/diagnosis.hpp"
 #include "mapping/mapping_file.hpp"

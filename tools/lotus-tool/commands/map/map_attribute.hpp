@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "commands/map/map_build.hpp"
-#include "describe/description.hpp"
+#include "describe/described.hpp"
 #include "mapping/attribution.hpp"
 
 namespace lotus::tool {

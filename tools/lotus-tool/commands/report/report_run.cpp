@@ -25,6 +25,7 @@
 #include "commands/report/batch_histories.hpp"
 #include "commands/report/listed_operations.hpp"
 #include "commands/report/timeline/timeline_data.hpp"
+#include "describe/description.hpp"
 #include "findings/check.hpp"
 #include "findings/diagnosis.hpp"
 #include "findings/gains.hpp"

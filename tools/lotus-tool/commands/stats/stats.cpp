@@ -56,9 +56,9 @@ void describe_quantities(run_stats_result& result, const stats_options& options)
   }
 }
 
-const field<figures>* sorting_figure(std::string_view title) {
+const field* sorting_figure(std::string_view title) {
   const auto& all = description_of(static_cast<const figures*>(nullptr)).fields();
-  const auto at = std::find_if(all.begin(), all.end(), [title](const field<figures>& one) {
+  const auto at = std::find_if(all.begin(), all.end(), [title](const field& one) {
     return (one.outputs & sorting) != 0 && one.shown.title == title;
   });
   return at == all.end() ? nullptr : &*at;
@@ -82,9 +82,10 @@ void sort_ops(std::vector<std::uint32_t>& indexes, const Ops& ops, const stats_o
     });
   } else if (options.order != "logged") {
     std::vector<double> by(ops.size());
-    const field<figures>& figure = *sorting_figure(options.order);
+    const field& figure = *sorting_figure(options.order);
     for (const std::uint32_t index : indexes) {
-      by[index] = number_of(figure.value(figures_of(ops[index])));
+      const figures of = figures_of(ops[index]);
+      by[index] = number_of(figure.value(&of));
     }
     std::stable_sort(indexes.begin(), indexes.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return by[a] > by[b]; });
@@ -136,7 +137,7 @@ std::vector<operation_calls> run_stats_result::calls_of_operations() const {
 
 std::vector<std::string> stats_orders() {
   std::vector<std::string> words{"logged", "name"};
-  for (const field<figures>& one : description_of(static_cast<const figures*>(nullptr)).fields()) {
+  for (const field& one : description_of(static_cast<const figures*>(nullptr)).fields()) {
     if ((one.outputs & sorting) != 0) words.emplace_back(one.shown.title);
   }
   return words;

@@ -11,7 +11,7 @@
 
 #include "accelerator/analysis.hpp"
 #include "base/diagnostics.hpp"
-#include "describe/description.hpp"
+#include "describe/described.hpp"
 #include "findings/check.hpp"
 #include "heap/tables/stats_memory.hpp"
 #include "log/folder/log_files.hpp"

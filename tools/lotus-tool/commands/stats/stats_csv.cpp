@@ -12,9 +12,9 @@
 namespace lotus::tool {
 namespace {
 
-std::vector<const field<figures>*> csv_columns(bool cpu) {
-  std::vector<const field<figures>*> columns;
-  for (const field<figures>& one : description_of(static_cast<const figures*>(nullptr)).fields()) {
+std::vector<const field*> csv_columns(bool cpu) {
+  std::vector<const field*> columns;
+  for (const field& one : description_of(static_cast<const figures*>(nullptr)).fields()) {
     const bool shown = (one.outputs & stats_csv) != 0 && (cpu || (one.outputs & of_cpu) == 0);
     if (shown) columns.push_back(&one);
   }
@@ -31,19 +31,19 @@ bool knows_cpu(const run_stats_result& run) {
 
 /// Prints the statistics of one operation or quantity as a row.
 void print_row(std::ostream& out, const std::string& run, std::string_view kind, const figures& of,
-               const std::vector<const field<figures>*>& columns) {
+               const std::vector<const field*>& columns) {
   out << run << ',' << kind << ',' << csv_field(of.name);
-  for (const field<figures>* one : columns) out << ',' << exact_text(one->value(of));
+  for (const field* one : columns) out << ',' << exact_text(one->value(&of));
   out << '\n';
 }
 
 }  // namespace
 
 void print_stats_csv(const std::vector<run_stats_result>& runs, std::ostream& out) {
-  const std::vector<const field<figures>*> columns =
+  const std::vector<const field*> columns =
       csv_columns(std::any_of(runs.begin(), runs.end(), knows_cpu));
   out << "run,kind,name";
-  for (const field<figures>* one : columns) out << ',' << one->key;
+  for (const field* one : columns) out << ',' << one->key;
   out << '\n';
   for (const run_stats_result& run : runs) {
     const std::string dir = csv_field(run.run.files->dir);

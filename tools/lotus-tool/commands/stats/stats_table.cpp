@@ -35,7 +35,7 @@ namespace {
 template <class At>
 void print_figures(const std::string& head, std::size_t count, figure_output output, bool cpu,
                    const At& at, std::ostream& out) {
-  std::vector<const field<figures>*> columns =
+  std::vector<const field*> columns =
       columns_of(description_of(static_cast<const figures*>(nullptr)), output);
   columns.erase(
       std::remove_if(columns.begin(), columns.end(),
@@ -46,7 +46,7 @@ void print_figures(const std::string& head, std::size_t count, figure_output out
     const figures& f = at(i);
     std::string name = output == op_table ? shown_name(f.name) : quantity_title(f.name);
     if (f.time.count == 0) return table::cells{std::move(name), "0"};
-    return row_of(std::move(name), f, columns);
+    return row_of(std::move(name), &f, columns);
   });
   lines.print(out);
 }

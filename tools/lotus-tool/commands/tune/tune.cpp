@@ -22,6 +22,7 @@
 #include "commands/tune/throughput.hpp"
 #include "commands/tune/trial.hpp"
 #include "commands/tune/tune_print.hpp"
+#include "describe/description.hpp"
 #include "findings/check.hpp"
 #include "findings/diagnosis.hpp"
 #include "findings/markers.hpp"

@@ -8,7 +8,7 @@
 
 #include "commands/tune/knobs.hpp"
 #include "commands/tune/search.hpp"
-#include "describe/description.hpp"
+#include "describe/described.hpp"
 
 namespace lotus::tool {
 

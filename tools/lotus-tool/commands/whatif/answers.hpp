@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "describe/description.hpp"
+#include "describe/described.hpp"
 #include "replay/change.hpp"
 #include "replay/prediction.hpp"
 #include "replay/target.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "describe/description.hpp"
+#include "describe/described.hpp"
 #include "heap/data/heap_data.hpp"
 #include "heap/data/leaks.hpp"
 #include "model/run_data.hpp"

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "describe/description.hpp"
 #include "log/shown_name.hpp"
 
 namespace lotus::tool {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "describe/description.hpp"
+#include "describe/described.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "commands/map/map_build.hpp"
-#include "describe/description.hpp"
+#include "describe/described.hpp"
 #include "log/folder/log_files.hpp"
 #include "sampling/join/sample_join.hpp"
 

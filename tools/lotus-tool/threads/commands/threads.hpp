@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "describe/description.hpp"
+#include "describe/described.hpp"
 #include "threads/analysis/suggested_markers.hpp"
 #include "threads/analysis/thread_activity.hpp"
 #include "threads/data/thread_samples.hpp"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "describe/description.hpp"
+#include "describe/described.hpp"
 #include "model/run_data.hpp"
 #include "waits/data/wait_files.hpp"
 

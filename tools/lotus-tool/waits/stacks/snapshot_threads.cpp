@@ -15,6 +15,7 @@
 #include "base/printable.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
+#include "describe/description.hpp"
 #include "log/process_info.hpp"
 #include "log/shown_name.hpp"
 #include "lotus/folder/hidden_files.hpp"

@@ -1,0 +1,59 @@
+#include "describe/described_table.hpp"
+
+#include <algorithm>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/terminal/table.hpp"
+#include "describe/description.hpp"
+
+namespace lotus::tool {
+
+std::vector<const field*> columns_of(const object_description& of, unsigned outputs) {
+  std::vector<const field*> columns;
+  for (const field& one : of.fields()) {
+    if (!one.shown.title.empty() && (one.outputs & outputs) != 0) columns.push_back(&one);
+  }
+  return columns;
+}
+
+table table_with(const std::string& head, const std::vector<const field*>& columns) {
+  table of;
+  std::vector<std::string> heads{head};
+  std::vector<std::pair<unsigned, std::string>> dropped;
+  for (const field* one : columns) {
+    heads.emplace_back(one->shown.title);
+    if (one->shown.dropped > 0) dropped.emplace_back(one->shown.dropped, one->shown.title);
+  }
+  std::sort(dropped.begin(), dropped.end());
+  std::vector<std::string> spared;
+  spared.reserve(dropped.size());
+  for (auto& [rank, title] : dropped) spared.push_back(std::move(title));
+  of.row(std::move(heads));
+  of.spare(std::move(spared));
+  return of;
+}
+
+std::vector<std::string> row_of(std::string name, const void* of,
+                                const std::vector<const field*>& columns) {
+  std::vector<std::string> cells{std::move(name)};
+  cells.reserve(columns.size() + 1);
+  for (const field* one : columns) cells.push_back(human_text(one->shown, one->value(of)));
+  return cells;
+}
+
+void print_named_rows(const std::string& head, const std::vector<named_row>& rows,
+                      const object_description& of, std::ostream& out, unsigned outputs) {
+  std::vector<const field*> columns;
+  for (const field* one : columns_of(of, outputs)) {
+    const auto has = [one](const named_row& row) { return one->has(row.second); };
+    if (std::any_of(rows.begin(), rows.end(), has)) columns.push_back(one);
+  }
+  table lines = table_with(head, columns);
+  for (const named_row& row : rows) lines.row(row_of(row.first, row.second, columns));
+  lines.print(out);
+}
+
+}  // namespace lotus::tool
