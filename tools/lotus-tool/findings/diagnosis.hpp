@@ -11,11 +11,11 @@
 
 #include "base/diagnostics.hpp"
 #include "describe/described.hpp"
-#include "findings/check.hpp"
+#include "findings/checks/check.hpp"
+#include "findings/facts/slow_workers.hpp"
 #include "findings/facts/wait_parts.hpp"
 #include "findings/finding.hpp"
 #include "findings/gains.hpp"
-#include "findings/slow_workers.hpp"
 #include "findings/verdict.hpp"
 #include "log/process_info.hpp"
 #include "model/calls/operation_totals.hpp"

@@ -12,7 +12,7 @@
 #include "accelerator/analysis.hpp"
 #include "base/diagnostics.hpp"
 #include "describe/described.hpp"
-#include "findings/check.hpp"
+#include "findings/checks/check.hpp"
 #include "heap/tables/stats_memory.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/figures.hpp"

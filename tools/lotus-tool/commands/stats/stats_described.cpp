@@ -9,7 +9,7 @@
 #include "accelerator/accelerator_described.hpp"
 #include "commands/stats/stats.hpp"
 #include "describe/description.hpp"
-#include "findings/check.hpp"
+#include "findings/checks/check.hpp"
 #include "heap/tables/stats_memory.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/figures.hpp"

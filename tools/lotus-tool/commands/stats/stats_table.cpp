@@ -16,7 +16,7 @@
 #include "commands/stats/stats.hpp"
 #include "describe/described_table.hpp"
 #include "describe/description.hpp"
-#include "findings/check.hpp"
+#include "findings/checks/check.hpp"
 #include "findings/diagnosis_text.hpp"
 #include "heap/tables/stats_memory.hpp"
 #include "log/shown_name.hpp"

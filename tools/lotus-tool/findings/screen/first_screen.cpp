@@ -1,11 +1,8 @@
 #include "findings/screen/first_screen.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,11 +10,12 @@
 
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
-#include "findings/check.hpp"
+#include "findings/checks/check.hpp"
 #include "findings/diagnosis_text.hpp"
 #include "findings/finding.hpp"
 #include "findings/gains.hpp"
 #include "findings/run_limits.hpp"
+#include "findings/screen/path_rows.hpp"
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
 #include "log/shown_name.hpp"
@@ -43,31 +41,6 @@ std::string told(const finding& one) {
     text[0] = static_cast<char>(text[0] - 'a' + 'A');
   }
   return one.to_do.empty() ? text : text + ' ' + text_of(one.to_do);
-}
-
-/// Returns each part as a whole percentage of `all`. Rounds by the largest remainder method, so
-/// that the percentages add up to exactly `sum`.
-std::vector<int> percents(const std::vector<double>& parts, double all, int sum) {
-  std::vector<int> found(parts.size());
-  std::vector<std::pair<double, std::size_t>> remainders;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const double exact = all > 0 ? 100 * parts[i] / all : 0;
-    found[i] = static_cast<int>(std::floor(exact));
-    remainders.emplace_back(exact - std::floor(exact), i);
-  }
-  std::stable_sort(remainders.begin(), remainders.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
-  int left = sum - std::accumulate(found.begin(), found.end(), 0);
-  for (std::size_t i = 0; i < remainders.size() && left > 0; ++i, --left) {
-    ++found[remainders[i].second];
-  }
-  for (std::size_t i = remainders.size(); i-- > 0 && left < 0;) {
-    int& last = found[remainders[i].second];
-    const int less = std::min(last, -left);
-    last -= less;
-    left += less;
-  }
-  return found;
 }
 
 /// A sentence for verdicts that may be wrong because the use of an accelerator is unknown.
@@ -108,7 +81,7 @@ class composer {
     if (d_.is && !d_.predicted && d_.is != verdict::hand_over_bound) {
       s_.assumption = "The simulation does not explain this run, so no change is predicted.";
     }
-    where();
+    s_.where = path_rows(d_.path, rows_);
     s_.slowest = slowest();
     s_.slowest_target = slowest_target();
     return std::move(s_);
@@ -394,60 +367,6 @@ class composer {
       if (g.bound == verdict::preprocessing_bound) {
         s_.not_worth.emplace_back("faster preprocessing");
       }
-    }
-  }
-
-  void where() {
-    std::vector<path_share> shares;
-    for (const path_share& share : d_.path.shares) {
-      if (share.ns > 0) shares.push_back(share);
-    }
-    if (shares.empty() || rows_ == 0) return;
-    const auto run_ns = static_cast<double>(d_.path.run_ns);
-    std::vector<double> parts;
-    parts.reserve(shares.size());
-    for (const path_share& share : shares) parts.push_back(static_cast<double>(share.ns));
-    std::vector<int> rounded = percents(parts, run_ns, 100);
-    // Shares that round to 0 % are not shown, so they do not count as rows.
-    const auto none = std::count(rounded.begin(), rounded.end(), 0);
-    if (shares.size() - static_cast<std::size_t>(none) > rows_) {
-      path_share rest;
-      rest.cpu.emplace();
-      rest.cpu->run_queue_ns = rest.cpu->blocked_ns = 0;
-      for (std::size_t i = rows_ - 1; i < shares.size(); ++i) {
-        rest.ns += shares[i].ns;
-        const std::optional<cpu_split>& cpu = shares[i].cpu;
-        if (rest.cpu && cpu && cpu->run_queue_ns && cpu->blocked_ns) {
-          *rest.cpu += *cpu;
-        } else {
-          rest.cpu.reset();
-        }
-      }
-      const std::size_t more = shares.size() - (rows_ - 1);
-      shares.resize(rows_ - 1);
-      rest.name = std::to_string(more) + " other parts, each smaller";
-      shares.push_back(rest);
-      parts.resize(rows_ - 1);
-      parts.push_back(static_cast<double>(rest.ns));
-      rounded = percents(parts, run_ns, 100);
-    }
-    for (std::size_t i = 0; i < shares.size(); ++i) {
-      const bool rest = i + 1 == shares.size() && !shares[i].name.empty() &&
-                        shares[i].kind == path_kind::unrecorded;
-      shown_share row;
-      row.name = rest ? shares[i].name : printable_line(path_title(shares[i].kind, shares[i].name));
-      row.share = rounded[i];
-      const std::optional<cpu_split>& cpu = shares[i].cpu;
-      if (cpu && cpu->run_queue_ns && cpu->blocked_ns) {
-        const std::vector<int> split =
-            percents({static_cast<double>(cpu->cpu_ns), static_cast<double>(*cpu->run_queue_ns),
-                      static_cast<double>(*cpu->blocked_ns)},
-                     run_ns, rounded[i]);
-        row.running = split[0];
-        row.no_cpu = split[1];
-        row.blocked = split[2];
-      }
-      if (row.share > 0) s_.where.push_back(std::move(row));
     }
   }
 

@@ -10,6 +10,7 @@
 
 #include "findings/diagnosis.hpp"
 #include "findings/finding.hpp"
+#include "findings/screen/path_rows.hpp"
 #include "model/identifiers.hpp"
 #include "model/path/critical_path.hpp"
 
@@ -48,16 +49,6 @@ struct shown_advice {
   std::string low;  ///< lower end of the 90 % confidence interval of `then`
   std::string high;
   shown_target target;  ///< the part of the run that would change
-};
-
-/// One row of the table that shows where the run's time goes, in whole percent of the run's time.
-/// The shares of all rows add up to 100; `running`, `no_cpu` and `blocked` add up to `share`.
-struct shown_share {
-  std::string name;
-  int share = 0;
-  std::optional<int> running;
-  std::optional<int> no_cpu;
-  std::optional<int> blocked;
 };
 
 struct first_screen {

@@ -1,6 +1,6 @@
 // Checks a run for problems that make results of `lotus-tool diagnose` unreliable.
-#ifndef LOTUS_TOOL_FINDINGS_CHECK_HPP
-#define LOTUS_TOOL_FINDINGS_CHECK_HPP
+#ifndef LOTUS_TOOL_FINDINGS_CHECKS_CHECK_HPP
+#define LOTUS_TOOL_FINDINGS_CHECKS_CHECK_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "describe/described.hpp"
-#include "findings/recorded_work.hpp"
+#include "findings/checks/recorded_work.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {
@@ -38,4 +38,4 @@ const description<check>& description_of(const check*);
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_FINDINGS_CHECK_HPP
+#endif  // LOTUS_TOOL_FINDINGS_CHECKS_CHECK_HPP

@@ -1,4 +1,4 @@
-#include "findings/check.hpp"
+#include "findings/checks/check.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -13,11 +13,11 @@
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
 #include "describe/description.hpp"
-#include "findings/busy_threads.hpp"
+#include "findings/checks/busy_threads.hpp"
+#include "findings/checks/markers.hpp"
+#include "findings/checks/number_sequences.hpp"
+#include "findings/checks/recorded_work.hpp"
 #include "findings/facts/wait_parts.hpp"
-#include "findings/markers.hpp"
-#include "findings/number_sequences.hpp"
-#include "findings/recorded_work.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"

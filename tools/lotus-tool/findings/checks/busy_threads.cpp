@@ -1,4 +1,4 @@
-#include "findings/busy_threads.hpp"
+#include "findings/checks/busy_threads.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // Classifies the operations of a run: inside batches, inside the consumer's steps, or neither.
-#ifndef LOTUS_TOOL_FINDINGS_RECORDED_WORK_HPP
-#define LOTUS_TOOL_FINDINGS_RECORDED_WORK_HPP
+#ifndef LOTUS_TOOL_FINDINGS_CHECKS_RECORDED_WORK_HPP
+#define LOTUS_TOOL_FINDINGS_CHECKS_RECORDED_WORK_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -48,4 +48,4 @@ recorded_work look_at_work(const run_data& run);
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_FINDINGS_RECORDED_WORK_HPP
+#endif  // LOTUS_TOOL_FINDINGS_CHECKS_RECORDED_WORK_HPP

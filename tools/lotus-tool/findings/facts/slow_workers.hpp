@@ -1,6 +1,6 @@
 // Finds workers that need more time for a batch than the other workers.
-#ifndef LOTUS_TOOL_FINDINGS_SLOW_WORKERS_HPP
-#define LOTUS_TOOL_FINDINGS_SLOW_WORKERS_HPP
+#ifndef LOTUS_TOOL_FINDINGS_FACTS_SLOW_WORKERS_HPP
+#define LOTUS_TOOL_FINDINGS_FACTS_SLOW_WORKERS_HPP
 
 #include <cstdint>
 #include <vector>
@@ -24,4 +24,4 @@ std::vector<slow_worker> slow_workers_of(const run_batches& batches,
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_FINDINGS_SLOW_WORKERS_HPP
+#endif  // LOTUS_TOOL_FINDINGS_FACTS_SLOW_WORKERS_HPP

@@ -1,4 +1,4 @@
-#include "findings/markers.hpp"
+#include "findings/checks/markers.hpp"
 
 #include <cstddef>
 #include <cstdint>

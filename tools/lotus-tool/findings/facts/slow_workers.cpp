@@ -1,4 +1,4 @@
-#include "findings/slow_workers.hpp"
+#include "findings/facts/slow_workers.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // Finds batch macros, such as LOTUS_BATCH_CONSUMED, that a program lacks or uses incorrectly.
-#ifndef LOTUS_TOOL_FINDINGS_MARKERS_HPP
-#define LOTUS_TOOL_FINDINGS_MARKERS_HPP
+#ifndef LOTUS_TOOL_FINDINGS_CHECKS_MARKERS_HPP
+#define LOTUS_TOOL_FINDINGS_CHECKS_MARKERS_HPP
 
 #include <string>
 #include <string_view>
@@ -27,4 +27,4 @@ std::string why_no_pipeline(const run_data& run);
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_FINDINGS_MARKERS_HPP
+#endif  // LOTUS_TOOL_FINDINGS_CHECKS_MARKERS_HPP

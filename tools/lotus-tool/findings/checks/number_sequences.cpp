@@ -1,4 +1,4 @@
-#include "findings/number_sequences.hpp"
+#include "findings/checks/number_sequences.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "findings/recorded_work.hpp"
+#include "findings/checks/recorded_work.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 

@@ -1,6 +1,6 @@
 // Finds spans of one thread that overlap although neither contains the other.
-#ifndef LOTUS_TOOL_FINDINGS_SPAN_OVERLAPS_HPP
-#define LOTUS_TOOL_FINDINGS_SPAN_OVERLAPS_HPP
+#ifndef LOTUS_TOOL_FINDINGS_CHECKS_SPAN_OVERLAPS_HPP
+#define LOTUS_TOOL_FINDINGS_CHECKS_SPAN_OVERLAPS_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -56,4 +56,4 @@ class span_overlaps {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_FINDINGS_SPAN_OVERLAPS_HPP
+#endif  // LOTUS_TOOL_FINDINGS_CHECKS_SPAN_OVERLAPS_HPP

@@ -1,6 +1,6 @@
 // Compares how many threads of a run were busy at the same time with the number of usable CPUs.
-#ifndef LOTUS_TOOL_FINDINGS_BUSY_THREADS_HPP
-#define LOTUS_TOOL_FINDINGS_BUSY_THREADS_HPP
+#ifndef LOTUS_TOOL_FINDINGS_CHECKS_BUSY_THREADS_HPP
+#define LOTUS_TOOL_FINDINGS_CHECKS_BUSY_THREADS_HPP
 
 #include <cstddef>
 #include <optional>
@@ -32,4 +32,4 @@ busy_threads count_busy_threads(const run_data& run);
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_FINDINGS_BUSY_THREADS_HPP
+#endif  // LOTUS_TOOL_FINDINGS_CHECKS_BUSY_THREADS_HPP

@@ -1,4 +1,4 @@
-#include "findings/recorded_work.hpp"
+#include "findings/checks/recorded_work.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/parallel.hpp"
-#include "findings/span_overlaps.hpp"
+#include "findings/checks/span_overlaps.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "log/shown_name.hpp"

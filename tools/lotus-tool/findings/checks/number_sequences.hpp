@@ -1,10 +1,10 @@
 // Detects runs in which the batches of several loaders were recorded as batches of one loader.
-#ifndef LOTUS_TOOL_FINDINGS_NUMBER_SEQUENCES_HPP
-#define LOTUS_TOOL_FINDINGS_NUMBER_SEQUENCES_HPP
+#ifndef LOTUS_TOOL_FINDINGS_CHECKS_NUMBER_SEQUENCES_HPP
+#define LOTUS_TOOL_FINDINGS_CHECKS_NUMBER_SEQUENCES_HPP
 
 #include <string>
 
-#include "findings/recorded_work.hpp"
+#include "findings/checks/recorded_work.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {
@@ -20,4 +20,4 @@ std::string mixed_sequences(const run_data& run, const recorded_work& work);
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_FINDINGS_NUMBER_SEQUENCES_HPP
+#endif  // LOTUS_TOOL_FINDINGS_CHECKS_NUMBER_SEQUENCES_HPP
