@@ -26,6 +26,7 @@ const std::vector<cause>& causes() {
       {"poll-2", "hand-over-bound", "it polls"},
       {"pass", "hand-over-bound", "passes batches on too slowly"},
       {"pass-2", "hand-over-bound", "passes batches on too slowly"},
+      {"windows", "hand-over-bound", "every 16th batch"},
       {"windows-2", "hand-over-bound", "every 6th batch"},
       {"epochs", "start-up-bound", "each epoch starts new workers"},
       {"lock", "lock-bound", "codec_mutex held by OpenCodec"},

@@ -179,7 +179,9 @@ class divider {
     std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2),
                      sorted.end());
     const std::int64_t usual = sorted[gaps.size() / 2];
-    const auto regular = std::count(gaps.begin(), gaps.end(), usual);
+    // The shortest of the waits may be missing, so that a gap has twice its length.
+    const auto regular = std::count_if(gaps.begin(), gaps.end(),
+                                       [usual](std::int64_t gap) { return gap % usual == 0; });
     if (usual < 3 || 10 * static_cast<std::size_t>(regular) < 9 * gaps.size()) return;
     // Nobody builds batches until the consumer has received those of the window before, which takes
     // several steps.

@@ -122,7 +122,9 @@ std::optional<finding> slow_hand_over(const run_facts& f) {
 
 std::optional<finding> refilled_in_windows(const run_facts& f) {
   const wait_parts& w = f.waits;
-  if (f.d.pushed || f.d.makes_itself || w.every == 0 || w.share() < waits_much) return std::nullopt;
+  if (f.d.pushed || w.every == 0 || w.share() < waits_much) return std::nullopt;
+  // Workers that build a window while the consumer waits seem to build on demand.
+  if (f.d.makes_itself && !f.d.on_demand) return std::nullopt;
   finding of = found(
       f, "refilled-in-windows",
       {"nearly all waiting is done at every % batch (% each): batches are built in windows, and a "
@@ -130,7 +132,7 @@ std::optional<finding> refilled_in_windows(const run_facts& f) {
        "builds.",
        {ordinal_word{w.every}, time_word{w.mean_every_ns}}},
       {"Begin the next batch whenever one was received."});
-  of.share = 0.8 * w.share();
+  of.share = w.share();
   return of;
 }
 
