@@ -118,7 +118,7 @@ template <class What>
 int in_child(What&& what, uid_t user = 0) {
   const pid_t pid = fork();
   if (pid == 0) {
-    alarm(20);
+    alarm(250);
     if (user != 0 && (setgid(user) != 0 || setuid(user) != 0)) _exit(126);
     _exit(what());
   }

@@ -24,13 +24,13 @@ class Case(unittest.TestCase):
                   SELECT i AS start, i AS end, i AS deviceId, i AS streamId, i AS correlationId,
                          i AS shortName, i AS demangledName, i AS globalPid FROM n WHERE i < 0;""")
             database.close()
-            done = subprocess.run([TOOL, "accelerator", path], capture_output=True, text=True, timeout=60)
+            done = subprocess.run([TOOL, "accelerator", path], capture_output=True, text=True, timeout=250)
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn("not readable as a database of nsys", done.stderr)
 
     def answers(self, *requests):
         text = "".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in requests)
-        done = subprocess.run([TOOL, "mcp", RUN], input=text, capture_output=True, text=True, timeout=100)
+        done = subprocess.run([TOOL, "mcp", RUN], input=text, capture_output=True, text=True, timeout=250)
         self.assertEqual(done.returncode, 0, done.stderr)
         return [json.loads(line) for line in done.stdout.splitlines()]
 

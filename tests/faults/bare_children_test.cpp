@@ -133,7 +133,7 @@ TEST_CASE("a child created without fork handlers records nothing and does no har
   const int end = GENERATE(0, 1, 2);
   const pid_t child = fork_bare();
   if (child == 0) {
-    alarm(60);
+    alarm(250);
     record_everything(1000);
     if (lotus::dropped() == 0) _exit(3);
     if (end == 0) exit(0);  // exit() also runs the destructors of static objects
@@ -179,7 +179,7 @@ TEST_CASE("a child created without fork handlers ends even if parent threads hel
   for (int i = 0; i < 100; ++i) {
     const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
     if (child == 0) {
-      alarm(60);
+      alarm(250);
       record("of_child_" + std::to_string(i), 500);
       if (fork_waits_for_sanitizer) exit(0);
       // Unlike clone, which created this child, fork() runs the library's fork handlers. They must
@@ -211,7 +211,7 @@ TEST_CASE("a child created without fork handlers cannot start recording, and sta
   const std::string said = (run.path() / "said").string();
   const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
   if (child == 0) {
-    alarm(60);
+    alarm(250);
     dup2(open(said.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
     o.log_file = run.prefix() + "_of_child";
     const bool started = lotus::start(o);
@@ -226,7 +226,7 @@ TEST_CASE("a child created without fork handlers cannot start recording, and sta
         "recorded in it: use fork()\n");
   const auto other = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
   if (other == 0) {
-    alarm(60);
+    alarm(250);
     record_everything(3);
     _exit(0);
   }
@@ -252,7 +252,7 @@ TEST_CASE(
   const auto record_in_child = [&](bool known) {
     const pid_t child = fork_bare();
     if (child != 0) return child;
-    alarm(60);
+    alarm(250);
     dup2(open(said.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
     auto expect = [counted = lotus::dropped()](int exit_status, std::uint64_t more) mutable {
       counted += more;

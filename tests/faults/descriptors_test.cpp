@@ -41,7 +41,7 @@ template <class Body>
 pid_t child(Body&& body) {
   const pid_t pid = fork();
   if (pid != 0) return pid;
-  alarm(60);
+  alarm(250);
   body();
   exit(0);
 }

@@ -37,7 +37,7 @@ int status_of_recording(const support::fs::path& directory, const support::fs::p
                         Body&& body, Choose&& choose) {
   const pid_t child = fork();
   if (child == 0) {
-    alarm(60);
+    alarm(250);
     dup2(open(said.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
     lotus::options o;
     o.log_file = (directory / "lotustrace_log").string();

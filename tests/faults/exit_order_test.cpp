@@ -26,7 +26,7 @@ int run_with_environment(const char* log_file, const char* argument = nullptr) {
     } else {
       unsetenv("LOTUS_LOG_FILE");
     }
-    alarm(60);
+    alarm(250);
     std::vector<std::string> words{"exit_order"};
     if (argument != nullptr) words.emplace_back(argument);
     support::exec_program(EXIT_ORDER_PROGRAM, words);

@@ -38,7 +38,7 @@ template <class Body>
 pid_t fork_child(Body&& body) {
   const pid_t pid = fork();
   if (pid == 0) {
-    alarm(60);
+    alarm(250);
     body();
     exit(0);
   }

@@ -119,7 +119,7 @@ TEST_CASE("scopes in the program's fork handlers do not hang, and go to the righ
   const support::temp_directory run;
   REQUIRE(lotus::start(options_for(run)));
   { LOTUS_SCOPE("known in handlers"); }
-  alarm(60);
+  alarm(250);
   handlers_record = true;
   const int status = status_of_child([] {
     handlers_record = false;

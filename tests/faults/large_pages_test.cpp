@@ -37,7 +37,7 @@ TEST_CASE("a kill loses no records on a kernel with pages of 64 KiB") {
   const support::temp_directory run;
   const pid_t pid = fork();
   if (pid == 0) {
-    alarm(60);
+    alarm(250);
     lotus::start(support::options_for(run));
     { LOTUS_SCOPE("drained"); }
     lotus::flush();

@@ -32,7 +32,7 @@ template <class Body>
 int status_of_child(Body&& body) {
   const pid_t pid = fork();
   if (pid == 0) {
-    alarm(60);
+    alarm(250);
     body();
     exit(0);
   }

@@ -130,7 +130,7 @@ void fork_process(support::shared_page& page, random_source& random, int depth) 
 }
 
 void become_process(support::shared_page& page, random_source& random, int depth) {
-  alarm(60);  // kills the process if it hangs; its missing `clean` flags then make the round fail
+  alarm(250);  // kills the process if it hangs; its missing `clean` flags then make the round fail
   std::vector<std::thread> threads;
   for (std::uint64_t t = below(random, 4); t > 0; --t) {
     threads.emplace_back([&page, seed = random(), depth] {

@@ -34,7 +34,7 @@ int status_of_child(Body&& body) {
   if (pid == 0) {
     signal(SIGPIPE, SIG_DFL);
     signal(SIGXFSZ, SIG_DFL);
-    alarm(60);
+    alarm(250);
     body();
     exit(0);
   }

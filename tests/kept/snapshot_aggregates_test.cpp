@@ -41,7 +41,7 @@ class calling_child {
     REQUIRE(pipe(done_) == 0);
     pid_ = fork();
     if (pid_ == 0) {
-      alarm(60);
+      alarm(250);
       call(calls);
       if (ends) raise(SIGKILL);
       if (write(done_[1], "", 1) != 1) _exit(1);

@@ -42,7 +42,7 @@ struct snapshot_run {
   }
 
   fs::path wait_for_one() const {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(200);
     for (;;) {
       const std::vector<fs::path> found = snapshots();
       if (!found.empty() && found[0].extension() != ".unfinished") return found[0];

@@ -172,7 +172,7 @@ TEST_CASE("recorded times are right in a time namespace whose monotonic clock is
     std::ofstream{"/proc/self/timens_offsets"} << "monotonic 100000000 0\nboottime 100000000 0\n";
     const pid_t child = fork();
     if (child == 0) {
-      alarm(60);
+      alarm(250);
       if (!lotus::start(options_for(run))) _exit(1);
       record_both();
       lotus::stop();
@@ -199,7 +199,7 @@ TEST_CASE("times are right in a forked child whose time namespace has other cloc
     std::ofstream{"/proc/self/timens_offsets"} << offsets;
     const pid_t child = fork();
     if (child == 0) {
-      alarm(60);
+      alarm(250);
       // In between, the drain thread compares the clocks.
       for (int i = 0; i < 3; ++i) {
         record_both();

@@ -98,7 +98,7 @@ int main(int, char** argv) {
   deny(getenv("PLUGIN_HOST_IS_DENIED"));
   const std::string what = argv[1];
   const char* const log_file = argv[2];
-  alarm(60);
+  alarm(250);
 #if defined(HOST_RECORDS)
   if (what == "first_scope_meets_dlopen") {
     setenv("LOTUS_LOG_FILE", log_file, 1);

@@ -33,7 +33,7 @@ template <class Copy>
 void record(const std::string& dir, Copy copy) {
   const pid_t child = fork();
   if (child == 0) {
-    alarm(120);
+    alarm(250);
     lotus::options o;
     o.log_file = dir + "/lotustrace_log";
     if (!lotus::start(o)) _exit(1);

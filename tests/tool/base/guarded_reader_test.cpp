@@ -43,7 +43,7 @@ TEST_CASE("answers come from the child process until it exceeds its budget") {
   CHECK(reader.ask(std::string(100'000, 'b')).value_or("").size() == 100'010);
   CHECK_FALSE(reader.ask(attack).has_value());
   CHECK_FALSE(reader.ask("a").has_value());
-  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(60));
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(250));
   guarded_reader other({0}, answer);
   CHECK(other.ask("a").value_or("") == "answer to a");
 }

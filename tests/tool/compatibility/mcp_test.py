@@ -15,7 +15,7 @@ TOOL, ENGINES, SAMPLES = sys.argv[1:4]
 def raw(folder, *lines):
     """Returns the answers to lines, which may be lines that no client would send."""
     ran = subprocess.run([TOOL, "mcp", folder], input="".join(line + "\n" for line in lines),
-                         capture_output=True, text=True, timeout=60)
+                         capture_output=True, text=True, timeout=250)
     assert ran.returncode == 0 and ran.stderr == "", ran
     return [json.loads(line) for line in ran.stdout.splitlines()]
 

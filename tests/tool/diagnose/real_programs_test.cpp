@@ -26,7 +26,7 @@ void record(const real_program& program, const std::string& folder) {
   work = new (page) measured;
   const pid_t pid = fork();
   if (pid == 0) {
-    alarm(60);
+    alarm(250);
     if (program.before) program.before();
     lotus::options o;
     o.log_file = folder + "/lotustrace_log";

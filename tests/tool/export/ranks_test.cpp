@@ -107,7 +107,7 @@ class real_ranks {
 
  private:
   [[noreturn]] void be(int rank, const std::string& folder) const {
-    alarm(60);
+    alarm(250);
     setenv("RANK", std::to_string(rank).c_str(), 1);
     lotus::options o;
     o.log_file = folder + "lotustrace_log";

@@ -38,7 +38,7 @@ void record(int scopes) {
 void record_late(const std::string& dir, bool killed) {
   const pid_t child = fork();
   if (child == 0) {
-    alarm(120);
+    alarm(250);
     lotus::options o;
     o.log_file = dir + "/lotustrace_log";
     o.cpu_time = false;

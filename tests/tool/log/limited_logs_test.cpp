@@ -207,7 +207,7 @@ TEST_CASE("snapshot copies counted calls of a running, an unresponsive and an en
   REQUIRE(pipe(done) == 0);
   const pid_t child = fork();
   if (child == 0) {
-    alarm(60);
+    alarm(250);
     lotus::options o;
     o.log_file = (dir / "lotustrace_log").string();
     o.drain_interval_ms = 50;

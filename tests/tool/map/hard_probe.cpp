@@ -188,7 +188,7 @@ void run_fork_at_once() {
   while (ready == 0) sched_yield();
   const pid_t child = fork();
   if (child == 0) {
-    alarm(10);
+    alarm(250);
     LOTUS_MAP_REGION("Child")
     LOTUS_SCOPE("child");
     _exit(0);
@@ -212,10 +212,10 @@ __attribute__((constructor(101))) void register_fork_handlers() {
 
 void run_fork_handler(const char* handler) {
   handler_that_records = handler;
-  alarm(10);
+  alarm(250);
   const pid_t child = fork();
   if (child == 0) {
-    alarm(10);
+    alarm(250);
     for (int i = 0; i < 3; ++i) LOTUS_SCOPE("child");
     std::exit(0);
   }

@@ -261,7 +261,7 @@ void run_fork_meanwhile() {
   usleep(200'000);
   const pid_t child = fork();
   if (child == 0) {
-    alarm(20);
+    alarm(250);
     LOTUS_PAUSE();
     _exit(3);
   }

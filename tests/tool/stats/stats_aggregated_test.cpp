@@ -33,7 +33,7 @@ template <class Body>
 void record_in_child(const temp_dir& dir, Body&& body) {
   const pid_t child = fork();
   if (child == 0) {
-    alarm(60);
+    alarm(250);
     lotus::options o;
     o.log_file = dir.path() + "/lotustrace_log";
     if (!lotus::start(o)) _exit(1);

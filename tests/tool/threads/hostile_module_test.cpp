@@ -105,7 +105,7 @@ TEST_CASE("a hostile module ends only the process that reads it") {
   if (library.empty()) return lotus_test::skip("no compiler that assembles for this machine");
   std::string function;
   CAPTURE(attack);
-  CHECK(seconds_to_read(library, function) < 60);
+  CHECK(seconds_to_read(library, function) < 250);
   if (attack == "none") CHECK(function == "plain");
 }
 
@@ -118,6 +118,6 @@ TEST_CASE("a compressed module that unpacks to gigabytes is not unpacked") {
     return lotus_test::skip("no compiler or no xz");
   }
   std::string function;
-  CHECK(seconds_to_read(packed, function) < 60);
+  CHECK(seconds_to_read(packed, function) < 250);
   CHECK(function == "[no symbols]");
 }

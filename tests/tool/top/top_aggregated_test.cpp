@@ -39,7 +39,7 @@ class stepping_child {
     REQUIRE(pipe(done_) == 0);
     pid_ = fork();
     if (pid_ != 0) return;
-    alarm(120);
+    alarm(250);
     lotus::options o;
     o.log_file = prefix;
     o.drain_interval_ms = 60'000;
