@@ -245,12 +245,15 @@ TEST_CASE("more workers are doubtful if preprocessing waits for threads that do 
     const result r = run({"diagnose", dir.path(), "--json"});
     const json found = parse_json(r.out);
     CAPTURE(end, r.out);
+    if (found.has("other_programs_cpus") && found["other_programs_cpus"].number() > 0.2) {
+      return lotus_test::skip("other programs use the CPUs");  // that makes all workers doubtful
+    }
     std::size_t sure = 0;
     for (const json& move : found["moves"].array()) sure += move["change"].has("workers") ? 1 : 0;
     CHECK((sure > 0) == (end == "sleepers"));
     if (end == "sleepers") continue;
-    // The text gives one of two reasons for the doubt: that the workers wait for other threads, or,
-    // on a busy machine, only the result of the simulation.
+    // The text gives one of two reasons for the doubt: that the workers wait for other threads, or
+    // only the result of the simulation.
     const std::string text = found["possible"][0]["text"].text();
     CHECK((contains(text, "if the threads that workers wait for can do more work") ||
            contains(text, " do not wait for each other")));

@@ -1,0 +1,98 @@
+// Tests finding changes in a series of times, whose numbers vary in an order that looks random.
+#include "findings/facts/changes.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "catch.hpp"
+
+using lotus::tool::find_change;
+using lotus::tool::time_change;
+using shape = time_change::shape;
+
+namespace {
+
+/// Returns 200 times around `usual(i)`, with deviations of up to 20 %.
+std::vector<double> series(const std::function<double(std::size_t)>& usual) {
+  std::vector<double> times;
+  for (std::size_t i = 0; i < 200; ++i) {
+    times.push_back(usual(i) * (0.8 + 0.4 * static_cast<double>(i * 7919 % 101) / 100));
+  }
+  return times;
+}
+
+}  // namespace
+
+TEST_CASE("times that change by less than a factor of two, or few times, have no change") {
+  CHECK_FALSE(find_change(series([](std::size_t) { return 10; })));
+  CHECK_FALSE(find_change(series([](std::size_t i) { return i < 100 ? 10 : 15; })));
+  CHECK_FALSE(find_change(std::vector<double>(23, 1)));
+  CHECK_FALSE(find_change({1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}));
+  // One slow element is an accident, and rare ones that take little of the time do not matter.
+  CHECK_FALSE(find_change(series([](std::size_t i) { return i == 77 ? 1000 : 10; })));
+  CHECK_FALSE(find_change(series([](std::size_t i) { return i % 60 == 5 ? 70 : 10; })));
+  // A few elements at the beginning or the end are no part of their own.
+  CHECK_FALSE(find_change(series([](std::size_t i) { return i < 4 ? 100 : 10; })));
+  CHECK_FALSE(find_change(series([](std::size_t i) { return i >= 196 ? 100 : 10; })));
+  // Neither is an element rare if every fourth is one.
+  CHECK_FALSE(find_change(series([](std::size_t i) { return i % 4 == 1 ? 100 : 10; })));
+}
+
+TEST_CASE("times that jump at one element are a step there") {
+  for (const double after : {30.0, 3.0}) {
+    CAPTURE(after);
+    const auto found = find_change(series([=](std::size_t i) { return i < 60 ? 10 : after; }));
+    REQUIRE(found);
+    CHECK(found->is == shape::step);
+    CHECK(found->at == 60);
+    CHECK(found->before_ns == Approx(10).epsilon(0.05));
+    CHECK(found->after_ns == Approx(after).epsilon(0.05));
+  }
+}
+
+TEST_CASE("24 times are enough for a step") {
+  std::vector<double> times(24, 1);
+  std::fill(times.begin() + 12, times.end(), 9);
+  const auto found = find_change(times);
+  REQUIRE(found);
+  CHECK(found->is == shape::step);
+  CHECK(found->at == 12);
+}
+
+TEST_CASE("times that grow or shrink all the time are a trend from the first to the last") {
+  for (const bool grows : {true, false}) {
+    CAPTURE(grows);
+    const auto found = find_change(series([=](std::size_t i) {
+      const double share = static_cast<double>(i) / 200;
+      return 10 + 80 * (grows ? share : 1 - share);
+    }));
+    REQUIRE(found);
+    CHECK(found->is == shape::trend);
+    // The medians of the first and the last eighth.
+    CHECK(found->before_ns == Approx(grows ? 15 : 85).epsilon(0.1));
+    CHECK(found->after_ns == Approx(grows ? 85 : 15).epsilon(0.1));
+  }
+}
+
+TEST_CASE("slow elements at equal distances are counted, with their distance and share") {
+  const auto found = find_change(series([](std::size_t i) {
+    return i % 16 == 3 ? (i == 83 ? 10 : 200) : i == 84 ? 200 : 10;  // one is late
+  }));
+  REQUIRE(found);
+  CHECK(found->is == shape::now_again);
+  CHECK(found->rare == 13);
+  CHECK(found->every == 16);
+  CHECK(found->before_ns == Approx(10).epsilon(0.05));
+  CHECK(found->after_ns == Approx(200).epsilon(0.15));
+  CHECK(found->rare_share == Approx(13 * 200.0 / (13 * 200 + 187 * 10)).epsilon(0.05));
+  const auto irregular = find_change(series([](std::size_t i) {
+    return i == 3 || i == 20 || i == 21 || i == 90 || i == 140 || i == 199 ? 300 : 10;
+  }));
+  REQUIRE(irregular);
+  CHECK(irregular->is == shape::now_again);
+  CHECK(irregular->rare == 6);
+  CHECK(irregular->every == 0);
+}
