@@ -41,7 +41,6 @@ class ratio_table : public benchmark::ConsoleReporter {
       row("batch scope", "batch_scope", threads, chunk);
       row("scope, run-time name", "scope_dynamic", threads, chunk);
       row("stage", "stage", threads, chunk);
-      row("staged function", "staged", threads, chunk);
       row("late wait", "late_wait", threads, chunk);
       row("asynchronous piece", "async_piece", threads, chunk);
       row("counter", "counter", threads, chunk);

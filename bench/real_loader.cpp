@@ -158,16 +158,17 @@ void run_workers(const real_loader& loader) {
   std::set<int> aside;
   for (int i = 0; i < loader.batches; ++i) {
     int batch = i;
-    if (!loader.ordered || aside.erase(i) == 0) {
-      lotus::wait_for_batch wait;
+    if (loader.ordered && aside.erase(i) != 0) {
+      LOTUS_BATCH_CONSUMED(static_cast<std::uint64_t>(i));
+    } else {
+      lotus::batch_wait wait;
       for (batch = made.take(); loader.ordered && batch != i; batch = made.take()) {
         LOTUS_BATCH_ARRIVED(static_cast<std::uint64_t>(batch));
         aside.insert(batch);
       }
-      wait.got(static_cast<std::uint64_t>(batch));
+      wait.consumed(static_cast<std::uint64_t>(batch));
     }
     give();
-    LOTUS_BATCH_CONSUMED(static_cast<std::uint64_t>(batch));
     step(loader);
   }
   for (auto& mine : work) mine->put(the_end);
@@ -213,11 +214,10 @@ void run_stages(const real_loader& loader) {
     }
   }
   while (true) {
-    lotus::wait_for_batch wait;
+    lotus::batch_wait wait;
     const int batch = between.back()->take();
     if (batch == the_end) break;
-    wait.got(static_cast<std::uint64_t>(batch));
-    LOTUS_BATCH_CONSUMED(static_cast<std::uint64_t>(batch));
+    wait.consumed(static_cast<std::uint64_t>(batch));
     step(loader);
   }
   for (std::thread& t : threads) t.join();

@@ -102,21 +102,12 @@ void stage_cost(benchmark::State& state) {
   });
 }
 
-void staged_cost(benchmark::State& state) {
-  const auto function = lotus::staged("bench", [](std::uint32_t i) {
-    barrier();
-    return i;
-  });
-  std::uint32_t i = 0;
-  timed_chunks(state, 1, [&] { benchmark::DoNotOptimize(function(i++)); });
-}
-
 void late_wait_cost(benchmark::State& state) {
   std::uint64_t i = 0;
   timed_chunks(state, 1, [&] {
-    lotus::wait_for_batch wait;
+    lotus::batch_wait wait;
     barrier();
-    wait.got(i++);
+    wait.consumed(i++);
   });
 }
 
@@ -149,8 +140,9 @@ auto five_operations() {
     barrier();
     return x + 1;
   };
-  return lotus::compose(lotus::op("a", f), lotus::op("b", f), lotus::op("c", f), lotus::op("d", f),
-                        lotus::op("e", f));
+  return lotus::compose(lotus::operation{"a", f}, lotus::operation{"b", f},
+                        lotus::operation{"c", f}, lotus::operation{"d", f},
+                        lotus::operation{"e", f});
 }
 
 void compose_of_5_cost(benchmark::State& state) {
@@ -234,7 +226,6 @@ int main(int argc, char** argv) {
                      {"scope_dynamic", dynamic_scope_cost},
                      {"batch_scope", batch_scope_cost},
                      {"stage", stage_cost},
-                     {"staged", staged_cost},
                      {"late_wait", late_wait_cost},
                      {"async_piece", async_piece_cost},
                      {"counter", counter_cost},

@@ -1,5 +1,5 @@
-// A training loop with the three lines that record its waits for batches. With the argument "late",
-// it shows a common mistake: it calls LOTUS_BATCH_CONSUMED only after the step.
+// A training loop with the two lines that record its waits for batches and its steps. With the
+// argument "late", it shows a common mistake: it calls LOTUS_BATCH_CONSUMED only after the step.
 #include <cmath>
 #include <cstddef>
 #include <deque>
@@ -59,10 +59,9 @@ double train(const batch& b) {
 double consume(loader& loader) {
   double loss = 0;
   for (std::size_t i = 0; i < batches; ++i) {
-    lotus::wait_for_batch wait;
+    lotus::batch_wait wait;
     const batch b = loader.next();
-    wait.got(i);
-    LOTUS_BATCH_CONSUMED(i);  // directly after the wait: the step lasts from here to the next wait
+    wait.consumed(i);  // directly after the wait: the step lasts from here to the next wait
     loss += train(b);
   }
   return loss;
@@ -74,9 +73,10 @@ double consume(loader& loader) {
 double consume_late(loader& loader) {
   double loss = 0;
   for (std::size_t i = 0; i < batches; ++i) {
-    lotus::wait_for_batch wait;
-    const batch b = loader.next();
-    wait.got(i);
+    const batch b = [&] {
+      LOTUS_BATCH_WAIT(i);
+      return loader.next();
+    }();
     loss += train(b);
     LOTUS_BATCH_CONSUMED(i);
   }

@@ -166,10 +166,9 @@ int main() {
       coming.push_back(made.get_future());
       make(pool, asked, std::move(made));
     }
-    lotus::wait_for_batch wait;
+    lotus::batch_wait wait;
     const batch b = coming.front().get();
-    wait.got(i);
-    LOTUS_BATCH_CONSUMED(i);
+    wait.consumed(i);
     coming.pop_front();
     loss += train(b);
   }

@@ -72,10 +72,9 @@ std::uint64_t run(const std::vector<std::string>& files) {
   const auto ask = [&](std::size_t i) { return std::async(std::launch::async, make, files[i], i); };
   std::future<clip> coming = ask(0);
   for (std::size_t i = 0; i < files.size(); ++i) {
-    lotus::wait_for_batch wait;
+    lotus::batch_wait wait;
     const clip c = coming.get();
-    wait.got(i);
-    LOTUS_BATCH_CONSUMED(i);
+    wait.consumed(i);
     if (i + 1 < files.size()) coming = ask(i + 1);
     loss += train(c);
   }

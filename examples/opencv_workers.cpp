@@ -34,14 +34,15 @@ constexpr int size_px = 224;
 /// chain.
 auto transform() {
   return lotus::compose(
-      lotus::op("Resize",
-                [](const cv::Mat& in) {
-                  cv::Mat out;
-                  cv::resize(in, out, {size_px, size_px}, 0, 0, cv::INTER_AREA);
-                  return out;
-                }),
-      lotus::op("Flip", [](cv::Mat& image) { cv::flip(image, image, 1); }),
-      lotus::op("Normalize", [](cv::Mat& image) { image.convertTo(image, CV_32FC3, 1 / 255.0); }));
+      lotus::operation{"Resize",
+                       [](const cv::Mat& in) {
+                         cv::Mat out;
+                         cv::resize(in, out, {size_px, size_px}, 0, 0, cv::INTER_AREA);
+                         return out;
+                       }},
+      lotus::operation{"Flip", [](cv::Mat& image) { cv::flip(image, image, 1); }},
+      lotus::operation{"Normalize",
+                       [](cv::Mat& image) { image.convertTo(image, CV_32FC3, 1 / 255.0); }});
 }
 
 files jpegs_in(const std::string& directory) {
@@ -97,11 +98,10 @@ double run(const std::string& directory) {
 
   double loss = 0;
   for (std::size_t taken = 0; taken < batches; ++taken) {
-    lotus::wait_for_batch wait;
+    lotus::batch_wait wait;
     const std::optional<batch> b = made.pop();
     if (!b) break;
-    wait.got(b->number);  // the number of the batch is known only after the wait
-    LOTUS_BATCH_CONSUMED(b->number);
+    wait.consumed(b->number);  // the number of the batch is known only after the wait
     loss += train(*b);
   }
   for (std::future<void>& worker : workers) worker.get();

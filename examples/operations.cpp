@@ -1,6 +1,6 @@
-// Records a chain of operations in three forms: fixed at compile time, assembled at run time, and
-// in plain code. In each form, the log contains one line for each operation and one for the whole
-// chain.
+// Records operations that follow each other in three forms: a chain that is fixed at compile time,
+// one that is assembled at run time, and scopes in plain code. The log contains one line for each
+// operation, and one for each whole chain.
 #include <algorithm>
 #include <cstdio>
 #include <lotus/lotus.hpp>
@@ -34,7 +34,7 @@ int main() {
   std::iota(input.begin(), input.end(), 1.0);
 
   // Fixed at compile time: no virtual call, no allocation.
-  auto fixed = lotus::compose(Smooth{8}, lotus::op("Normalize", normalize));
+  auto fixed = lotus::compose(Smooth{8}, lotus::operation{"Normalize", normalize});
   const series a = fixed(input);
 
   // A chain whose operations are added at run time.
@@ -43,15 +43,15 @@ int main() {
   listed.add("Normalize", normalize);
   const series b = listed(input);
 
-  // In plain code: each call of lap() records an operation, from the end of the previous one until
-  // now.
+  // In plain code: a scope for each operation.
   series c = input;
   {
-    lotus::laps lap;
+    LOTUS_SCOPE("Smooth");
     c = Smooth{8}(std::move(c));
-    lap("Smooth");
+  }
+  {
+    LOTUS_SCOPE("Normalize");
     normalize(c);
-    lap("Normalize");
   }
 
   std::printf("three ways, %s result\n", a == b && b == c ? "one" : "not one");

@@ -129,7 +129,7 @@ int main(int argc, char** argv) {
   try {
     loader loader{workers, decode_once};
     for (std::size_t i = 0; i < batches; ++i) {
-      lotus::wait_for_batch wait;
+      lotus::batch_wait wait;
       const batch b = loader.next();
       wait.consumed(b.number);
       train(b);

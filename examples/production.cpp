@@ -74,11 +74,10 @@ int main(int argc, char** argv) {
   }};
   std::size_t trained = 0;
   for (;;) {
-    lotus::wait_for_batch wait;
+    lotus::batch_wait wait;
     const std::optional<batch> b = ready.pop();
     if (!b) break;
-    wait.got(b->number);
-    LOTUS_BATCH_CONSUMED(b->number);
+    wait.consumed(b->number);
     std::this_thread::sleep_for(2ms);  // the training step
     ++trained;
   }

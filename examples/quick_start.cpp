@@ -79,10 +79,9 @@ int main(int argc, char** argv) {
   constexpr std::size_t batches = 200;
   loader loader{workers, batches};
   for (std::size_t i = 0; i < batches; ++i) {
-    lotus::wait_for_batch wait;  // 3. The consumer waits ...
+    lotus::batch_wait wait;  // 3. The consumer waits ...
     const tensor b = loader.get(i);
-    wait.got(i);                       //    ... until it has received batch i.
-    LOTUS_BATCH_CONSUMED(i);           // 4. Its step on this batch begins.
+    wait.consumed(i);                  // 4. ... until here, where its step on batch i begins.
     std::this_thread::sleep_for(3ms);  // The step, such as train(b).
   }
 }

@@ -36,11 +36,6 @@ struct photo {
 };
 using photo_ptr = std::shared_ptr<photo>;
 
-/// Returns the number of the image on which a stage works; nullopt after the last image.
-std::optional<std::size_t> number_of(const photo_ptr& p) {
-  return p ? std::optional{p->number} : std::nullopt;
-}
-
 struct batch {
   std::size_t number = 0;
   std::vector<float> values;
@@ -59,20 +54,24 @@ void run_stages(const std::vector<imagenet::labelled_file>& files, bounded_queue
       flow.stop();
       return nullptr;
     }
+    LOTUS_STAGE("Read", read);
     auto p = std::make_shared<photo>();
     p->number = read++;
     p->jpeg = imagenet::read_file(files[p->number].path);
     return p;
   };
   const auto decode = [](photo_ptr p) {
+    LOTUS_STAGE("Decode", p->number);
     p->picture = {imagenet::decode_jpeg(p->jpeg), imagenet::random_source{7, 0, p->number}};
     return p;
   };
   const auto augment = [](photo_ptr p) {
+    LOTUS_STAGE("Augment", p->number);
     p->values = imagenet::training_transform()(std::move(p->picture));
     return p;
   };
   const auto collate = [&](const photo_ptr& p) -> batch_ptr {
+    LOTUS_STAGE("Collate", p->number);
     LOTUS_BATCH_TAKES(current.number, p->number);
     const std::vector<float>& values = p->values.values;
     current.values.insert(current.values.end(), values.begin(), values.end());
@@ -89,14 +88,10 @@ void run_stages(const std::vector<imagenet::labelled_file>& files, bounded_queue
   using tbb::filter_mode;
   tbb::parallel_pipeline(
       max_in_flight,
-      tbb::make_filter<void, photo_ptr>(filter_mode::serial_in_order,
-                                        lotus::staged("Read", number_of, read_next)) &
-          tbb::make_filter<photo_ptr, photo_ptr>(filter_mode::parallel,
-                                                 lotus::staged("Decode", number_of, decode)) &
-          tbb::make_filter<photo_ptr, photo_ptr>(filter_mode::parallel,
-                                                 lotus::staged("Augment", number_of, augment)) &
-          tbb::make_filter<photo_ptr, batch_ptr>(filter_mode::serial_in_order,
-                                                 lotus::staged("Collate", number_of, collate)) &
+      tbb::make_filter<void, photo_ptr>(filter_mode::serial_in_order, read_next) &
+          tbb::make_filter<photo_ptr, photo_ptr>(filter_mode::parallel, decode) &
+          tbb::make_filter<photo_ptr, photo_ptr>(filter_mode::parallel, augment) &
+          tbb::make_filter<photo_ptr, batch_ptr>(filter_mode::serial_in_order, collate) &
           // The delivery is not recorded as a stage, because it may do nothing but wait for the
           // consumer.
           tbb::make_filter<batch_ptr, void>(filter_mode::serial_in_order, delivery));
@@ -121,11 +116,10 @@ float run(const std::string& directory) {
   });
   float loss = 0;
   while (true) {
-    lotus::wait_for_batch wait;
+    lotus::batch_wait wait;
     const std::optional<batch> b = made.pop();
-    if (!b) break;  // there are no more batches; without a call of got(), the wait is not recorded
-    wait.got(b->number);
-    LOTUS_BATCH_CONSUMED(b->number);
+    if (!b) break;  // there are no more batches; without consumed(), the wait is not recorded
+    wait.consumed(b->number);
     loss += train(*b);
   }
   stages.get();

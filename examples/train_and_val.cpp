@@ -66,10 +66,9 @@ template <class Step>
 void run_epoch(loader& loader, std::size_t batches, Step step) {
   LOTUS_LOADER(loader.name());  // assigns the consumer's records to this loader
   for (std::size_t i = 0; i < batches; ++i) {
-    lotus::wait_for_batch wait;
+    lotus::batch_wait wait;
     const batch b = loader.next();
-    wait.got(b.number);
-    LOTUS_BATCH_CONSUMED(b.number);
+    wait.consumed(b.number);
     step(b);
   }
 }

@@ -83,9 +83,9 @@ measurement in_process(const std::string& directory, bool sampled, std::size_t t
   const pid_t child = fork();
   if (child == 0) {
     if (sampled) {
-      unsetenv("LOTUS_WAIT_SAMPLES");
+      unsetenv("LOTUS_WAIT_SAMPLES_PER_S");
     } else {
-      setenv("LOTUS_WAIT_SAMPLES", "0", 1);
+      setenv("LOTUS_WAIT_SAMPLES_PER_S", "0", 1);
     }
     lotus::start(directory + "/" + std::to_string(getpid()) + "/log");
     const measurement result = lock_and_unlock(threads, duration);

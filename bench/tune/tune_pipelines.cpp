@@ -211,7 +211,6 @@ class loader {
     for (std::uint64_t n = 0;; ++n) {
       const std::uint64_t i = receive(n);
       print_time();
-      LOTUS_BATCH_CONSUMED(i);
       execute(what_.step, i, samples_);
       if (what_.how != style::printed || n % 10 != 9) continue;
       const milliseconds took = clock_type::now() - second;
@@ -223,7 +222,7 @@ class loader {
 
  private:
   std::uint64_t receive(std::uint64_t n) {
-    lotus::wait_for_batch wait;
+    lotus::batch_wait wait;
     std::unique_lock<std::mutex> lock(mutex_);
     const auto found = [&] {
       return ordered_ ? std::find(ready_.begin(), ready_.end(), n) : ready_.begin();
@@ -233,7 +232,7 @@ class loader {
     ready_.erase(found());
     ++taken_;
     changed_.notify_all();
-    wait.got(i);
+    wait.consumed(i);
     return i;
   }
 
@@ -346,11 +345,10 @@ class queue {
   while (true) {
     if (push) std::this_thread::sleep_for(std::chrono::seconds(1));
     if (push) continue;
-    lotus::wait_for_batch wait;
+    lotus::batch_wait wait;
     const std::uint64_t i = between[2].take();
-    wait.got(i);
+    wait.consumed(i);
     print_time();
-    LOTUS_BATCH_CONSUMED(i);
     execute(what.step, i, 1);
   }
 }

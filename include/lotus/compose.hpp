@@ -1,4 +1,4 @@
-// Provides compose(), chain and laps, which record operations that follow each other directly. The
+// Provides compose() and chain, which record operations that follow each other directly. The
 // end of one operation and the start of the next share a clock reading.
 #ifndef LOTUS_COMPOSE_HPP
 #define LOTUS_COMPOSE_HPP
@@ -96,19 +96,18 @@ LOTUS_DETAIL_ALWAYS_INLINE auto apply_operation(F& f, T&& value) {
 
 }  // namespace detail
 
-/// A callable and the name under which it is logged; returned by op().
+/// A callable and the name under which it is logged: compose(operation{"Flip", f}).
 template <class F>
 struct operation {
+  /// @param name  copied, so it must be valid only during this call.
+  operation(std::string_view name, F function)
+      : call{std::move(function)}, tag{detail::operation_tag(name)} {}
+
   F call;                  ///< the callable
   detail::record_tag tag;  ///< the tag under which it is logged
 };
-
-/// Gives a callable the name under which it is logged, for example compose(op("Flip", f)).
-/// @param name  copied, so it must be valid only during this call.
 template <class F>
-operation<std::decay_t<F>> op(std::string_view name, F&& f) {
-  return {std::forward<F>(f), detail::operation_tag(name)};
-}
+operation(std::string_view, F) -> operation<F>;
 
 namespace detail {
 
@@ -122,7 +121,7 @@ auto as_operation(F&& f) {
   if constexpr (is_operation<std::decay_t<F>>::value) {
     return std::decay_t<F>{std::forward<F>(f)};
   } else {
-    return op(type_name<std::decay_t<F>>(), std::forward<F>(f));
+    return operation<std::decay_t<F>>{type_name<std::decay_t<F>>(), std::forward<F>(f)};
   }
 }
 
@@ -182,7 +181,7 @@ class composed {
 };
 
 /// Combines callables into one callable that times each of them: `auto t = compose(Resize{224},
-/// op("Flip", f));` An operation is named after the callable's type unless op() gives a name. A
+/// operation{"Flip", f});` An operation is named after the callable's type unless it gets a name. A
 /// callable receives what the previous one returned, or changes it in place and returns nothing.
 template <class... Fs>
 [[nodiscard]] auto compose(Fs&&... fs) {
@@ -289,25 +288,6 @@ class chain {
   detail::chain_link<T>* last_ = nullptr;
   std::size_t size_ = 0;
   detail::record_tag whole_ = detail::transform_tag();
-};
-
-/// Times consecutive parts of a block with one call after each part: `laps lap; decode();
-/// lap("Decode"); crop(); lap("Crop");` Each part begins where the previous one ended. At the end
-/// of the block "STransform" is recorded for all parts together.
-class laps {
- public:
-  laps() noexcept : run_{detail::transform_tag()} { run_.nameless(); }
-
-  /// Records the time since the previous call, or since construction.
-  /// @param name  copied, so it must be valid only during this call.
-  void operator()(std::string_view name) noexcept {
-    if (!detail::is_recording()) return;
-    run_.ended(detail::operation_tag(name));
-    run_.nameless();
-  }
-
- private:
-  detail::operation_run run_;
 };
 
 LOTUS_DETAIL_NAMESPACE_END

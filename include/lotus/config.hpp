@@ -29,20 +29,20 @@
   #define LOTUS_SUPPORTED 0
 #endif
 
-// An inline namespace whose name contains the version, so that two versions of the library in one
-// program share no symbols. In files with LOTUS_DISABLE it has another name, because the classes in
-// them differ from those in other files of the program.
+// An inline namespace whose name contains LOTUS_ABI, so that two layouts of the library's data in
+// one program share no symbols. In files with LOTUS_DISABLE it has another name, because the
+// classes in them differ from those in other files of the program.
 #define LOTUS_DETAIL_CONCAT_(a, b) a##b
 #define LOTUS_DETAIL_CONCAT(a, b) LOTUS_DETAIL_CONCAT_(a, b)
 #if LOTUS_DETAIL_DISABLED
-  #define LOTUS_DETAIL_ABI_(major, minor) v##major##_##minor##_disabled
+  #define LOTUS_DETAIL_INLINE_NAMESPACE_(abi) abi_##abi##_disabled
 #else
-  #define LOTUS_DETAIL_ABI_(major, minor) v##major##_##minor
+  #define LOTUS_DETAIL_INLINE_NAMESPACE_(abi) abi_##abi
 #endif
-#define LOTUS_DETAIL_ABI(major, minor) LOTUS_DETAIL_ABI_(major, minor)
+#define LOTUS_DETAIL_INLINE_NAMESPACE(abi) LOTUS_DETAIL_INLINE_NAMESPACE_(abi)
 #define LOTUS_DETAIL_NAMESPACE_BEGIN \
   namespace lotus {                  \
-  inline namespace LOTUS_DETAIL_ABI(LOTUS_VERSION_MAJOR, LOTUS_VERSION_MINOR) {
+  inline namespace LOTUS_DETAIL_INLINE_NAMESPACE(LOTUS_ABI) {
 #define LOTUS_DETAIL_NAMESPACE_END \
   }                                \
   }

@@ -78,6 +78,9 @@ LOTUS_DETAIL_C_VOID(lotus_discard(lotus_span* span), (void)span)
 LOTUS_DETAIL_C_VOID(lotus_consumed(uint64_t number), (void)number)
 /* Records that an item becomes part of a batch. */
 LOTUS_DETAIL_C_VOID(lotus_takes(uint64_t batch, uint64_t item), ((void)batch, (void)item))
+/* Names the calling thread, in lotus-tool and for debuggers; of longer names the first 15 bytes
+ * count. */
+LOTUS_DETAIL_C_VOID(lotus_thread_name(const char* name), (void)name)
 /* Sets a counter, such as the depth of a queue. */
 LOTUS_DETAIL_C_VOID(lotus_count(lotus_name* name, int64_t value), ((void)name, (void)value))
 

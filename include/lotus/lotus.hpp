@@ -8,12 +8,10 @@
 
 #include "lotus/async_scope.hpp"
 #include "lotus/batch.hpp"
-#include "lotus/collector.hpp"
 #include "lotus/compose.hpp"
 #include "lotus/config.hpp"
 #include "lotus/consume.hpp"
-#include "lotus/counter.hpp"
-#include "lotus/loader.hpp"
+#include "lotus/deprecated.hpp"
 #include "lotus/macros.hpp"
 #include "lotus/map.hpp"
 #include "lotus/options.hpp"

@@ -5,11 +5,9 @@
 #include <string_view>
 
 #include "lotus/batch.hpp"
-#include "lotus/collector.hpp"
 #include "lotus/config.hpp"
-#include "lotus/counter.hpp"
-#include "lotus/loader.hpp"
 #include "lotus/map.hpp"
+#include "lotus/record_span.hpp"
 #include "lotus/scope.hpp"
 #include "lotus/scope_arguments.hpp"
 #include "lotus/stage.hpp"

@@ -1,14 +1,16 @@
-// Provides the classes of LOTUS_MAP_REGION, which makes a profiler collect data about one
-// operation.
+// Provides what controls a profiler that is chosen at run time: class collector, and the classes of
+// LOTUS_MAP_REGION, which makes the profiler collect data about one operation.
 #ifndef LOTUS_MAP_HPP
 #define LOTUS_MAP_HPP
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <utility>
 
 #include "lotus/config.hpp"
+#include "lotus/record/collector_calls.hpp"
 #include "lotus/record/record.hpp"
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
@@ -30,6 +32,29 @@ LOTUS_DETAIL_ALWAYS_INLINE void fence_memory() noexcept {
 }
 
 }  // namespace detail
+
+/// Controls the profiler under which this program runs, if any: Intel VTune, AMD uProf, perf,
+/// callgrind, or the built-in sampler. The environment variable LOTUS_COLLECTOR selects one: auto
+/// (the default: the profiler that is present), itt, uprof, perf, callgrind, builtin, none. The
+/// profiler always collects for the whole process.
+/// Errors: none thrown; if the profiler cannot be used, one message is reported
+/// (options::on_message) and the program goes on without it. Thread safety: any thread. Without a
+/// profiler each call only loads one variable.
+class collector {
+ public:
+  /// Makes the profiler collect data. Calls may be nested; each needs its own pause().
+  LOTUS_DETAIL_ALWAYS_INLINE static void resume() noexcept { call(detail::collector_call::resume); }
+  /// Makes the profiler collect no more data, if this call matches the outermost resume().
+  LOTUS_DETAIL_ALWAYS_INLINE static void pause() noexcept { call(detail::collector_call::pause); }
+  /// Detaches the profiler, which then collects nothing more until the program ends. Later calls of
+  /// all three functions do nothing.
+  LOTUS_DETAIL_ALWAYS_INLINE static void detach() noexcept { call(detail::collector_call::detach); }
+
+ private:
+  LOTUS_DETAIL_ALWAYS_INLINE static void call(detail::collector_call call) noexcept {
+    if (!detail::no_collector.load(std::memory_order_relaxed)) detail::call_collector(call);
+  }
+};
 
 #if LOTUS_SUPPORTED
 /// Runs the passes (executions) of the block of a LOTUS_MAP_REGION. The macro declares the object

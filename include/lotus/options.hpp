@@ -22,11 +22,28 @@ enum class log_format {
   text,  ///< log lines in Lotus' text format, which other programs can read too
   /// Hidden binary files, a sixth as large; only lotus-tool can read them or convert them to text.
   compact,
+  automatic,  ///< compact if options::keep_bytes or keep_ms is set, otherwise text
 };
 
+namespace detail {
+
+/// A member of options that the next version no longer has.
+template <class T>
+struct former_option {
+  [[deprecated("use keep_bytes or keep_ms, with format = log_format::text")]] former_option&
+  operator=(T chosen) noexcept {
+    value = chosen;
+    return *this;
+  }
+
+  T value = 0;
+};
+
+}  // namespace detail
+
 /// The options of a recording. Shared objects of one process pass this struct to each other. So if
-/// you change its layout, also change the constant hub_name in record/join.hpp; then shared objects
-/// with different layouts do not share data.
+/// you change its layout, increase LOTUS_ABI in version.hpp; then shared objects with different
+/// layouts do not share data.
 struct options {
   /// Directory of the logs, and prefix of their names: "run/lotustrace_log" results in
   /// run/lotustrace_log_main_pid_N and run/lotustrace_log_worker_pid_N, where N is the id of a
@@ -34,8 +51,9 @@ struct options {
   /// "lotustrace_log". Copied from a std::string, std::string_view, std::filesystem::path or
   /// literal.
   detail::owned_text log_file = "lotustrace_log";
-  /// Format of the logs. LOTUS_FORMAT=compact in the environment overrides `text`.
-  log_format format = log_format::text;
+  /// Format of the logs. LOTUS_FORMAT=compact in the environment overrides `text`, and
+  /// LOTUS_FORMAT=text overrides `automatic`.
+  log_format format = log_format::automatic;
   /// What a thread does when its ring is full.
   full_ring when_full = full_ring::drain;
   /// Number of records, of 24 bytes, that a thread's ring holds; rounded up to a power of two.
@@ -45,21 +63,19 @@ struct options {
   /// Maximum memory in bytes for records that cannot be written to the disk at the moment. If this
   /// memory is full, records are dropped and counted.
   std::size_t backlog_bytes = std::size_t{256} << 20;
-  /// Maximum total size in bytes of the logs in the directory, including logs of other processes of
-  /// the run; 0: unlimited. A log that has grown long is renamed, which makes it a part, and the
-  /// log continues in a new file. The oldest parts are deleted; lotus-tool reports how many. Sizes
-  /// are counted in disk blocks; the limit is accurate to an eighth, if it has room for the logs to
-  /// which threads append: up to 8 KiB each, one log per running thread in the compact format, up
-  /// to three as text. With a limit, a new thread may continue the logs of a thread that has ended.
-  std::uint64_t max_bytes = 0;
-  /// Maximum age of parts of logs in seconds: older parts are deleted. Accurate to about an eighth
-  /// of the value; 0: unlimited.
-  std::uint32_t max_age_s = 0;
-  /// Flight recorder: keeps only the newest records, in compact logs of at most this many bytes. 0:
-  /// the value of LOTUS_KEEP_BYTES, or else unlimited. Works like max_bytes except for the format.
-  /// Call lotus::snapshot() to save the records of an interesting moment.
+  detail::former_option<std::uint64_t> max_bytes{};
+  detail::former_option<std::uint32_t> max_age_s{};
+  /// Keeps only the newest records (a flight recorder): the maximum total size in bytes of the logs
+  /// in the directory, including logs of other processes of the run. 0: the value of
+  /// LOTUS_KEEP_BYTES, or else unlimited. A log that has grown long is renamed, which makes it a
+  /// part, and the log continues in a new file. The oldest parts are deleted; lotus-tool reports
+  /// how many. Sizes are counted in disk blocks; the limit is accurate to an eighth, if it has room
+  /// for the logs to which threads append: up to 8 KiB each, one log per running thread in the
+  /// compact format, up to three as text. With a limit, a new thread may continue the logs of a
+  /// thread that has ended. Call lotus::snapshot() to save the records of an interesting moment.
   std::uint64_t keep_bytes = 0;
-  /// Flight recorder: keeps only records younger than this, in milliseconds; 0: unlimited.
+  /// Keeps only records younger than this, in milliseconds: older parts of logs are deleted.
+  /// Accurate to about an eighth of the value; 0: unlimited.
   std::uint32_t keep_ms = 0;
   /// Takes a snapshot when a wait for a batch lasts longer than this, in milliseconds, even if the
   /// wait never ends; at most one snapshot per minute. 0: never.
@@ -79,7 +95,7 @@ struct options {
   /// How often per second a background thread of each process samples what one of the recording
   /// threads waits for. lotus-tool then shows which locks, files or sockets operations wait for. A
   /// sample takes about 20 us of CPU time and does not delay the sampled thread. 0: never, not even
-  /// in snapshots; -1: the value of LOTUS_WAIT_SAMPLES, or else 100.
+  /// in snapshots; -1: the value of LOTUS_WAIT_SAMPLES_PER_S, or else 100.
   std::int32_t wait_samples_per_s = -1;
   /// Function that receives each message of the library, as one line without a newline. Null:
   /// messages go to stderr, after the prefix "lotus: ". The function may be called on any thread,

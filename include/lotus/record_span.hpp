@@ -1,5 +1,6 @@
-// Provides record_span(), which records an interval that the program measured itself, and ranges,
-// which appear only on timelines.
+// Provides what is recorded without a scope: record_span() for an interval that the program
+// measured itself, ranges, which appear only on timelines, and counters, which are numbers over
+// time.
 #ifndef LOTUS_RECORD_SPAN_HPP
 #define LOTUS_RECORD_SPAN_HPP
 
@@ -33,14 +34,6 @@ class range : detail::span {
       : span{[name] { return detail::range_tag(name); }} {}
   ~range() = default;
 };
-
-/// Begins a range that range_pop() ends, for ranges that do not end with a block. Ranges may be
-/// nested. Each shared object of the program has its own stack of ranges for each thread. Allocates
-/// memory, and throws std::bad_alloc if there is none.
-LOTUS_DETAIL_PER_MODULE void range_push(std::string_view name);
-
-/// Ends the range that this thread pushed last; does nothing if there is none.
-LOTUS_DETAIL_PER_MODULE void range_pop() noexcept;
 
 namespace detail {
 
@@ -89,6 +82,28 @@ void record_span(std::string_view name, const Begin& begin, const End& end) noex
         detail::ns_since_epoch(begin), detail::ns_since_epoch(end));
     detail::push(ticks.begin, ticks.end, detail::operation_tag(name));
   }
+}
+
+namespace detail {
+
+LOTUS_DETAIL_ALWAYS_INLINE void count(record_tag name, std::int64_t value) noexcept {
+  push(now_ticks(), static_cast<std::uint64_t>(value), {event_kind::counter, name.value()});
+}
+
+}  // namespace detail
+
+/// Sets the counter with this name to this value. All threads of the process share the counter. Its
+/// values are stored only in the hidden side log, because the text format cannot express counters.
+/// @param name  copied, so it must be valid only during this call.
+/// Errors: none thrown. Thread safety: any thread.
+LOTUS_DETAIL_ALWAYS_INLINE void counter(std::string_view name, std::int64_t value) noexcept {
+  if (detail::is_recording()) detail::count(detail::operation_tag(name), value);
+}
+/// Sets a counter whose name is known at compile time, so that its id is looked up only once.
+template <class Here, bool Fixed>
+LOTUS_DETAIL_ALWAYS_INLINE void counter(const detail::place<Here, Fixed>& place,
+                                        std::int64_t value) noexcept {
+  if (detail::is_recording()) detail::count(place.tag(), value);
 }
 
 LOTUS_DETAIL_NAMESPACE_END

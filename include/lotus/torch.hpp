@@ -11,7 +11,9 @@
 #define LOTUS_TORCH_HPP
 
 #include "lotus/lotus.hpp"
-#include "lotus/torch/annotation.hpp"
+#if LOTUS_SUPPORTED
+  #include "lotus/torch/annotation.hpp"
+#endif
 #include "lotus/torch/data_loader.hpp"
 #include "lotus/torch/traced.hpp"
 

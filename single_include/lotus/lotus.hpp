@@ -53,6 +53,13 @@
 #define LOTUS_VERSION_MINOR 2  ///< likewise, as long as the major version is zero
 #define LOTUS_VERSION_PATCH 0  ///< increased when a release only fixes bugs
 
+/// Increased when the layout of something changes that files or shared objects of one program pass
+/// to each other. Those with the same number share a recording, whatever their versions are. The
+/// number is in the name of the inline namespace, so objects with different numbers link into one
+/// program; each number then has a recording of its own. tests/packaging/versions/layout.cpp has
+/// the sizes that belong to the number.
+#define LOTUS_ABI 17
+
 #endif  // LOTUS_VERSION_HPP
 
 #if __cplusplus < 201703L
@@ -79,20 +86,20 @@
   #define LOTUS_SUPPORTED 0
 #endif
 
-// An inline namespace whose name contains the version, so that two versions of the library in one
-// program share no symbols. In files with LOTUS_DISABLE it has another name, because the classes in
-// them differ from those in other files of the program.
+// An inline namespace whose name contains LOTUS_ABI, so that two layouts of the library's data in
+// one program share no symbols. In files with LOTUS_DISABLE it has another name, because the
+// classes in them differ from those in other files of the program.
 #define LOTUS_DETAIL_CONCAT_(a, b) a##b
 #define LOTUS_DETAIL_CONCAT(a, b) LOTUS_DETAIL_CONCAT_(a, b)
 #if LOTUS_DETAIL_DISABLED
-  #define LOTUS_DETAIL_ABI_(major, minor) v##major##_##minor##_disabled
+  #define LOTUS_DETAIL_INLINE_NAMESPACE_(abi) abi_##abi##_disabled
 #else
-  #define LOTUS_DETAIL_ABI_(major, minor) v##major##_##minor
+  #define LOTUS_DETAIL_INLINE_NAMESPACE_(abi) abi_##abi
 #endif
-#define LOTUS_DETAIL_ABI(major, minor) LOTUS_DETAIL_ABI_(major, minor)
+#define LOTUS_DETAIL_INLINE_NAMESPACE(abi) LOTUS_DETAIL_INLINE_NAMESPACE_(abi)
 #define LOTUS_DETAIL_NAMESPACE_BEGIN \
   namespace lotus {                  \
-  inline namespace LOTUS_DETAIL_ABI(LOTUS_VERSION_MAJOR, LOTUS_VERSION_MINOR) {
+  inline namespace LOTUS_DETAIL_INLINE_NAMESPACE(LOTUS_ABI) {
 #define LOTUS_DETAIL_NAMESPACE_END \
   }                                \
   }
@@ -534,11 +541,28 @@ enum class log_format {
   text,  ///< log lines in Lotus' text format, which other programs can read too
   /// Hidden binary files, a sixth as large; only lotus-tool can read them or convert them to text.
   compact,
+  automatic,  ///< compact if options::keep_bytes or keep_ms is set, otherwise text
 };
 
+namespace detail {
+
+/// A member of options that the next version no longer has.
+template <class T>
+struct former_option {
+  [[deprecated("use keep_bytes or keep_ms, with format = log_format::text")]] former_option&
+  operator=(T chosen) noexcept {
+    value = chosen;
+    return *this;
+  }
+
+  T value = 0;
+};
+
+}  // namespace detail
+
 /// The options of a recording. Shared objects of one process pass this struct to each other. So if
-/// you change its layout, also change the constant hub_name in record/join.hpp; then shared objects
-/// with different layouts do not share data.
+/// you change its layout, increase LOTUS_ABI in version.hpp; then shared objects with different
+/// layouts do not share data.
 struct options {
   /// Directory of the logs, and prefix of their names: "run/lotustrace_log" results in
   /// run/lotustrace_log_main_pid_N and run/lotustrace_log_worker_pid_N, where N is the id of a
@@ -546,8 +570,9 @@ struct options {
   /// "lotustrace_log". Copied from a std::string, std::string_view, std::filesystem::path or
   /// literal.
   detail::owned_text log_file = "lotustrace_log";
-  /// Format of the logs. LOTUS_FORMAT=compact in the environment overrides `text`.
-  log_format format = log_format::text;
+  /// Format of the logs. LOTUS_FORMAT=compact in the environment overrides `text`, and
+  /// LOTUS_FORMAT=text overrides `automatic`.
+  log_format format = log_format::automatic;
   /// What a thread does when its ring is full.
   full_ring when_full = full_ring::drain;
   /// Number of records, of 24 bytes, that a thread's ring holds; rounded up to a power of two.
@@ -557,21 +582,19 @@ struct options {
   /// Maximum memory in bytes for records that cannot be written to the disk at the moment. If this
   /// memory is full, records are dropped and counted.
   std::size_t backlog_bytes = std::size_t{256} << 20;
-  /// Maximum total size in bytes of the logs in the directory, including logs of other processes of
-  /// the run; 0: unlimited. A log that has grown long is renamed, which makes it a part, and the
-  /// log continues in a new file. The oldest parts are deleted; lotus-tool reports how many. Sizes
-  /// are counted in disk blocks; the limit is accurate to an eighth, if it has room for the logs to
-  /// which threads append: up to 8 KiB each, one log per running thread in the compact format, up
-  /// to three as text. With a limit, a new thread may continue the logs of a thread that has ended.
-  std::uint64_t max_bytes = 0;
-  /// Maximum age of parts of logs in seconds: older parts are deleted. Accurate to about an eighth
-  /// of the value; 0: unlimited.
-  std::uint32_t max_age_s = 0;
-  /// Flight recorder: keeps only the newest records, in compact logs of at most this many bytes. 0:
-  /// the value of LOTUS_KEEP_BYTES, or else unlimited. Works like max_bytes except for the format.
-  /// Call lotus::snapshot() to save the records of an interesting moment.
+  detail::former_option<std::uint64_t> max_bytes{};
+  detail::former_option<std::uint32_t> max_age_s{};
+  /// Keeps only the newest records (a flight recorder): the maximum total size in bytes of the logs
+  /// in the directory, including logs of other processes of the run. 0: the value of
+  /// LOTUS_KEEP_BYTES, or else unlimited. A log that has grown long is renamed, which makes it a
+  /// part, and the log continues in a new file. The oldest parts are deleted; lotus-tool reports
+  /// how many. Sizes are counted in disk blocks; the limit is accurate to an eighth, if it has room
+  /// for the logs to which threads append: up to 8 KiB each, one log per running thread in the
+  /// compact format, up to three as text. With a limit, a new thread may continue the logs of a
+  /// thread that has ended. Call lotus::snapshot() to save the records of an interesting moment.
   std::uint64_t keep_bytes = 0;
-  /// Flight recorder: keeps only records younger than this, in milliseconds; 0: unlimited.
+  /// Keeps only records younger than this, in milliseconds: older parts of logs are deleted.
+  /// Accurate to about an eighth of the value; 0: unlimited.
   std::uint32_t keep_ms = 0;
   /// Takes a snapshot when a wait for a batch lasts longer than this, in milliseconds, even if the
   /// wait never ends; at most one snapshot per minute. 0: never.
@@ -591,7 +614,7 @@ struct options {
   /// How often per second a background thread of each process samples what one of the recording
   /// threads waits for. lotus-tool then shows which locks, files or sockets operations wait for. A
   /// sample takes about 20 us of CPU time and does not delay the sampled thread. 0: never, not even
-  /// in snapshots; -1: the value of LOTUS_WAIT_SAMPLES, or else 100.
+  /// in snapshots; -1: the value of LOTUS_WAIT_SAMPLES_PER_S, or else 100.
   std::int32_t wait_samples_per_s = -1;
   /// Function that receives each message of the library, as one line without a newline. Null:
   /// messages go to stderr, after the prefix "lotus: ". The function may be called on any thread,
@@ -1062,7 +1085,6 @@ constexpr void look_at_cpu(Ticks, std::uint64_t = 0) noexcept {}
 constexpr void read_cpu(std::uint64_t, std::uint64_t) noexcept {}
 constexpr void publish_wait() noexcept {}
 constexpr void publish_end_of_wait() noexcept {}
-struct published_wait {};
 constexpr std::uint64_t begin_aggregated() noexcept {
   return 0;
 }
@@ -1403,8 +1425,9 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_ASYNC_SCOPE_HPP
 
-// Provides the scopes and events that record the history of a batch: dispatch, preprocessing, wait,
-// arrival and consumption.
+// Provides the scopes and events that record the history of a batch (dispatch, preprocessing, wait,
+// arrival and consumption), and loader_scope, which lets several loaders number their batches
+// independently.
 #ifndef LOTUS_BATCH_HPP
 #define LOTUS_BATCH_HPP
 
@@ -1446,15 +1469,6 @@ LOTUS_DETAIL_ALWAYS_INLINE void publish_end_of_wait() noexcept {
   waiting_since->store(0, std::memory_order_relaxed);
 }
 
-/// Publishes a wait that lasts as long as the object exists.
-class published_wait {
- public:
-  LOTUS_DETAIL_ALWAYS_INLINE published_wait() noexcept { publish_wait(); }
-  LOTUS_DETAIL_ALWAYS_INLINE ~published_wait() { publish_end_of_wait(); }
-  published_wait(const published_wait&) = delete;
-  published_wait& operator=(const published_wait&) = delete;
-};
-
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 
@@ -1473,19 +1487,6 @@ LOTUS_DETAIL_ALWAYS_INLINE void look_at_batch() noexcept {
 }
 
 template <event_kind Kind>
-class batch_span : span {
- public:
-  /// @param batch  the batch's number in its epoch. A number of 2^56 or more is not recorded but
-  /// counted in dropped().
-  [[nodiscard]] LOTUS_DETAIL_ALWAYS_INLINE explicit batch_span(std::uint64_t batch) noexcept
-      : span{[batch] {
-          look_at_batch();
-          return batch_tag(Kind, batch);
-        }} {}
-  LOTUS_DETAIL_ALWAYS_INLINE ~batch_span() { look_at_batch(); }
-};
-
-template <event_kind Kind>
 LOTUS_DETAIL_ALWAYS_INLINE void batch_event(std::uint64_t batch) noexcept {
   if (!is_recording()) return;
   const std::uint64_t now = now_ticks();
@@ -1502,91 +1503,86 @@ class repeated_wait {
   repeated_wait& operator=(const repeated_wait&) = delete;
   ~repeated_wait() { forget(); }
 
-  void begin() noexcept {
+  /// @param tag  the tag with which the wait will be recorded, as far as it is known.
+  void begin(record_tag tag = {event_kind::batch_wait, 0}) noexcept {
     if (is_recording()) look_at_batch();
     publish_wait();
-    wait_.begin(tag_of(0));
+    wait_.begin(tag);
   }
   /// Ends the current wait and records it as the wait for this batch.
   void end(std::uint64_t batch) noexcept {
+    if (wait_.runs()) end(batch_tag(event_kind::batch_wait, batch));
+  }
+  void end(record_tag tag) noexcept {
     if (!wait_.runs()) return;
     look_at_batch();
     publish_end_of_wait();
-    wait_.end(tag_of(batch));
+    wait_.end(tag);
   }
   /// Ends the current wait without recording it.
   void forget() noexcept {
     if (!wait_.runs()) return;
     publish_end_of_wait();
-    wait_.forget(tag_of(0));
+    wait_.forget({event_kind::batch_wait, 0});
   }
 
  private:
-  static record_tag tag_of(std::uint64_t batch) noexcept {
-    return batch_tag(event_kind::batch_wait, batch);
-  }
-
   measured_span wait_;
 };
 
 }  // namespace detail
 
-/// Scope in a worker around all the work that builds batch `i`; the log line is
-/// "SBatchPreprocessed_i".
-using batch_preprocessed = detail::batch_span<detail::event_kind::batch_preprocessed>;
-
-/// Scope in a worker around all the work that builds a batch whose number is known only later. Use
-/// it also if there may be no batch, for example at the end of the data:
+/// Scope in a worker around all the work that builds a batch; the log line is
+/// "SBatchPreprocessed_i". If the number is known only later, or if there may be no batch, as at
+/// the end of the data, leave the argument out:
 ///
-///   lotus::preprocessed_batch p;
+///   lotus::batch_preprocessed batch;
 ///   Batch b = read_next();
-///   b.empty() ? p.discard() : p.number(b.index);
+///   b.empty() ? batch.discard() : batch.number(b.index);
 ///
-/// The scope lasts from construction to the end of the block. Nothing is recorded if number() is
-/// not called, or after discard(). The object belongs to one thread.
-class preprocessed_batch {
+/// The scope lasts from construction to the end of the block. Nothing is recorded without a number,
+/// or after discard(). The object belongs to one thread. A batch with a number of 2^56 or more is
+/// not recorded but counted in dropped().
+class batch_preprocessed {
  public:
-  [[nodiscard]] preprocessed_batch() noexcept {
-    if (detail::is_recording()) detail::look_at_batch();
-    span_.begin(tag());
+  [[nodiscard]] batch_preprocessed() noexcept {
+    begin({detail::event_kind::batch_preprocessed, 0});
   }
-  preprocessed_batch(const preprocessed_batch&) = delete;
-  preprocessed_batch& operator=(const preprocessed_batch&) = delete;
-  ~preprocessed_batch() {
-    if (!has_number_) discard();
+  /// @param batch  the batch's number in its epoch.
+  [[nodiscard]] explicit batch_preprocessed(std::uint64_t batch) noexcept {
+    if (!detail::is_recording()) return;
+    tag_ = tag_of(batch);
+    if (!tag_.empty()) begin(tag_);
+  }
+  batch_preprocessed(const batch_preprocessed&) = delete;
+  batch_preprocessed& operator=(const batch_preprocessed&) = delete;
+  ~batch_preprocessed() {
+    if (tag_.empty()) discard();
     if (!span_.runs()) return;
     detail::look_at_batch();
-    span_.end(tag());
+    span_.end(tag_);
   }
 
   /// Sets the number of the batch that is being built. If it is called again, the last number
-  /// counts. A batch with a number of 2^56 or more is not recorded but counted in dropped().
+  /// counts.
   void number(std::uint64_t batch) noexcept {
-    number_ = batch;
-    has_number_ = true;
+    if (span_.runs()) tag_ = tag_of(batch);
   }
   /// Ends the scope here and records nothing, because there is no batch.
-  void discard() noexcept { span_.forget(tag()); }
+  void discard() noexcept { span_.forget({detail::event_kind::batch_preprocessed, 0}); }
 
  private:
-  detail::record_tag tag() const noexcept {
-    return detail::batch_tag(detail::event_kind::batch_preprocessed, number_);
+  static detail::record_tag tag_of(std::uint64_t batch) noexcept {
+    return detail::batch_tag(detail::event_kind::batch_preprocessed, batch);
+  }
+  void begin(detail::record_tag tag) noexcept {
+    if (detail::is_recording()) detail::look_at_batch();
+    span_.begin(tag);
   }
 
   detail::measured_span span_;
-  std::uint64_t number_ = 0;
-  bool has_number_ = false;
-};
-
-/// Scope in the consumer around its wait for batch `i`; the log line is "SBatchWait_i". While the
-/// wait lasts, `lotus-tool top` shows it, and it can trigger a snapshot (see
-/// options::snapshot_when_wait_ms).
-class batch_wait : detail::published_wait, detail::batch_span<detail::event_kind::batch_wait> {
- public:
-  /// @param batch  the batch's number in its epoch. A number of 2^56 or more is not recorded but
-  /// counted in dropped().
-  [[nodiscard]] LOTUS_DETAIL_ALWAYS_INLINE explicit batch_wait(std::uint64_t batch) noexcept
-      : batch_span{batch} {}
+  /// Empty as long as the number is unknown.
+  detail::record_tag tag_;
 };
 
 /// Records that the consumer has received batch `i` and begins its step, as the log line
@@ -1595,29 +1591,45 @@ LOTUS_DETAIL_ALWAYS_INLINE void batch_consumed(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_consumed>(batch);
 }
 
-/// Records a wait in the consumer if the batch number is known only after the wait. The wait lasts
-/// from construction to got() or consumed(). If neither is called, as at the end of the data,
-/// nothing is recorded. The object belongs to one thread.
-class wait_for_batch {
+/// Records the consumer's wait for a batch, as the log line "SBatchWait_i":
+///
+///   lotus::batch_wait wait;
+///   Batch b = loader.next();
+///   wait.consumed(b.index);
+///
+/// The wait lasts from construction to consumed(). Without that call, as at the end of the data,
+/// nothing is recorded, except if the number was given at once: then the wait lasts to the end of
+/// the block, and batch_consumed() says when the step begins. While the wait lasts, `lotus-tool
+/// top` shows it, and it can trigger a snapshot (see options::snapshot_when_wait_ms). The object
+/// belongs to one thread. A number of 2^56 or more is not recorded but counted in dropped().
+class batch_wait {
  public:
-  [[nodiscard]] wait_for_batch() noexcept { wait_.begin(); }
-  wait_for_batch(const wait_for_batch&) = delete;
-  wait_for_batch& operator=(const wait_for_batch&) = delete;
-  ~wait_for_batch() = default;
+  [[nodiscard]] batch_wait() noexcept { wait_.begin(); }
+  /// @param batch  the batch's number in its epoch.
+  [[nodiscard]] explicit batch_wait(std::uint64_t batch) noexcept {
+    if (!detail::is_recording()) return;
+    tag_ = detail::batch_tag(detail::event_kind::batch_wait, batch);
+    if (!tag_.empty()) wait_.begin(tag_);
+  }
+  batch_wait(const batch_wait&) = delete;
+  batch_wait& operator=(const batch_wait&) = delete;
+  ~batch_wait() {
+    if (!tag_.empty()) wait_.end(tag_);
+  }
 
-  /// Ends the wait and records it as the wait for this batch. Call it at most once. A number of
-  /// 2^56 or more is not recorded but counted in dropped().
-  void got(std::uint64_t batch) noexcept { wait_.end(batch); }
-
-  /// Calls got() and batch_consumed(). Call this function right after the batch has arrived: the
-  /// code from here to the next wait is the consumer's step.
+  /// Ends the wait, as that for this batch, and calls batch_consumed(). Call this function right
+  /// after the batch has arrived: the code from here to the next wait is the consumer's step.
   void consumed(std::uint64_t batch) noexcept {
-    got(batch);
+    wait_.end(batch);
     batch_consumed(batch);
   }
+  /// Ends the wait here and records nothing, because no batch came.
+  void discard() noexcept { wait_.forget(); }
 
  private:
   detail::repeated_wait wait_;
+  /// Empty unless the number was given at once.
+  detail::record_tag tag_;
 };
 
 /// Records that batch `i` arrived while the consumer waited for another batch, and was buffered.
@@ -1632,70 +1644,45 @@ LOTUS_DETAIL_ALWAYS_INLINE void batch_queued(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_queued>(batch);
 }
 
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_BATCH_HPP
-
-// Provides functions that resume, pause and detach a profiler that is chosen at run time.
-#ifndef LOTUS_COLLECTOR_HPP
-#define LOTUS_COLLECTOR_HPP
-
-// Passes calls of lotus::collector to the collector: the profiler that observes the program.
-#ifndef LOTUS_RECORD_COLLECTOR_CALLS_HPP
-#define LOTUS_RECORD_COLLECTOR_CALLS_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-enum class collector_call { resume, pause, detach };
+/// Assigns this thread's later records to the loader whose name has the id `loader`. Returns the id
+/// of the previous loader's name.
+LOTUS_DETAIL_PER_MODULE inline std::uint32_t enter_loader(std::uint32_t loader) noexcept {
+  return join_session(true).enter_loader(loader);
+}
 
-/// True once this shared object has looked for a collector and found none, and always on systems
-/// that lotus does not support. call_collector() need not be called then.
-LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> no_collector{!LOTUS_SUPPORTED};
-
-#if LOTUS_SUPPORTED
-/// Passes a call to the collector. The first call determines which profiler that is. Defined in
-/// collectors/collector_state.hpp.
-LOTUS_DETAIL_RARE void call_collector(collector_call call) noexcept;
-#else
-inline void call_collector(collector_call) noexcept {}
-#endif
+LOTUS_DETAIL_PER_MODULE inline std::uint32_t loader_of(std::string_view name) noexcept {
+  if (!LOTUS_SUPPORTED || name.empty()) return 0;
+  return static_cast<std::uint32_t>(operation_tag(name).value());
+}
 
 }  // namespace detail
-LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_RECORD_COLLECTOR_CALLS_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-
-/// Controls the profiler under which this program runs, if any: Intel VTune, AMD uProf, perf,
-/// callgrind, or the built-in sampler. The environment variable LOTUS_COLLECTOR selects one: auto
-/// (the default: the profiler that is present), itt, uprof, perf, callgrind, builtin, none. The
-/// profiler always collects for the whole process.
-/// Errors: none thrown; if the profiler cannot be used, one message is reported
-/// (options::on_message) and the program goes on without it. Thread safety: any thread. Without a
-/// profiler each call only loads one variable.
-class collector {
+/// Assigns the batches, stages and operations of this thread to a loader until the end of the
+/// block. lotus-tool treats each loader as a pipeline of its own, whose logs are in a subfolder
+/// with the loader's name. Processes that this thread forks meanwhile belong to the loader too, but
+/// threads that this thread starts do not. A loader_scope may be nested in another. Cost: a few
+/// system calls, so use one for the lifetime of a worker or for an epoch, not for each batch.
+/// Errors: none thrown.
+class loader_scope {
  public:
-  /// Makes the profiler collect data. Calls may be nested; each needs its own pause().
-  LOTUS_DETAIL_ALWAYS_INLINE static void resume() noexcept { call(detail::collector_call::resume); }
-  /// Makes the profiler collect no more data, if this call matches the outermost resume().
-  LOTUS_DETAIL_ALWAYS_INLINE static void pause() noexcept { call(detail::collector_call::pause); }
-  /// Detaches the profiler, which then collects nothing more until the program ends. Later calls of
-  /// all three functions do nothing.
-  LOTUS_DETAIL_ALWAYS_INLINE static void detach() noexcept { call(detail::collector_call::detach); }
+  /// @param name  name of the loader; empty: the default loader, as if there were no loader_scope.
+  [[nodiscard]] explicit loader_scope(std::string_view name) noexcept
+      : before_{detail::enter_loader(detail::loader_of(name))} {}
+  loader_scope(const loader_scope&) = delete;
+  loader_scope& operator=(const loader_scope&) = delete;
+  ~loader_scope() { detail::enter_loader(before_); }
 
  private:
-  LOTUS_DETAIL_ALWAYS_INLINE static void call(detail::collector_call call) noexcept {
-    if (!detail::no_collector.load(std::memory_order_relaxed)) detail::call_collector(call);
-  }
+  std::uint32_t before_;
 };
 
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_COLLECTOR_HPP
+#endif  // LOTUS_BATCH_HPP
 
-// Provides compose(), chain and laps, which record operations that follow each other directly. The
+// Provides compose() and chain, which record operations that follow each other directly. The
 // end of one operation and the start of the next share a clock reading.
 #ifndef LOTUS_COMPOSE_HPP
 #define LOTUS_COMPOSE_HPP
@@ -1801,7 +1788,7 @@ class operation_run {
     }
   }
 
-  /// Begins an operation whose name is known only at its end; see lotus::laps.
+  /// Begins an operation whose name is known only at its end; see deprecated.hpp.
   void nameless() noexcept {
     if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_nameless();
   }
@@ -1911,19 +1898,18 @@ LOTUS_DETAIL_ALWAYS_INLINE auto apply_operation(F& f, T&& value) {
 
 }  // namespace detail
 
-/// A callable and the name under which it is logged; returned by op().
+/// A callable and the name under which it is logged: compose(operation{"Flip", f}).
 template <class F>
 struct operation {
+  /// @param name  copied, so it must be valid only during this call.
+  operation(std::string_view name, F function)
+      : call{std::move(function)}, tag{detail::operation_tag(name)} {}
+
   F call;                  ///< the callable
   detail::record_tag tag;  ///< the tag under which it is logged
 };
-
-/// Gives a callable the name under which it is logged, for example compose(op("Flip", f)).
-/// @param name  copied, so it must be valid only during this call.
 template <class F>
-operation<std::decay_t<F>> op(std::string_view name, F&& f) {
-  return {std::forward<F>(f), detail::operation_tag(name)};
-}
+operation(std::string_view, F) -> operation<F>;
 
 namespace detail {
 
@@ -1937,7 +1923,7 @@ auto as_operation(F&& f) {
   if constexpr (is_operation<std::decay_t<F>>::value) {
     return std::decay_t<F>{std::forward<F>(f)};
   } else {
-    return op(type_name<std::decay_t<F>>(), std::forward<F>(f));
+    return operation<std::decay_t<F>>{type_name<std::decay_t<F>>(), std::forward<F>(f)};
   }
 }
 
@@ -1997,7 +1983,7 @@ class composed {
 };
 
 /// Combines callables into one callable that times each of them: `auto t = compose(Resize{224},
-/// op("Flip", f));` An operation is named after the callable's type unless op() gives a name. A
+/// operation{"Flip", f});` An operation is named after the callable's type unless it gets a name. A
 /// callable receives what the previous one returned, or changes it in place and returns nothing.
 template <class... Fs>
 [[nodiscard]] auto compose(Fs&&... fs) {
@@ -2104,25 +2090,6 @@ class chain {
   detail::chain_link<T>* last_ = nullptr;
   std::size_t size_ = 0;
   detail::record_tag whole_ = detail::transform_tag();
-};
-
-/// Times consecutive parts of a block with one call after each part: `laps lap; decode();
-/// lap("Decode"); crop(); lap("Crop");` Each part begins where the previous one ended. At the end
-/// of the block "STransform" is recorded for all parts together.
-class laps {
- public:
-  laps() noexcept : run_{detail::transform_tag()} { run_.nameless(); }
-
-  /// Records the time since the previous call, or since construction.
-  /// @param name  copied, so it must be valid only during this call.
-  void operator()(std::string_view name) noexcept {
-    if (!detail::is_recording()) return;
-    run_.ended(detail::operation_tag(name));
-    run_.nameless();
-  }
-
- private:
-  detail::operation_run run_;
 };
 
 LOTUS_DETAIL_NAMESPACE_END
@@ -2308,11 +2275,88 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_CONSUME_HPP
 
-// Provides counters: numbers over time, such as the depth of a queue or the number of bytes in use.
-#ifndef LOTUS_COUNTER_HPP
-#define LOTUS_COUNTER_HPP
+// Provides the names of earlier versions, which the next version no longer has. Compilers say what
+// to use instead; docs/changelog.md has a table of it.
+#ifndef LOTUS_DEPRECATED_HPP
+#define LOTUS_DEPRECATED_HPP
+
+// Provides what is recorded without a scope: record_span() for an interval that the program
+// measured itself, ranges, which appear only on timelines, and counters, which are numbers over
+// time.
+#ifndef LOTUS_RECORD_SPAN_HPP
+#define LOTUS_RECORD_SPAN_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Returns the tag of a range. A number at the end of the name is stored separately, so that a
+/// million numbered iterations such as "iteration 7" need only one name. Leading zeros of the
+/// number stay in the name.
+LOTUS_DETAIL_PER_MODULE record_tag range_tag(std::string_view name) noexcept;
+
+}  // namespace detail
+
+/// Shows the time from here to the end of the block, with a name, on the timeline of lotus-tool. If
+/// the environment variable LOTUS_ANNOTATE is set, the timelines of other profilers show it too.
+/// Text logs and statistics do not contain ranges: to measure an operation, use LOTUS_SCOPE.
+/// Errors: none thrown. Thread safety: any thread; each range object belongs to one thread.
+class range : detail::span {
+ public:
+  /// @param name  copied without its final number, so it needs to exist only during this call.
+  [[nodiscard]] explicit range(std::string_view name) noexcept
+      : span{[name] { return detail::range_tag(name); }} {}
+  ~range() = default;
+};
+
+namespace detail {
+
+/// Converts a std::chrono time point to ns since its clock's epoch, without including <chrono>.
+template <class TimePoint>
+constexpr std::int64_t ns_since_epoch(const TimePoint& at) noexcept {
+  using period = typename TimePoint::period;
+  const auto count = at.time_since_epoch().count();
+  if constexpr (std::is_integral_v<std::decay_t<decltype(count)>> &&
+                1'000'000'000 * period::num % period::den == 0) {
+    return static_cast<std::int64_t>(count) * (1'000'000'000 * period::num / period::den);
+  } else {
+    return static_cast<std::int64_t>(static_cast<long double>(count) * 1e9L * period::num /
+                                     period::den);
+  }
+}
+
+/// Whether T is a time point of a steady clock.
+template <class T, class = void>
+inline constexpr bool is_steady_time = false;
+template <class T>
+inline constexpr bool is_steady_time<T, std::void_t<typename T::clock, typename T::period>> =
+    T::clock::is_steady;
+
+}  // namespace detail
+
+/// Records an operation "S<name>" of this thread that lasted from `begin` to `end`. Recent times
+/// are accurate to less than a microsecond; the error grows with their age, because clocks drift.
+/// The operation must not partly overlap a scope of this thread, which lotus-tool would report as
+/// an error; use an async_scope for intervals that may overlap, such as times in a queue.
+/// @param name  copied into a table of names, so it needs to exist only during this call.
+/// @param begin, end  times of std::chrono::steady_clock in any unit, or of another clock that
+/// counts like CLOCK_MONOTONIC.
+/// Errors: none thrown. Thread safety: any thread.
+template <class Begin, class End>
+void record_span(std::string_view name, const Begin& begin, const End& end) noexcept {
+  static_assert(
+      detail::is_steady_time<Begin> && detail::is_steady_time<End>,
+      "record_span takes times of std::chrono::steady_clock; for a number of ns of "
+      "CLOCK_MONOTONIC: std::chrono::steady_clock::time_point(std::chrono::nanoseconds(n))");
+  if constexpr (detail::is_steady_time<Begin> && detail::is_steady_time<End>) {
+    static_assert(std::is_same_v<typename Begin::clock, typename End::clock>,
+                  "record_span takes two times of the same clock");
+    if (!detail::is_recording()) return;
+    const detail::given_ticks ticks = detail::join_session(true).ticks_of_span(
+        detail::ns_since_epoch(begin), detail::ns_since_epoch(end));
+    detail::push(ticks.begin, ticks.end, detail::operation_tag(name));
+  }
+}
+
 namespace detail {
 
 LOTUS_DETAIL_ALWAYS_INLINE void count(record_tag name, std::int64_t value) noexcept {
@@ -2337,59 +2381,374 @@ LOTUS_DETAIL_ALWAYS_INLINE void counter(const detail::place<Here, Fixed>& place,
 
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_COUNTER_HPP
+#endif  // LOTUS_RECORD_SPAN_HPP
 
-// Provides loader_scope, which lets several loaders in a process number batches independently.
-#ifndef LOTUS_LOADER_HPP
-#define LOTUS_LOADER_HPP
+// Provides stages, which are scopes that record on which batch, item or request a thread works.
+#ifndef LOTUS_STAGE_HPP
+#define LOTUS_STAGE_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
-/// Assigns this thread's later records to the loader whose name has the id `loader`. Returns the id
-/// of the previous loader's name.
-LOTUS_DETAIL_PER_MODULE inline std::uint32_t enter_loader(std::uint32_t loader) noexcept {
-  return join_session(true).enter_loader(loader);
-}
+/// A span with a 64-bit number. A number below 2^32 - 1 is part of the span's record; a larger
+/// number needs a second record.
+class numbered_span : span {
+ protected:
+  /// @param make_name  function that returns the operation's tag; called only if this process is
+  /// recording.
+  template <class MakeName>
+  LOTUS_DETAIL_ALWAYS_INLINE numbered_span(MakeName make_name, std::uint64_t number) noexcept
+      : span{[make_name, number] { return stage_tag(make_name(), number); }}, number_{number} {}
+  /// Begins the span of an operation without a number. set_number() turns it into a stage.
+  template <class MakeName>
+  LOTUS_DETAIL_ALWAYS_INLINE explicit numbered_span(MakeName make_name) noexcept
+      : span{make_name} {}
+  LOTUS_DETAIL_ALWAYS_INLINE ~numbered_span() { record_large_number(); }
 
-LOTUS_DETAIL_PER_MODULE inline std::uint32_t loader_of(std::string_view name) noexcept {
-  if (!LOTUS_SUPPORTED || name.empty()) return 0;
-  return static_cast<std::uint32_t>(operation_tag(name).value());
-}
+  void end() noexcept {
+    record_large_number();
+    span::end();
+  }
+
+  void set_number(std::uint64_t number) noexcept {
+    number_ = number;
+    retag([number](record_tag operation) { return stage_tag(operation, number); });
+  }
+  /// Discards the span: nothing is recorded.
+  void forget() noexcept {
+    retag([](record_tag) { return record_tag{}; });
+  }
+
+ private:
+  LOTUS_DETAIL_ALWAYS_INLINE void record_large_number() const noexcept {
+    if (LOTUS_DETAIL_LIKELY(number_ < number_not_in_tag) || tag().empty()) return;
+    record_before({event_kind::stage_number, tag().value() >> 32}, number_);
+  }
+  LOTUS_DETAIL_ALWAYS_INLINE static record_tag stage_tag(record_tag operation,
+                                                         std::uint64_t number) noexcept {
+    return {event_kind::stage, static_cast<std::uint32_t>(operation.value()),
+            LOTUS_DETAIL_LIKELY(number < number_not_in_tag) ? static_cast<std::uint32_t>(number)
+                                                            : number_not_in_tag};
+  }
+
+  std::uint64_t number_ = 0;
+};
 
 }  // namespace detail
 
-/// Assigns the batches, stages and operations of this thread to a loader until the end of the
-/// block. lotus-tool treats each loader as a pipeline of its own, whose logs are in a subfolder
-/// with the loader's name. Processes that this thread forks meanwhile belong to the loader too, but
-/// threads that this thread starts do not. A loader_scope may be nested in another. Cost: a few
-/// system calls, so use one for the lifetime of a worker or for an epoch, not for each batch.
-/// Errors: none thrown.
-class loader_scope {
+/// Records that this thread works on batch, item or request `number` in a stage of the pipeline,
+/// from here to the end of the block. The log line is that of an operation, "S<name>"; lotus-tool
+/// also shows the stage in the history of the batch. Errors: none thrown. Thread safety: any
+/// thread; each scope object belongs to one thread. Cost: a number of 2^32 - 1 or more needs a
+/// second record.
+class stage : detail::numbered_span {
  public:
-  /// @param name  name of the loader; empty: the default loader, as if there were no loader_scope.
-  [[nodiscard]] explicit loader_scope(std::string_view name) noexcept
-      : before_{detail::enter_loader(detail::loader_of(name))} {}
-  loader_scope(const loader_scope&) = delete;
-  loader_scope& operator=(const loader_scope&) = delete;
-  ~loader_scope() { detail::enter_loader(before_); }
+  /// @param name  copied into a table of names, so it needs to exist only during this call. Each
+  /// call looks up the name in a hash table.
+  [[nodiscard]] LOTUS_DETAIL_ALWAYS_INLINE stage(std::string_view name,
+                                                 std::uint64_t number) noexcept
+      : numbered_span{[name] { return detail::operation_tag(name); }, number} {}
+  /// Used by the macros: if the name is a literal, the name is looked up only once.
+  template <class Here, bool Fixed>
+  [[nodiscard]] LOTUS_DETAIL_ALWAYS_INLINE stage(const detail::place<Here, Fixed>& place,
+                                                 std::uint64_t number) noexcept
+      : numbered_span{[&place] { return place.tag(); }, number} {}
+  LOTUS_DETAIL_ALWAYS_INLINE ~stage() = default;
 
- private:
-  std::uint32_t before_;
+  /// Ends the work here, for example before the result is pushed into a full queue. Afterwards,
+  /// neither function has an effect.
+  void end() noexcept { numbered_span::end(); }
+  /// Ends the work here and records nothing, for example because there was no more data.
+  void discard() noexcept { forget(); }
 };
+
+/// Calls a function as the work of a stage on batch, item or request `number`, and returns its
+/// result:
+///
+///   queue.push(lotus::in_stage("Decode", i, [&] { return decode(read); }));
+///
+/// @param name  as for class stage: each call looks up the name. Exceptions propagate; the time up
+/// to an exception is recorded.
+template <class Function>
+decltype(auto) in_stage(std::string_view name, std::uint64_t number, Function&& function) {
+  const stage here{name, number};
+  return detail::call(std::forward<Function>(function));
+}
+
+/// Records that item `item` becomes part of batch `batch`, for example in a shuffle buffer or in
+/// collation. The stages before this point may then number their work by items.
+/// @param batch, item  if one of them is 2^56 or more, the event is not recorded but counted in
+/// dropped().
+LOTUS_DETAIL_ALWAYS_INLINE void batch_takes(std::uint64_t batch, std::uint64_t item) noexcept {
+  if (!detail::is_recording()) return;
+  const std::uint64_t large = batch | item;
+  const detail::record_tag tag =
+      LOTUS_DETAIL_LIKELY(large >> detail::record_tag::value_bits == 0)
+          ? detail::record_tag{detail::event_kind::batch_takes, batch}
+          : detail::batch_tag(detail::event_kind::batch_takes, batch > item ? batch : item);
+  if (LOTUS_DETAIL_LIKELY(!tag.empty())) detail::push(detail::now_ticks(), item, tag);
+}
 
 LOTUS_DETAIL_NAMESPACE_END
 
-#endif  // LOTUS_LOADER_HPP
+#endif  // LOTUS_STAGE_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+
+using preprocessed_batch [[deprecated("use lotus::batch_preprocessed")]] = batch_preprocessed;
+
+class [[deprecated("use lotus::batch_wait")]] wait_for_batch {
+ public:
+  [[nodiscard]] wait_for_batch() noexcept {
+    wait_.begin();
+  }
+
+  [[deprecated("use consumed(), which also begins the step, or LOTUS_BATCH_WAIT")]] void got(
+      std::uint64_t batch) noexcept {
+    wait_.end(batch);
+  }
+  void consumed(std::uint64_t batch) noexcept {
+    wait_.end(batch);
+    batch_consumed(batch);
+  }
+
+ private:
+  detail::repeated_wait wait_;
+};
+
+/// Begins a range that range_pop() ends. Each shared object of the program has its own stack of
+/// ranges for each thread. Allocates memory, and throws std::bad_alloc if there is none.
+[[deprecated("use lotus::range")]] LOTUS_DETAIL_PER_MODULE void range_push(std::string_view name);
+
+/// Ends the range that this thread pushed last; does nothing if there is none.
+[[deprecated("use lotus::range")]] LOTUS_DETAIL_PER_MODULE void range_pop() noexcept;
+
+template <class F>
+[[deprecated("use lotus::operation{name, f}")]] operation<std::decay_t<F>> op(std::string_view name,
+                                                                              F&& f) {
+  return {name, std::forward<F>(f)};
+}
+
+/// Times consecutive parts of a block with one call after each part: `laps lap; decode();
+/// lap("Decode"); crop(); lap("Crop");` Each part begins where the previous one ended. At the end
+/// of the block "STransform" is recorded for all parts together.
+class [[deprecated("use a LOTUS_SCOPE for each part, or lotus::compose")]] laps {
+ public:
+  laps() noexcept : run_{detail::transform_tag()} {
+    run_.nameless();
+  }
+
+  /// Records the time since the previous call, or since construction.
+  /// @param name  copied, so it must be valid only during this call.
+  void operator()(std::string_view name) noexcept {
+    if (!detail::is_recording()) return;
+    run_.ended(detail::operation_tag(name));
+    run_.nameless();
+  }
+
+ private:
+  detail::operation_run run_;
+};
+
+namespace detail {
+
+/// A stage whose number may be known only when the stage ends. If it gets no number, it is recorded
+/// as an operation without a number.
+class late_stage : numbered_span {
+ public:
+  explicit late_stage(record_tag operation) noexcept
+      : numbered_span{[operation] { return operation; }} {}
+  ~late_stage() = default;
+
+  template <class Number>
+  void number(const Number& number) noexcept {
+    static_assert(!std::is_same_v<Number, bool>, "staged: the projection gives a bool, no number");
+    if constexpr (std::is_integral_v<Number>) {
+      set_number(static_cast<std::uint64_t>(number));
+    } else if (number) {
+      this->number(*number);
+    } else {
+      forget();
+    }
+  }
+  using numbered_span::forget;
+};
+
+/// Stands for an argument of the pointer type T: converts to the same pointer types as a T, but not
+/// to bool. Used to test whether a callable accepts the pointer without converting it to bool.
+template <class T>
+struct pointer_only {
+  template <class To,
+            std::enable_if_t<std::is_pointer_v<To> && std::is_convertible_v<T, To>, int> = 0>
+  operator To() const noexcept;
+};
+
+/// Whether a callable has only one signature, because it is neither a template nor overloaded.
+template <class F, class = void>
+inline constexpr bool has_one_signature =
+    std::is_function_v<std::remove_pointer_t<F>> && !std::is_member_pointer_v<F>;
+template <class F>
+inline constexpr bool has_one_signature<F, std::void_t<decltype(&F::operator())>> = true;
+
+/// Whether a projection (a callable that computes a batch number from its arguments) accepts
+/// arguments of these types without converting a pointer to bool.
+template <class Number, class... Given>
+constexpr bool is_projection_of() noexcept {
+  if constexpr (!std::is_invocable_v<const Number&, const Given&...>) {
+    return false;
+  } else if constexpr (has_one_signature<Number>) {
+    return std::is_invocable_v<
+        const Number&,
+        std::conditional_t<std::is_pointer_v<Given>, pointer_only<Given>, const Given&>...>;
+  } else {
+    return true;
+  }
+}
+
+/// Whether a value of this type can be null, which means "no more data": a pointer or an optional.
+template <class T, class = void>
+inline constexpr bool is_nullable = false;
+template <class T>
+inline constexpr bool is_nullable<T, std::void_t<decltype(static_cast<bool>(std::declval<T&>())),
+                                                 decltype(*std::declval<T&>())>> = true;
+
+/// Whether a projection (see is_projection_of()) must be called with the object to which a value of
+/// type `Result` points. A projection that is a pointer to member would also accept the pointer
+/// itself, but that pointer may be null, so the caller checks it first.
+template <class Number, class Result>
+constexpr bool is_projection_of_content() noexcept {
+  if constexpr (is_nullable<Result>) {
+    using content = std::decay_t<decltype(*std::declval<Result&>())>;
+    return is_projection_of<Number, content>() &&
+           (std::is_member_pointer_v<Number> || !is_projection_of<Number, Result>());
+  } else {
+    return false;
+  }
+}
+
+/// The callable that staged() returns. It calls the function and records the call as a stage, whose
+/// number the projection `Number` computes from the arguments or from the result.
+template <class Number, class Function>
+class staged_function {
+ public:
+  staged_function(std::string_view name, Number number, Function function)
+      : operation_{operation_tag(name)},
+        number_{std::move(number)},
+        function_{std::move(function)} {}
+
+  template <class... Arguments>
+  decltype(auto) operator()(Arguments&&... arguments) const {
+    return call(function_, std::forward<Arguments>(arguments)...);
+  }
+  template <class... Arguments>
+  decltype(auto) operator()(Arguments&&... arguments) {
+    return call(function_, std::forward<Arguments>(arguments)...);
+  }
+
+ private:
+  template <class F, class... Arguments>
+  decltype(auto) call(F& function, Arguments&&... arguments) const {
+    using result = std::invoke_result_t<F&, Arguments...>;
+    late_stage stage{operation_};
+    if constexpr (is_projection_of<Number, std::decay_t<Arguments>...>()) {
+      stage.number(detail::call(number_, std::as_const(arguments)...));
+      return detail::call(function, std::forward<Arguments>(arguments)...);
+    } else {
+      using made_type = std::decay_t<result>;
+      constexpr bool of_content = is_projection_of_content<Number, made_type>();
+      static_assert(of_content || is_projection_of<Number, made_type>(),
+                    "staged: the projection takes neither the arguments of the function nor its "
+                    "result, or only by converting a pointer to bool");
+      decltype(auto) made = detail::call(function, std::forward<Arguments>(arguments)...);
+      if constexpr (!of_content) {
+        stage.number(detail::call(number_, std::as_const(made)));
+      } else if (made) {
+        stage.number(detail::call(number_, std::as_const(*made)));
+      } else {
+        stage.forget();
+      }
+      return static_cast<result>(std::move(made));
+    }
+  }
+
+  record_tag operation_;
+  Number number_;
+  Function function_;
+};
+
+/// Computes the number of a stage: the number is the first argument of the call.
+struct argument_number {
+  template <class Argument, class... Others>
+  constexpr auto operator()(const Argument& number, const Others&...) const noexcept
+      -> std::enable_if_t<std::is_integral_v<Argument>, Argument> {
+    return number;
+  }
+};
+
+}  // namespace detail
+
+/// Wraps a function that a framework calls, such as a filter of oneTBB or a task of std::async.
+/// Each call of the returned callable is recorded as a stage.
+/// @param name      copied into a table of names, so it needs to exist only during this call.
+/// @param number  callable that returns the number of the batch, item or request, as an integer or
+/// an optional integer. The callable is called with the arguments of the function; if it does not
+/// accept these, with the function's result; if it does not accept the result either, with the
+/// object to which the result (a pointer or an optional) points. Nothing is recorded if the
+/// optional integer is empty, or if the result is null, as at the end of the data.
+/// @param function  the function to wrap. Exceptions propagate; the time up to an exception is
+/// recorded, with the number if it was known before the call.
+template <class Number, class Function>
+[[nodiscard, deprecated("call lotus::in_stage in the function")]] auto staged(std::string_view name,
+                                                                              Number number,
+                                                                              Function function) {
+  return detail::staged_function<Number, Function>{name, std::move(number), std::move(function)};
+}
+
+/// Wraps a function whose first argument is the number; see staged(name, number, function).
+template <class Function>
+[[nodiscard, deprecated("call lotus::in_stage in the function")]] auto staged(std::string_view name,
+                                                                              Function function) {
+  return detail::staged_function<detail::argument_number, Function>{name, {}, std::move(function)};
+}
+
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_DEPRECATED_HPP
 
 // Provides all public macros. With LOTUS_DISABLE they record nothing.
 #ifndef LOTUS_MACROS_HPP
 #define LOTUS_MACROS_HPP
 
-// Provides the classes of LOTUS_MAP_REGION, which makes a profiler collect data about one
-// operation.
+// Provides what controls a profiler that is chosen at run time: class collector, and the classes of
+// LOTUS_MAP_REGION, which makes the profiler collect data about one operation.
 #ifndef LOTUS_MAP_HPP
 #define LOTUS_MAP_HPP
+
+// Passes calls of lotus::collector to the collector: the profiler that observes the program.
+#ifndef LOTUS_RECORD_COLLECTOR_CALLS_HPP
+#define LOTUS_RECORD_COLLECTOR_CALLS_HPP
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+enum class collector_call { resume, pause, detach };
+
+/// True once this shared object has looked for a collector and found none, and always on systems
+/// that lotus does not support. call_collector() need not be called then.
+LOTUS_DETAIL_PER_MODULE inline std::atomic<bool> no_collector{!LOTUS_SUPPORTED};
+
+#if LOTUS_SUPPORTED
+/// Passes a call to the collector. The first call determines which profiler that is. Defined in
+/// collectors/collector_state.hpp.
+LOTUS_DETAIL_RARE void call_collector(collector_call call) noexcept;
+#else
+inline void call_collector(collector_call) noexcept {}
+#endif
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_RECORD_COLLECTOR_CALLS_HPP
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -2410,6 +2769,29 @@ LOTUS_DETAIL_ALWAYS_INLINE void fence_memory() noexcept {
 }
 
 }  // namespace detail
+
+/// Controls the profiler under which this program runs, if any: Intel VTune, AMD uProf, perf,
+/// callgrind, or the built-in sampler. The environment variable LOTUS_COLLECTOR selects one: auto
+/// (the default: the profiler that is present), itt, uprof, perf, callgrind, builtin, none. The
+/// profiler always collects for the whole process.
+/// Errors: none thrown; if the profiler cannot be used, one message is reported
+/// (options::on_message) and the program goes on without it. Thread safety: any thread. Without a
+/// profiler each call only loads one variable.
+class collector {
+ public:
+  /// Makes the profiler collect data. Calls may be nested; each needs its own pause().
+  LOTUS_DETAIL_ALWAYS_INLINE static void resume() noexcept { call(detail::collector_call::resume); }
+  /// Makes the profiler collect no more data, if this call matches the outermost resume().
+  LOTUS_DETAIL_ALWAYS_INLINE static void pause() noexcept { call(detail::collector_call::pause); }
+  /// Detaches the profiler, which then collects nothing more until the program ends. Later calls of
+  /// all three functions do nothing.
+  LOTUS_DETAIL_ALWAYS_INLINE static void detach() noexcept { call(detail::collector_call::detach); }
+
+ private:
+  LOTUS_DETAIL_ALWAYS_INLINE static void call(detail::collector_call call) noexcept {
+    if (!detail::no_collector.load(std::memory_order_relaxed)) detail::call_collector(call);
+  }
+};
 
 #if LOTUS_SUPPORTED
 /// Runs the passes (executions) of the block of a LOTUS_MAP_REGION. The macro declares the object
@@ -3070,270 +3452,6 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_SCOPE_ARGUMENTS_HPP
 
-// Provides stages, which are scopes that record on which batch, item or request a thread works.
-#ifndef LOTUS_STAGE_HPP
-#define LOTUS_STAGE_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// A span with a 64-bit number. A number below 2^32 - 1 is part of the span's record; a larger
-/// number needs a second record.
-class numbered_span : span {
- protected:
-  /// @param make_name  function that returns the operation's tag; called only if this process is
-  /// recording.
-  template <class MakeName>
-  LOTUS_DETAIL_ALWAYS_INLINE numbered_span(MakeName make_name, std::uint64_t number) noexcept
-      : span{[make_name, number] { return stage_tag(make_name(), number); }}, number_{number} {}
-  /// Begins the span of an operation without a number. set_number() turns it into a stage.
-  template <class MakeName>
-  LOTUS_DETAIL_ALWAYS_INLINE explicit numbered_span(MakeName make_name) noexcept
-      : span{make_name} {}
-  LOTUS_DETAIL_ALWAYS_INLINE ~numbered_span() { record_large_number(); }
-
-  void end() noexcept {
-    record_large_number();
-    span::end();
-  }
-
-  void set_number(std::uint64_t number) noexcept {
-    number_ = number;
-    retag([number](record_tag operation) { return stage_tag(operation, number); });
-  }
-  /// Discards the span: nothing is recorded.
-  void forget() noexcept {
-    retag([](record_tag) { return record_tag{}; });
-  }
-
- private:
-  LOTUS_DETAIL_ALWAYS_INLINE void record_large_number() const noexcept {
-    if (LOTUS_DETAIL_LIKELY(number_ < number_not_in_tag) || tag().empty()) return;
-    record_before({event_kind::stage_number, tag().value() >> 32}, number_);
-  }
-  LOTUS_DETAIL_ALWAYS_INLINE static record_tag stage_tag(record_tag operation,
-                                                         std::uint64_t number) noexcept {
-    return {event_kind::stage, static_cast<std::uint32_t>(operation.value()),
-            LOTUS_DETAIL_LIKELY(number < number_not_in_tag) ? static_cast<std::uint32_t>(number)
-                                                            : number_not_in_tag};
-  }
-
-  std::uint64_t number_ = 0;
-};
-
-/// A stage whose number may be known only when the stage ends. If it gets no number, it is recorded
-/// as an operation without a number.
-class late_stage : numbered_span {
- public:
-  explicit late_stage(record_tag operation) noexcept
-      : numbered_span{[operation] { return operation; }} {}
-  ~late_stage() = default;
-
-  template <class Number>
-  void number(const Number& number) noexcept {
-    static_assert(!std::is_same_v<Number, bool>, "staged: the projection gives a bool, no number");
-    if constexpr (std::is_integral_v<Number>) {
-      set_number(static_cast<std::uint64_t>(number));
-    } else if (number) {
-      this->number(*number);
-    } else {
-      forget();
-    }
-  }
-  using numbered_span::forget;
-};
-
-/// Stands for an argument of the pointer type T: converts to the same pointer types as a T, but not
-/// to bool. Used to test whether a callable accepts the pointer without converting it to bool.
-template <class T>
-struct pointer_only {
-  template <class To,
-            std::enable_if_t<std::is_pointer_v<To> && std::is_convertible_v<T, To>, int> = 0>
-  operator To() const noexcept;
-};
-
-/// Whether a callable has only one signature, because it is neither a template nor overloaded.
-template <class F, class = void>
-inline constexpr bool has_one_signature =
-    std::is_function_v<std::remove_pointer_t<F>> && !std::is_member_pointer_v<F>;
-template <class F>
-inline constexpr bool has_one_signature<F, std::void_t<decltype(&F::operator())>> = true;
-
-/// Whether a projection (a callable that computes a batch number from its arguments) accepts
-/// arguments of these types without converting a pointer to bool.
-template <class Number, class... Given>
-constexpr bool is_projection_of() noexcept {
-  if constexpr (!std::is_invocable_v<const Number&, const Given&...>) {
-    return false;
-  } else if constexpr (has_one_signature<Number>) {
-    return std::is_invocable_v<
-        const Number&,
-        std::conditional_t<std::is_pointer_v<Given>, pointer_only<Given>, const Given&>...>;
-  } else {
-    return true;
-  }
-}
-
-/// Whether a value of this type can be null, which means "no more data": a pointer or an optional.
-template <class T, class = void>
-inline constexpr bool is_nullable = false;
-template <class T>
-inline constexpr bool is_nullable<T, std::void_t<decltype(static_cast<bool>(std::declval<T&>())),
-                                                 decltype(*std::declval<T&>())>> = true;
-
-/// Whether a projection (see is_projection_of()) must be called with the object to which a value of
-/// type `Result` points. A projection that is a pointer to member would also accept the pointer
-/// itself, but that pointer may be null, so the caller checks it first.
-template <class Number, class Result>
-constexpr bool is_projection_of_content() noexcept {
-  if constexpr (is_nullable<Result>) {
-    using content = std::decay_t<decltype(*std::declval<Result&>())>;
-    return is_projection_of<Number, content>() &&
-           (std::is_member_pointer_v<Number> || !is_projection_of<Number, Result>());
-  } else {
-    return false;
-  }
-}
-
-/// The callable that staged() returns. It calls the function and records the call as a stage, whose
-/// number the projection `Number` computes from the arguments or from the result.
-template <class Number, class Function>
-class staged_function {
- public:
-  staged_function(std::string_view name, Number number, Function function)
-      : operation_{operation_tag(name)},
-        number_{std::move(number)},
-        function_{std::move(function)} {}
-
-  template <class... Arguments>
-  decltype(auto) operator()(Arguments&&... arguments) const {
-    return call(function_, std::forward<Arguments>(arguments)...);
-  }
-  template <class... Arguments>
-  decltype(auto) operator()(Arguments&&... arguments) {
-    return call(function_, std::forward<Arguments>(arguments)...);
-  }
-
- private:
-  template <class F, class... Arguments>
-  decltype(auto) call(F& function, Arguments&&... arguments) const {
-    using result = std::invoke_result_t<F&, Arguments...>;
-    late_stage stage{operation_};
-    if constexpr (is_projection_of<Number, std::decay_t<Arguments>...>()) {
-      stage.number(detail::call(number_, std::as_const(arguments)...));
-      return detail::call(function, std::forward<Arguments>(arguments)...);
-    } else {
-      using made_type = std::decay_t<result>;
-      constexpr bool of_content = is_projection_of_content<Number, made_type>();
-      static_assert(of_content || is_projection_of<Number, made_type>(),
-                    "staged: the projection takes neither the arguments of the function nor its "
-                    "result, or only by converting a pointer to bool");
-      decltype(auto) made = detail::call(function, std::forward<Arguments>(arguments)...);
-      if constexpr (!of_content) {
-        stage.number(detail::call(number_, std::as_const(made)));
-      } else if (made) {
-        stage.number(detail::call(number_, std::as_const(*made)));
-      } else {
-        stage.forget();
-      }
-      return static_cast<result>(std::move(made));
-    }
-  }
-
-  record_tag operation_;
-  Number number_;
-  Function function_;
-};
-
-/// Computes the number of a stage: the number is the first argument of the call.
-struct argument_number {
-  template <class Argument, class... Others>
-  constexpr auto operator()(const Argument& number, const Others&...) const noexcept
-      -> std::enable_if_t<std::is_integral_v<Argument>, Argument> {
-    return number;
-  }
-};
-
-}  // namespace detail
-
-/// Records that this thread works on batch, item or request `number` in a stage of the pipeline,
-/// from here to the end of the block. The log line is that of an operation, "S<name>"; lotus-tool
-/// also shows the stage in the history of the batch. Errors: none thrown. Thread safety: any
-/// thread; each scope object belongs to one thread. Cost: a number of 2^32 - 1 or more needs a
-/// second record.
-class stage : detail::numbered_span {
- public:
-  /// @param name  copied into a table of names, so it needs to exist only during this call. Each
-  /// call looks up the name in a hash table.
-  [[nodiscard]] LOTUS_DETAIL_ALWAYS_INLINE stage(std::string_view name,
-                                                 std::uint64_t number) noexcept
-      : numbered_span{[name] { return detail::operation_tag(name); }, number} {}
-  /// Used by the macros: if the name is a literal, the name is looked up only once.
-  template <class Here, bool Fixed>
-  [[nodiscard]] LOTUS_DETAIL_ALWAYS_INLINE stage(const detail::place<Here, Fixed>& place,
-                                                 std::uint64_t number) noexcept
-      : numbered_span{[&place] { return place.tag(); }, number} {}
-  LOTUS_DETAIL_ALWAYS_INLINE ~stage() = default;
-
-  /// Ends the work here, for example before the result is pushed into a full queue. Afterwards,
-  /// neither function has an effect.
-  void end() noexcept { numbered_span::end(); }
-  /// Ends the work here and records nothing, for example because there was no more data.
-  void discard() noexcept { forget(); }
-};
-
-/// Calls a function as the work of a stage on batch, item or request `number`, and returns its
-/// result:
-///
-///   queue.push(lotus::in_stage("Decode", i, [&] { return decode(read); }));
-///
-/// @param name  as for class stage: each call looks up the name. Exceptions propagate; the time up
-/// to an exception is recorded.
-template <class Function>
-decltype(auto) in_stage(std::string_view name, std::uint64_t number, Function&& function) {
-  const stage here{name, number};
-  return detail::call(std::forward<Function>(function));
-}
-
-/// Wraps a function that a framework calls, such as a filter of oneTBB or a task of std::async.
-/// Each call of the returned callable is recorded as a stage.
-/// @param name      copied into a table of names, so it needs to exist only during this call.
-/// @param number  callable that returns the number of the batch, item or request, as an integer or
-/// an optional integer. The callable is called with the arguments of the function; if it does not
-/// accept these, with the function's result; if it does not accept the result either, with the
-/// object to which the result (a pointer or an optional) points. Nothing is recorded if the
-/// optional integer is empty, or if the result is null, as at the end of the data.
-/// @param function  the function to wrap. Exceptions propagate; the time up to an exception is
-/// recorded, with the number if it was known before the call.
-template <class Number, class Function>
-[[nodiscard]] auto staged(std::string_view name, Number number, Function function) {
-  return detail::staged_function<Number, Function>{name, std::move(number), std::move(function)};
-}
-
-/// Wraps a function whose first argument is the number; see staged(name, number, function).
-template <class Function>
-[[nodiscard]] auto staged(std::string_view name, Function function) {
-  return staged(name, detail::argument_number{}, std::move(function));
-}
-
-/// Records that item `item` becomes part of batch `batch`, for example in a shuffle buffer or in
-/// collation. The stages before this point may then number their work by items.
-/// @param batch, item  if one of them is 2^56 or more, the event is not recorded but counted in
-/// dropped().
-LOTUS_DETAIL_ALWAYS_INLINE void batch_takes(std::uint64_t batch, std::uint64_t item) noexcept {
-  if (!detail::is_recording()) return;
-  const std::uint64_t large = batch | item;
-  const detail::record_tag tag =
-      LOTUS_DETAIL_LIKELY(large >> detail::record_tag::value_bits == 0)
-          ? detail::record_tag{detail::event_kind::batch_takes, batch}
-          : detail::batch_tag(detail::event_kind::batch_takes, batch > item ? batch : item);
-  if (LOTUS_DETAIL_LIKELY(!tag.empty())) detail::push(detail::now_ticks(), item, tag);
-}
-
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_STAGE_HPP
-
 // Creates a unique variable name, so that the program can have two scopes on one line or in one
 // macro.
 #if defined(__COUNTER__)
@@ -3483,94 +3601,6 @@ LOTUS_DETAIL_NAMESPACE_END
 #define LOTUS_MAP_REGION(...) LOTUS_DETAIL_REGION(LOTUS_DETAIL_UNIQUE(lotus_region_), __VA_ARGS__)
 
 #endif  // LOTUS_MACROS_HPP
-
-// Provides record_span(), which records an interval that the program measured itself, and ranges,
-// which appear only on timelines.
-#ifndef LOTUS_RECORD_SPAN_HPP
-#define LOTUS_RECORD_SPAN_HPP
-
-LOTUS_DETAIL_NAMESPACE_BEGIN
-namespace detail {
-
-/// Returns the tag of a range. A number at the end of the name is stored separately, so that a
-/// million numbered iterations such as "iteration 7" need only one name. Leading zeros of the
-/// number stay in the name.
-LOTUS_DETAIL_PER_MODULE record_tag range_tag(std::string_view name) noexcept;
-
-}  // namespace detail
-
-/// Shows the time from here to the end of the block, with a name, on the timeline of lotus-tool. If
-/// the environment variable LOTUS_ANNOTATE is set, the timelines of other profilers show it too.
-/// Text logs and statistics do not contain ranges: to measure an operation, use LOTUS_SCOPE.
-/// Errors: none thrown. Thread safety: any thread; each range object belongs to one thread.
-class range : detail::span {
- public:
-  /// @param name  copied without its final number, so it needs to exist only during this call.
-  [[nodiscard]] explicit range(std::string_view name) noexcept
-      : span{[name] { return detail::range_tag(name); }} {}
-  ~range() = default;
-};
-
-/// Begins a range that range_pop() ends, for ranges that do not end with a block. Ranges may be
-/// nested. Each shared object of the program has its own stack of ranges for each thread. Allocates
-/// memory, and throws std::bad_alloc if there is none.
-LOTUS_DETAIL_PER_MODULE void range_push(std::string_view name);
-
-/// Ends the range that this thread pushed last; does nothing if there is none.
-LOTUS_DETAIL_PER_MODULE void range_pop() noexcept;
-
-namespace detail {
-
-/// Converts a std::chrono time point to ns since its clock's epoch, without including <chrono>.
-template <class TimePoint>
-constexpr std::int64_t ns_since_epoch(const TimePoint& at) noexcept {
-  using period = typename TimePoint::period;
-  const auto count = at.time_since_epoch().count();
-  if constexpr (std::is_integral_v<std::decay_t<decltype(count)>> &&
-                1'000'000'000 * period::num % period::den == 0) {
-    return static_cast<std::int64_t>(count) * (1'000'000'000 * period::num / period::den);
-  } else {
-    return static_cast<std::int64_t>(static_cast<long double>(count) * 1e9L * period::num /
-                                     period::den);
-  }
-}
-
-/// Whether T is a time point of a steady clock.
-template <class T, class = void>
-inline constexpr bool is_steady_time = false;
-template <class T>
-inline constexpr bool is_steady_time<T, std::void_t<typename T::clock, typename T::period>> =
-    T::clock::is_steady;
-
-}  // namespace detail
-
-/// Records an operation "S<name>" of this thread that lasted from `begin` to `end`. Recent times
-/// are accurate to less than a microsecond; the error grows with their age, because clocks drift.
-/// The operation must not partly overlap a scope of this thread, which lotus-tool would report as
-/// an error; use an async_scope for intervals that may overlap, such as times in a queue.
-/// @param name  copied into a table of names, so it needs to exist only during this call.
-/// @param begin, end  times of std::chrono::steady_clock in any unit, or of another clock that
-/// counts like CLOCK_MONOTONIC.
-/// Errors: none thrown. Thread safety: any thread.
-template <class Begin, class End>
-void record_span(std::string_view name, const Begin& begin, const End& end) noexcept {
-  static_assert(
-      detail::is_steady_time<Begin> && detail::is_steady_time<End>,
-      "record_span takes times of std::chrono::steady_clock; for a number of ns of "
-      "CLOCK_MONOTONIC: std::chrono::steady_clock::time_point(std::chrono::nanoseconds(n))");
-  if constexpr (detail::is_steady_time<Begin> && detail::is_steady_time<End>) {
-    static_assert(std::is_same_v<typename Begin::clock, typename End::clock>,
-                  "record_span takes two times of the same clock");
-    if (!detail::is_recording()) return;
-    const detail::given_ticks ticks = detail::join_session(true).ticks_of_span(
-        detail::ns_since_epoch(begin), detail::ns_since_epoch(end));
-    detail::push(ticks.begin, ticks.end, detail::operation_tag(name));
-  }
-}
-
-LOTUS_DETAIL_NAMESPACE_END
-
-#endif  // LOTUS_RECORD_SPAN_HPP
 
 // Provides the functions that start and stop recording, and that control a running recording.
 #ifndef LOTUS_SESSION_HPP
@@ -3851,7 +3881,7 @@ enum class variable : std::uint8_t {
   log_file,
   format,
   keep_bytes,
-  wait_samples,
+  wait_samples_per_s,
   rank,
   annotate,
   collector,
@@ -3912,13 +3942,14 @@ inline constexpr variable_row environment_table[] = {
     {"LOTUS_LOG_FILE", variable_type::text, "DIRECTORY/PREFIX", "none",
      "folder of the logs and beginning of their names; starts the recording; not used if the "
      "program calls lotus::start()"},
-    {"LOTUS_FORMAT", variable_type::word, "text|compact", "text",
-     "format of the logs; compact (binary) overrides the program's options::format, text does not"},
+    {"LOTUS_FORMAT", variable_type::word, "text|compact", "text; with a limit: compact",
+     "format of the logs; overrides options::format, unless the program chose compact (binary) and "
+     "this is text"},
     {"LOTUS_KEEP_BYTES", variable_type::number, "bytes", "0",
      "keep only the newest records, so that all logs in the folder have about this size; 0: keep "
      "all",
      0, UINT64_MAX, 0},
-    {"LOTUS_WAIT_SAMPLES", variable_type::number, "samples a second", "100",
+    {"LOTUS_WAIT_SAMPLES_PER_S", variable_type::number, "samples a second", "100",
      "how often to check what a thread waits for; 0: never", 0, 10'000, 100},
     {"LOTUS_RANK", variable_type::number, "number",
      "the first that is set of RANK, OMPI_COMM_WORLD_RANK and SLURM_PROCID",
@@ -3965,7 +3996,11 @@ constexpr const variable_row& row_of(variable which) noexcept {
 
 /// Returns the variable's value, or null if it is unset or empty.
 inline const char* environment_text(variable which) noexcept {
-  const char* const text = secure_getenv(row_of(which).name);
+  const char* text = secure_getenv(row_of(which).name);
+  // The name of version 0.2, for one release.
+  if (text == nullptr && which == variable::wait_samples_per_s) {
+    text = secure_getenv("LOTUS_WAIT_SAMPLES");
+  }
   return text == nullptr || *text == '\0' ? nullptr : text;
 }
 
@@ -4953,11 +4988,10 @@ namespace detail {
 /// because g++ itself may already have declared __dso_handle, with another type.
 extern "C" LOTUS_DETAIL_PER_MODULE void* object_handle __asm__("__dso_handle");
 
-/// Name under which the shared objects of a process find its session. Increase the first number
-/// whenever the layout of services, options, schedule, module_state, producer or record changes, so
-/// that objects with different layouts do not share a session.
-inline constexpr char hub_name[] = "lotus-hub-16-v" LOTUS_DETAIL_STRINGIZE(
-    LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
+/// Name under which the shared objects of a process find its session. Increase LOTUS_ABI whenever
+/// the layout of services, options, schedule, module_state, producer or record changes, so that
+/// objects with different layouts do not share a session.
+inline constexpr char hub_name[] = "lotus-hub-" LOTUS_DETAIL_STRINGIZE(LOTUS_ABI) ";";
 
 /// Creates the session in this shared object, unless it already exists there, and returns its
 /// services. Defined in session/session_services.hpp.
@@ -14568,24 +14602,13 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Whether the recording keeps only the newest records; see options::keep_bytes.
-inline bool is_flight_recorder(const options& chosen) noexcept {
-  return chosen.keep_bytes != 0 || chosen.keep_ms != 0;
-}
-
-/// Applies options::max_bytes, max_age_s, keep_bytes and keep_ms. Call begin() while no other
+/// Applies options::keep_bytes and keep_ms. Call begin() while no other
 /// function is running, after_drain() while producer::guard is held, and all other functions on any
 /// thread. Trivially destructible.
 class log_retention {
  public:
   LOTUS_DETAIL_COLD void begin(const options& chosen) noexcept {
-    // Returns the smaller of two limits; a limit of 0 means unlimited.
-    const auto least = [](std::uint64_t a, std::uint64_t b) {
-      return a == 0 || (b != 0 && b < a) ? b : a;
-    };
-    const std::uint64_t age_ms = least(std::uint64_t{chosen.max_age_s} * 1000, chosen.keep_ms);
-    limits_.begin(least(chosen.max_bytes, chosen.keep_bytes),
-                  static_cast<std::int64_t>(age_ms) * 1'000'000);
+    limits_.begin(chosen.keep_bytes, std::int64_t{chosen.keep_ms} * 1'000'000);
     rolled_ns_.store(clock_ns(CLOCK_MONOTONIC_COARSE), std::memory_order_relaxed);
   }
 
@@ -15623,7 +15646,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
       return error;
     }
     file_mode_ = chosen.file_mode & 0666U;
-    compact_ = chosen.format == log_format::compact || is_flight_recorder(chosen);
+    compact_ = chosen.format == log_format::compact;
     owners_ = file_owners::of_caller(directory_.descriptor());
     directory_.add_to_list(location_.prefix);
     reports_.run_begins();
@@ -18364,7 +18387,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
                          : static_cast<std::uint32_t>(chosen.wait_samples_per_s < max_samples_per_s
                                                           ? chosen.wait_samples_per_s
                                                           : max_samples_per_s);
-    const std::uint64_t keep_bytes = chosen.keep_bytes != 0 ? chosen.keep_bytes : chosen.max_bytes;
+    const std::uint64_t keep_bytes = chosen.keep_bytes;
     folder_.mode = chosen.file_mode & 0666U;
     folder_.max_bytes = keep_bytes == 0              ? 0
                         : keep_bytes / 32 > min_kept ? keep_bytes / 32
@@ -20135,20 +20158,65 @@ class LOTUS_DETAIL_PER_MODULE session {
     return false;
   }
 
-  /// Uses the values of environment variables for those settings that the program has not chosen.
-  static void ask_environment(options& chosen) noexcept {
+  /// Reports that the variable is not used, if it is set to something other than what the program
+  /// has chosen.
+  static void say_if_unused(variable which, std::uint64_t chosen, const char* member) noexcept {
+    std::uint64_t number = 0;
+    if (!environment_number(which, number, say_of_variable) || number == chosen) return;
+    say("%s=%llu is not used, because the program sets options::%s to %llu", row_of(which).name,
+        static_cast<unsigned long long>(number), member, static_cast<unsigned long long>(chosen));
+  }
+
+  /// Uses the values of environment variables for those settings that the program has not chosen,
+  /// and reports settings that contradict each other.
+  static void resolve(options& chosen) noexcept {
+    if (chosen.keep_bytes == 0) {
+      chosen.keep_bytes = number_setting(variable::keep_bytes);
+    } else {
+      say_if_unused(variable::keep_bytes, chosen.keep_bytes, "keep_bytes");
+    }
+    if (chosen.wait_samples_per_s < 0) {
+      chosen.wait_samples_per_s =
+          static_cast<std::int32_t>(number_setting(variable::wait_samples_per_s));
+    } else {
+      say_if_unused(variable::wait_samples_per_s,
+                    static_cast<std::uint64_t>(chosen.wait_samples_per_s), "wait_samples_per_s");
+    }
     constexpr std::size_t compact = 1;  // index of "compact" in the variable's list of words
+    const bool kept = chosen.keep_bytes != 0 || chosen.keep_ms != 0;
     if (environment_word(variable::format, 0, say_of_variable) == compact) {
       chosen.format = log_format::compact;
+    } else if (chosen.format == log_format::automatic) {
+      const bool is_text = !kept || environment_text(variable::format) != nullptr;
+      chosen.format = is_text ? log_format::text : log_format::compact;
+    } else if (chosen.format == log_format::compact &&
+               environment_text(variable::format) != nullptr) {
+      say("%s=text is not used, because the program sets options::format to compact",
+          row_of(variable::format).name);
     }
-    if (chosen.keep_bytes == 0) chosen.keep_bytes = number_setting(variable::keep_bytes);
-    if (chosen.wait_samples_per_s < 0) {
-      chosen.wait_samples_per_s = static_cast<std::int32_t>(number_setting(variable::wait_samples));
+    if (chosen.keep_ms != 0 && chosen.keep_ms < chosen.drain_interval_ms) {
+      say("options::keep_ms is %u, less than drain_interval_ms, which is %u: records may be "
+          "deleted "
+          "as soon as they are written",
+          chosen.keep_ms, chosen.drain_interval_ms);
+    }
+    keep_as_before(chosen);
+  }
+
+  /// Applies the limits that deprecated members of options set. Of two limits, the smaller applies.
+  static void keep_as_before(options& chosen) noexcept {
+    const std::uint64_t bytes = chosen.max_bytes.value;
+    const std::uint64_t ms = std::uint64_t{chosen.max_age_s.value} * 1000;
+    if (bytes != 0 && (chosen.keep_bytes == 0 || bytes < chosen.keep_bytes)) {
+      chosen.keep_bytes = bytes;
+    }
+    if (ms != 0 && (chosen.keep_ms == 0 || ms < chosen.keep_ms)) {
+      chosen.keep_ms = static_cast<std::uint32_t>(ms < UINT32_MAX ? ms : UINT32_MAX);
     }
   }
 
   LOTUS_DETAIL_COLD bool begin(options chosen) noexcept {
-    ask_environment(chosen);
+    resolve(chosen);
     if (!recorder_.open(chosen)) return false;
     modules_.set_mode(mode());
     heap_.begin_recording();
@@ -20365,6 +20433,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_ENGINE_C_CALLS_HPP
 #define LOTUS_ENGINE_C_CALLS_HPP
 
+#if LOTUS_SUPPORTED
+#endif
+
 /* Records where a program in C, or in C++ before C++17, spends its time. Programs in C++17 include
  * lotus/lotus.hpp instead, which offers more; both may be used in one program.
  *
@@ -20445,6 +20516,9 @@ LOTUS_DETAIL_C_VOID(lotus_discard(lotus_span* span), (void)span)
 LOTUS_DETAIL_C_VOID(lotus_consumed(uint64_t number), (void)number)
 /* Records that an item becomes part of a batch. */
 LOTUS_DETAIL_C_VOID(lotus_takes(uint64_t batch, uint64_t item), ((void)batch, (void)item))
+/* Names the calling thread, in lotus-tool and for debuggers; of longer names the first 15 bytes
+ * count. */
+LOTUS_DETAIL_C_VOID(lotus_thread_name(const char* name), (void)name)
 /* Sets a counter, such as the depth of a queue. */
 LOTUS_DETAIL_C_VOID(lotus_count(lotus_name* name, int64_t value), ((void)name, (void)value))
 
@@ -20567,6 +20641,13 @@ LOTUS_DETAIL_SEAM void lotus_consumed(std::uint64_t number) {
 }
 LOTUS_DETAIL_SEAM void lotus_takes(std::uint64_t batch, std::uint64_t item) {
   lotus::batch_takes(batch, item);
+}
+LOTUS_DETAIL_SEAM void lotus_thread_name(const char* name) {
+#if LOTUS_SUPPORTED
+  prctl(PR_SET_NAME, name == nullptr ? "" : name);
+#else
+  static_cast<void>(name);
+#endif
 }
 LOTUS_DETAIL_SEAM void lotus_count(lotus_name* name, std::int64_t value) {
   if (lotus::detail::is_recording()) lotus::detail::count(lotus::detail::tag_of(*name), value);

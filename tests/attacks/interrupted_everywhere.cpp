@@ -78,8 +78,8 @@ __attribute__((noinline)) void run_wait() {
   lotus::batch_wait w{++number};
 }
 __attribute__((noinline)) void run_late_wait() {
-  lotus::wait_for_batch w;
-  w.got(++number);
+  lotus::batch_wait w;
+  w.consumed(++number);
 }
 __attribute__((noinline)) void run_stage() {
   LOTUS_STAGE("Stage", ++number);

@@ -58,8 +58,7 @@ TEST_CASE("consumer_loop records CONSUMED before the step, and with the argument
 
 TEST_CASE("the guide to the macros quotes the loop of consumer_loop unchanged") {
   const std::string program = text_of(LOTUS_SOURCE "/examples/consumer_loop.cpp");
-  const std::string begin =
-      "  for (std::size_t i = 0; i < batches; ++i) {\n    lotus::wait_for_batch";
+  const std::string begin = "  for (std::size_t i = 0; i < batches; ++i) {\n    lotus::batch_wait";
   const std::size_t at = program.find(begin);
   REQUIRE(at != std::string::npos);
   const std::string loop = program.substr(at, program.find("\n  }\n", at) + 5 - at);

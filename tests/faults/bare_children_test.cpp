@@ -70,9 +70,8 @@ void record_everything(int times) {
     LOTUS_SCOPE_AGGREGATED("aggregated");
     LOTUS_SCOPE_AGGREGATED("aggregated_of_child");
     LOTUS_COUNTER("counted", i);
-    lotus::wait_for_batch wait;
-    wait.got(static_cast<std::uint64_t>(i));
-    LOTUS_BATCH_CONSUMED(i);
+    lotus::batch_wait wait;
+    wait.consumed(static_cast<std::uint64_t>(i));
   }
   lotus::flush();
 }

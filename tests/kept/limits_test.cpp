@@ -90,7 +90,8 @@ deleted_totals forgotten(const fs::path& run) {
 TEST_CASE("a size limit keeps the newest records without a gap, and counts the deleted ones") {
   const support::temp_directory run;
   lotus::options o = small_rings(run);
-  o.max_bytes = 500'000;
+  o.format = lotus::log_format::text;
+  o.keep_bytes = 500'000;
   REQUIRE(lotus::start(o));
   constexpr std::int64_t all = 200'000;
   consume(0, all);
@@ -111,7 +112,8 @@ TEST_CASE("a size limit keeps the newest records without a gap, and counts the d
 TEST_CASE("nothing is deleted below the size limit, however many parts there are") {
   const support::temp_directory run;
   lotus::options o = small_rings(run);
-  o.max_bytes = 20'000'000;
+  o.format = lotus::log_format::text;
+  o.keep_bytes = 20'000'000;
   REQUIRE(lotus::start(o));
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t) {
@@ -127,7 +129,8 @@ TEST_CASE("nothing is deleted below the size limit, however many parts there are
 TEST_CASE("parts older than the age limit are deleted even if nothing new is recorded") {
   const support::temp_directory run;
   lotus::options o = small_rings(run);
-  o.max_age_s = 1;
+  o.format = lotus::log_format::text;
+  o.keep_ms = 1000;
   o.drain_interval_ms = 20;
   REQUIRE(lotus::start(o));
   consume(0, 100);
@@ -148,7 +151,8 @@ TEST_CASE("a size limit also covers the logs of a process that was killed before
     const pid_t child = fork();
     if (child == 0) {
       lotus::options o = small_rings(run);
-      o.max_bytes = 500'000;
+      o.format = lotus::log_format::text;
+      o.keep_bytes = 500'000;
       lotus::start(o);
       consume(first, last);
       lotus::flush();
@@ -177,7 +181,8 @@ TEST_CASE("new parts are numbered after an older part whose number lies in the f
   for (int i = 0; i < 10'000; ++i) lines << "SOld,1,1\n";
   lines.close();
   lotus::options o = small_rings(run);
-  o.max_bytes = 300'000;
+  o.format = lotus::log_format::text;
+  o.keep_bytes = 300'000;
   REQUIRE(lotus::start(o));
   consume(0, 30'000);
   lotus::stop();
@@ -201,7 +206,8 @@ TEST_CASE("limits do not delete other runs or other files of the directory") {
   for (const fs::path& other : others) write(other);
   fs::create_symlink(run.path() / "model.bin", run.path() / "lotustrace_log_part6_worker_pid_1");
   lotus::options o = small_rings(run);
-  o.max_bytes = 100'000;
+  o.format = lotus::log_format::text;
+  o.keep_bytes = 100'000;
   REQUIRE(lotus::start(o));
   consume(0, 50'000);
   lotus::stop();
@@ -213,7 +219,8 @@ TEST_CASE("limits do not delete other runs or other files of the directory") {
 TEST_CASE("a size limit also covers loaders' directories and hidden logs") {
   const support::temp_directory run;
   lotus::options o = small_rings(run);
-  o.max_bytes = 300'000;
+  o.format = lotus::log_format::text;
+  o.keep_bytes = 300'000;
   REQUIRE(lotus::start(o));
   for (std::int64_t i = 0; i < 20'000; ++i) {
     LOTUS_LOADER("val");

@@ -104,7 +104,8 @@ TEST_CASE("while short threads run, logs stay within a size limit, and files wit
   const support::temp_directory run;
   lotus::options o = options_for(run);
   const std::uint64_t limit = text ? 2'000'000 : 1'000'000;
-  (text ? o.max_bytes : o.keep_bytes) = limit;
+  if (text) o.format = lotus::log_format::text;
+  o.keep_bytes = limit;
   o.cpu_time = text;
   REQUIRE(lotus::start(o));
   const int threads = text ? 10'000 : 8'000;

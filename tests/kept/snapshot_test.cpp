@@ -63,7 +63,8 @@ TEST_CASE("a snapshot has each complete record once, and the run keeps them all"
 TEST_CASE("a snapshot during recording has whole lines, each once, and the run loses nothing") {
   const snapshot_run here;
   lotus::options o = here.options();
-  o.max_bytes = 1'000'000'000;
+  o.format = lotus::log_format::text;
+  o.keep_bytes = 1'000'000'000;
   o.ring_records = 128;
   REQUIRE(lotus::start(o));
   std::atomic<bool> over{false};

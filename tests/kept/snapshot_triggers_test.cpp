@@ -59,7 +59,7 @@ TEST_CASE("a long wait triggers a snapshot, even if it never ends") {
     LOTUS_BATCH_WAIT(11);
     std::this_thread::sleep_for(300ms);
   } else {
-    lotus::wait_for_batch wait;
+    lotus::batch_wait wait;
     CHECK(has_end(here.wait_for_one(), "-wait"));
   }
   CHECK(has_end(here.wait_for_one(), "-wait"));
@@ -77,7 +77,7 @@ TEST_CASE("the first wait of a thread can trigger a snapshot") {
   o.snapshot_when_wait_ms = 100;
   REQUIRE(lotus::start(o));
   std::thread([&] {
-    lotus::wait_for_batch wait;
+    lotus::batch_wait wait;
     CHECK(has_end(here.wait_for_one(), "-wait"));
   }).join();
   lotus::stop();

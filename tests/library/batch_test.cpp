@@ -59,7 +59,7 @@ TEST_CASE("a batch may get its number late, or be discarded") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   for (std::uint64_t i = 0; i < 4; ++i) {
-    lotus::preprocessed_batch batch;
+    lotus::batch_preprocessed batch;
     LOTUS_SCOPE("Read");
     if (i == 3) {
       batch.discard();  // as if the end of the data had been reached

@@ -56,8 +56,8 @@ std::vector<support::log_line> recorded(const support::temp_directory& run) {
 TEST_CASE("compose calls its operations in order, and names them by type unless a name is given") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
-  auto t = lotus::compose(image::Scale<int>{3}, image::AddOne{}, lotus::op("Twice", twice), twice,
-                          [](int x) { return std::to_string(x); });
+  auto t = lotus::compose(image::Scale<int>{3}, image::AddOne{}, lotus::operation{"Twice", twice},
+                          twice, [](int x) { return std::to_string(x); });
   CHECK(t(2) == "28");
   const auto lines = recorded(run);
   std::vector<std::string> names;
@@ -93,7 +93,8 @@ TEST_CASE("type_name returns the short name of a type") {
 TEST_CASE("neighboring operations share clock reads, and STransform needs none of its own") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
-  auto t = lotus::compose(lotus::op("a", twice), lotus::op("b", twice), lotus::op("c", twice));
+  auto t = lotus::compose(lotus::operation{"a", twice}, lotus::operation{"b", twice},
+                          lotus::operation{"c", twice});
   for (int i = 0; i < 100; ++i) t(i);
   const auto lines = recorded(run);
   REQUIRE(lines.size() == 400);
@@ -129,10 +130,10 @@ TEST_CASE("compose computes without recording, and returns its argument if it is
 TEST_CASE("an operation that throws is recorded up to the exception, and so is STransform") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
-  auto t =
-      lotus::compose(lotus::op("Good", twice),
-                     lotus::op("Bad", [](int) -> int { throw std::runtime_error("broken image"); }),
-                     lotus::op("Never", twice));
+  auto t = lotus::compose(
+      lotus::operation{"Good", twice},
+      lotus::operation{"Bad", [](int) -> int { throw std::runtime_error("broken image"); }},
+      lotus::operation{"Never", twice});
   CHECK_THROWS_WITH(t(1), "broken image");
   CHECK_THROWS(t(1));
   const auto lines = recorded(run);
@@ -158,26 +159,6 @@ TEST_CASE("a chain composed at run time records the same as compose") {
   for (std::size_t i = 0; i + 2 < lines.size(); ++i)
     CHECK(lines[i].end_ns() == lines[i + 1].start_ns);
   CHECK(lines[4].name == "STransform");
-}
-
-TEST_CASE("laps records consecutive sections of code") {
-  const support::temp_directory run;
-  REQUIRE(lotus::start(run.prefix()));
-  {
-    lotus::laps lap;
-    twice(1);
-    lap("Decode");
-    twice(2);
-    lap("Crop");
-  }
-  { const lotus::laps nothing; }
-  const auto lines = recorded(run);
-  REQUIRE(lines.size() == 3);
-  CHECK(lines[0].name == "SDecode");
-  CHECK(lines[1].name == "SCrop");
-  CHECK(lines[0].end_ns() == lines[1].start_ns);
-  CHECK(lines[2].name == "STransform");
-  CHECK(lines[2].end_ns() == lines[1].end_ns());
 }
 
 TEST_CASE("a composed transform can be copied") {

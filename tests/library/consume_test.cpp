@@ -258,12 +258,12 @@ TEST_CASE("no wait is recorded for leaving the loop early or for a loader that t
 TEST_CASE("wait.consumed ends the wait and records the batch, and without it nothing is recorded") {
   const auto lines = recorded([] {
     for (std::uint64_t i = 4; i < 6; ++i) {
-      lotus::wait_for_batch wait;
+      lotus::batch_wait wait;
       std::this_thread::sleep_for(2ms);
       wait.consumed(i);
       std::this_thread::sleep_for(5ms);  // the consumer's step
     }
-    const lotus::wait_for_batch nothing_came;
+    const lotus::batch_wait nothing_came;
   });
   CHECK(has_just(lines, {4, 5}));
   CHECK(wait_ns(lines, "4") >= 2'000'000);

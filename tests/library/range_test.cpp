@@ -39,17 +39,3 @@ TEST_CASE("only a whole number at the end of a range's name is stored as its num
   }
   CHECK(reported == "Sa 0\nSa 123456789\nSa1234567890 -1\nSa07 -1\nS42 -1\nSa -1\nS7b -1\nS -1\n");
 }
-
-TEST_CASE("pushed ranges nest, and an extra pop does nothing") {
-  const support::temp_directory run;
-  lotus::range_push("before");
-  REQUIRE(lotus::start(run.prefix()));
-  lotus::range_push("outer");
-  lotus::range_push("inner");
-  for (int i = 0; i < 4; ++i) lotus::range_pop();
-  lotus::stop();
-  const auto ranges = read_side_log(run.path(), "range");
-  REQUIRE(ranges.size() == 2);
-  CHECK(ranges[0].name == "Sinner");
-  CHECK(ranges[1].name == "Souter");
-}

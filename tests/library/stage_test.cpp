@@ -82,11 +82,10 @@ TEST_CASE("a large stage number has a line of its own before the stage") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   const std::uint64_t large[] = {0xFFFF'FFFF, std::uint64_t{1} << 32, INT64_MAX};
-  const auto staged = lotus::staged("Staged", [](std::uint64_t i) { return i; });
   for (const std::uint64_t i : large) {
     LOTUS_STAGE("Outer", i);
     LOTUS_STAGE("Inner", i + 1);
-    staged(i);
+    lotus::in_stage("Third", i, [] {});
   }
   { LOTUS_STAGE("Inner", 0xFFFF'FFFE); }
   lotus::stop();
@@ -101,18 +100,11 @@ TEST_CASE("a large stage number has a line of its own before the stage") {
   }
   const std::vector<std::int64_t> wanted(large, large + 3);
   CHECK(numbers_of(numbers, "SOuter", &side_log_line::a) == wanted);
-  CHECK(numbers_of(numbers, "SStaged", &side_log_line::a) == wanted);
+  CHECK(numbers_of(numbers, "SThird", &side_log_line::a) == wanted);
   CHECK(numbers_of(numbers, "SInner", &side_log_line::a) ==
         std::vector<std::int64_t>{wanted[1], wanted[1] + 1, INT64_MIN});
   CHECK(count_named(read_logs(run.path()), "SInner") == 4);
 }
-
-namespace {
-struct item {
-  std::uint32_t id;
-  std::string text;
-};
-}  // namespace
 
 TEST_CASE("a stage can end before its block, or be discarded") {
   const support::temp_directory run;
@@ -150,61 +142,6 @@ TEST_CASE("a stage can end before its block, or be discarded") {
   REQUIRE(ended != lines.end());
   REQUIRE(push != lines.end());
   CHECK(ended->end_ns() <= push->start_ns);
-}
-
-TEST_CASE("staged functions take their number from an argument, a projection or the result") {
-  const support::temp_directory run;
-  REQUIRE(lotus::start(run.prefix()));
-  const auto by_argument = lotus::staged("Argument", [](int i) { return i + 1; });
-  const auto by_member = lotus::staged(
-      "Member", [](const item& x) { return x.id; }, [](const item& x) { return x.text + "!"; });
-  auto by_result = lotus::staged(
-      "Source",
-      [](const std::optional<item>& x) {
-        return x ? std::optional<std::uint32_t>{x->id} : std::nullopt;
-      },
-      [next = 0U]() mutable {
-        return next < 3 ? std::optional<item>{item{next++, "source"}} : std::nullopt;
-      });
-  const auto by_pointer = lotus::staged("Pointer", &item::id, [](const item& x) -> const item& {
-    return x;  // NOLINT(bugprone-return-const-ref-from-parameter): the caller's
-  });
-  auto by_content = lotus::staged("Content", &item::id, [next = 0U]() mutable {
-    static item made;
-    made = {next++, "content"};
-    return made.id < 2 ? &made : nullptr;
-  });
-  auto by_optional = lotus::staged(
-      "Optional", [](const item& x) { return x.id; },
-      [next = 4U]() mutable {
-        return next < 6 ? std::optional<item>{item{next++, ""}} : std::nullopt;
-      });
-  const auto throws = lotus::staged("Throws", [](int) -> int { throw std::runtime_error("no"); });
-
-  CHECK(by_argument(41) == 42);
-  CHECK(by_member(item{7, "seven"}) == "seven!");
-  int made = 0;
-  while (by_result()) ++made;
-  CHECK(made == 3);
-  while (by_content() != nullptr) ++made;
-  CHECK(made == 5);
-  while (by_optional()) ++made;
-  CHECK(made == 7);
-  const item kept{9, "nine"};
-  CHECK(&by_pointer(kept) == &kept);
-  CHECK_THROWS_AS(throws(5), std::runtime_error);
-  lotus::stop();
-
-  const auto stages = read_side_log(run.path(), "stage");
-  CHECK(numbers_of(stages, "SArgument") == std::vector<std::int64_t>{41});
-  CHECK(numbers_of(stages, "SMember") == std::vector<std::int64_t>{7});
-  CHECK(numbers_of(stages, "SSource") == std::vector<std::int64_t>{0, 1, 2});
-  CHECK(numbers_of(stages, "SContent") == std::vector<std::int64_t>{0, 1});
-  CHECK(numbers_of(stages, "SOptional") == std::vector<std::int64_t>{4, 5});
-  CHECK(numbers_of(stages, "SPointer") == std::vector<std::int64_t>{9});
-  CHECK(numbers_of(stages, "SThrows") == std::vector<std::int64_t>{5});
-  // The last call of the stage Source produced no item, so no operation must be recorded for it.
-  CHECK(count_named(read_logs(run.path()), "SSource") == 3);
 }
 
 TEST_CASE("LOTUS_BATCH_TAKES and LOTUS_COUNTER write to the side log only") {
@@ -247,23 +184,24 @@ TEST_CASE("a wait is recorded once its batch is known, and otherwise not at all"
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
   for (std::uint64_t i = 0; i < 3; ++i) {
-    lotus::wait_for_batch wait;
+    lotus::batch_wait wait;
     std::this_thread::sleep_for(std::chrono::milliseconds(3));
     if (i == 2) break;  // as if the end of the data had been reached
-    wait.got(i + 10);
+    wait.consumed(i + 10);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    wait.got(99);
+    wait.discard();
   }
   lotus::stop();
   const auto lines = read_logs(run.path());
-  REQUIRE(lines.size() == 2);
-  CHECK(count_named(lines, "SBatchWait_10") == 1);
-  CHECK(count_named(lines, "SBatchWait_11") == 1);
+  REQUIRE(lines.size() == 4);
+  for (const char* number : {"10", "11"}) {
+    CHECK(count_named(lines, std::string("SBatchWait_") + number) == 1);
+    CHECK(count_named(lines, std::string("SBatchConsumed_") + number) == 1);
+  }
   for (const auto& l : lines) {
     CHECK(l.role == "main");
-    CHECK(l.duration_ns >= 3'000'000);
+    if (l.name.find("Wait") != std::string::npos) CHECK(l.duration_ns >= 3'000'000);
   }
-  CHECK(lines[0].end_ns() + 20'000'000 <= lines[1].start_ns);
 }
 
 TEST_CASE("the segments of an asynchronous operation are recorded on the threads where they ran") {

@@ -23,13 +23,6 @@ void records(const std::string& run_time_name) {
   new lotus::scope{"C"};
 #elif defined(MISUSE_RUNTIME_NAME)
   LOTUS_SCOPE(run_time_name);
-#elif defined(MISUSE_POINTER_AS_BOOL)
-  const auto source = [] { return static_cast<std::string*>(nullptr); };
-  lotus::staged(
-      "Source", [](bool more) { return more ? 1U : 0U; }, source)();
-#elif defined(MISUSE_BOOL_AS_NUMBER)
-  lotus::staged(
-      "Sink", [](int item) { return item > 0; }, [](int) {})(1);
 #elif defined(MISUSE_NUMBER_AS_TIME)
   lotus::record_span("D", 1'000, 2'000);
 #elif defined(MISUSE_CLOCK_THAT_JUMPS)
@@ -47,7 +40,7 @@ void records(const std::string& run_time_name) {
 #elif defined(MISUSE_TEMPORARY_BATCH)
   lotus::batch_preprocessed(1);
 #elif defined(MISUSE_TEMPORARY_WAIT)
-  lotus::wait_for_batch();
+  lotus::batch_wait();
 #elif defined(MISUSE_TEMPORARY_LOADER)
   lotus::loader_scope("val");
 #elif defined(MISUSE_TEMPORARY_RANGE)

@@ -1,5 +1,5 @@
 # Checks that public_names.cpp and docs/reference/library.md contain every public name, that the
-# document contains no other, and that the program runs header-only, with the
+# document contains no other, that docs/internals/names.md explains each, and that the program runs header-only, with the
 # compiled library, with disabled macros, and as on a platform where nothing is recorded.
 # cmake -DCOMPILER=c++ -DLIBRARY=liblotus.a -DLIBRARIES=flags -DSOURCE=checkout -DWORK=dir
 #   -P public_names.cmake
@@ -7,11 +7,12 @@ cmake_minimum_required(VERSION 3.21)
 set(program "${CMAKE_CURRENT_LIST_DIR}/public_names.cpp")
 file(READ "${program}" used)
 file(READ "${SOURCE}/docs/reference/library.md" documented)
+file(READ "${SOURCE}/docs/internals/names.md" explained)
 
 # Finds the macros, and the names that headers declare outside of lotus::detail at the beginning of
 # a line.
 file(GLOB headers "${SOURCE}/include/lotus/*.hpp")
-list(FILTER headers EXCLUDE REGEX "/(config|version|torch)\\.hpp$")
+list(FILTER headers EXCLUDE REGEX "/(config|version|torch|deprecated)\\.hpp$")
 set(names "")
 foreach(header IN LISTS headers)
   file(READ "${header}" text)
@@ -56,6 +57,9 @@ foreach(name IN LISTS names)
   endif()
   if(NOT documented MATCHES "${row}")
     message(SEND_ERROR "docs/reference/library.md does not contain ${name}")
+  endif()
+  if(NOT explained MATCHES "`(lotus::)?${name}`")
+    message(SEND_ERROR "docs/internals/names.md does not say why ${name} is called so")
   endif()
 endforeach()
 string(REGEX MATCHALL "`(lotus::[a-z_]+|LOTUS_[A-Z_]+|lotus_[a-z_]+)" rows "${documented}")

@@ -20,7 +20,7 @@ enum class variable : std::uint8_t {
   log_file,
   format,
   keep_bytes,
-  wait_samples,
+  wait_samples_per_s,
   rank,
   annotate,
   collector,
@@ -81,13 +81,14 @@ inline constexpr variable_row environment_table[] = {
     {"LOTUS_LOG_FILE", variable_type::text, "DIRECTORY/PREFIX", "none",
      "folder of the logs and beginning of their names; starts the recording; not used if the "
      "program calls lotus::start()"},
-    {"LOTUS_FORMAT", variable_type::word, "text|compact", "text",
-     "format of the logs; compact (binary) overrides the program's options::format, text does not"},
+    {"LOTUS_FORMAT", variable_type::word, "text|compact", "text; with a limit: compact",
+     "format of the logs; overrides options::format, unless the program chose compact (binary) and "
+     "this is text"},
     {"LOTUS_KEEP_BYTES", variable_type::number, "bytes", "0",
      "keep only the newest records, so that all logs in the folder have about this size; 0: keep "
      "all",
      0, UINT64_MAX, 0},
-    {"LOTUS_WAIT_SAMPLES", variable_type::number, "samples a second", "100",
+    {"LOTUS_WAIT_SAMPLES_PER_S", variable_type::number, "samples a second", "100",
      "how often to check what a thread waits for; 0: never", 0, 10'000, 100},
     {"LOTUS_RANK", variable_type::number, "number",
      "the first that is set of RANK, OMPI_COMM_WORLD_RANK and SLURM_PROCID",
@@ -134,7 +135,11 @@ constexpr const variable_row& row_of(variable which) noexcept {
 
 /// Returns the variable's value, or null if it is unset or empty.
 inline const char* environment_text(variable which) noexcept {
-  const char* const text = secure_getenv(row_of(which).name);
+  const char* text = secure_getenv(row_of(which).name);
+  // The name of version 0.2, for one release.
+  if (text == nullptr && which == variable::wait_samples_per_s) {
+    text = secure_getenv("LOTUS_WAIT_SAMPLES");
+  }
   return text == nullptr || *text == '\0' ? nullptr : text;
 }
 

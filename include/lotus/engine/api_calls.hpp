@@ -13,6 +13,7 @@
 
 #include "lotus/async_scope.hpp"
 #include "lotus/config.hpp"
+#include "lotus/deprecated.hpp"
 #include "lotus/record/operation_run.hpp"
 #include "lotus/record/record.hpp"
 #include "lotus/record_span.hpp"

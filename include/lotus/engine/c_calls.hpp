@@ -2,14 +2,18 @@
 #ifndef LOTUS_ENGINE_C_CALLS_HPP
 #define LOTUS_ENGINE_C_CALLS_HPP
 
+#include "lotus/config.hpp"
+#if LOTUS_SUPPORTED
+  #include <sys/prctl.h>
+#endif
+
 #include <cstdint>
 #include <string_view>
 
 #include "lotus/batch.hpp"
-#include "lotus/config.hpp"
-#include "lotus/counter.hpp"
 #include "lotus/lotus.h"
 #include "lotus/record/record.hpp"
+#include "lotus/record_span.hpp"
 #include "lotus/scope.hpp"
 #include "lotus/session.hpp"
 #include "lotus/stage.hpp"
@@ -123,6 +127,13 @@ LOTUS_DETAIL_SEAM void lotus_consumed(std::uint64_t number) {
 }
 LOTUS_DETAIL_SEAM void lotus_takes(std::uint64_t batch, std::uint64_t item) {
   lotus::batch_takes(batch, item);
+}
+LOTUS_DETAIL_SEAM void lotus_thread_name(const char* name) {
+#if LOTUS_SUPPORTED
+  prctl(PR_SET_NAME, name == nullptr ? "" : name);
+#else
+  static_cast<void>(name);
+#endif
 }
 LOTUS_DETAIL_SEAM void lotus_count(lotus_name* name, std::int64_t value) {
   if (lotus::detail::is_recording()) lotus::detail::count(lotus::detail::tag_of(*name), value);

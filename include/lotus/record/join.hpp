@@ -22,11 +22,10 @@ namespace detail {
 /// because g++ itself may already have declared __dso_handle, with another type.
 extern "C" LOTUS_DETAIL_PER_MODULE void* object_handle __asm__("__dso_handle");
 
-/// Name under which the shared objects of a process find its session. Increase the first number
-/// whenever the layout of services, options, schedule, module_state, producer or record changes, so
-/// that objects with different layouts do not share a session.
-inline constexpr char hub_name[] = "lotus-hub-16-v" LOTUS_DETAIL_STRINGIZE(
-    LOTUS_VERSION_MAJOR) "." LOTUS_DETAIL_STRINGIZE(LOTUS_VERSION_MINOR) ";";
+/// Name under which the shared objects of a process find its session. Increase LOTUS_ABI whenever
+/// the layout of services, options, schedule, module_state, producer or record changes, so that
+/// objects with different layouts do not share a session.
+inline constexpr char hub_name[] = "lotus-hub-" LOTUS_DETAIL_STRINGIZE(LOTUS_ABI) ";";
 
 /// Creates the session in this shared object, unless it already exists there, and returns its
 /// services. Defined in session/session_services.hpp.

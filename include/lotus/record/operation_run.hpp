@@ -57,7 +57,7 @@ class operation_run {
     }
   }
 
-  /// Begins an operation whose name is known only at its end; see lotus::laps.
+  /// Begins an operation whose name is known only at its end; see deprecated.hpp.
   void nameless() noexcept {
     if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_nameless();
   }

@@ -42,15 +42,6 @@ LOTUS_DETAIL_ALWAYS_INLINE void publish_end_of_wait() noexcept {
   waiting_since->store(0, std::memory_order_relaxed);
 }
 
-/// Publishes a wait that lasts as long as the object exists.
-class published_wait {
- public:
-  LOTUS_DETAIL_ALWAYS_INLINE published_wait() noexcept { publish_wait(); }
-  LOTUS_DETAIL_ALWAYS_INLINE ~published_wait() { publish_end_of_wait(); }
-  published_wait(const published_wait&) = delete;
-  published_wait& operator=(const published_wait&) = delete;
-};
-
 }  // namespace detail
 LOTUS_DETAIL_NAMESPACE_END
 

@@ -36,7 +36,6 @@ constexpr void look_at_cpu(Ticks, std::uint64_t = 0) noexcept {}
 constexpr void read_cpu(std::uint64_t, std::uint64_t) noexcept {}
 constexpr void publish_wait() noexcept {}
 constexpr void publish_end_of_wait() noexcept {}
-struct published_wait {};
 constexpr std::uint64_t begin_aggregated() noexcept {
   return 0;
 }

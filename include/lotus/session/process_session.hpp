@@ -262,20 +262,65 @@ class LOTUS_DETAIL_PER_MODULE session {
     return false;
   }
 
-  /// Uses the values of environment variables for those settings that the program has not chosen.
-  static void ask_environment(options& chosen) noexcept {
+  /// Reports that the variable is not used, if it is set to something other than what the program
+  /// has chosen.
+  static void say_if_unused(variable which, std::uint64_t chosen, const char* member) noexcept {
+    std::uint64_t number = 0;
+    if (!environment_number(which, number, say_of_variable) || number == chosen) return;
+    say("%s=%llu is not used, because the program sets options::%s to %llu", row_of(which).name,
+        static_cast<unsigned long long>(number), member, static_cast<unsigned long long>(chosen));
+  }
+
+  /// Uses the values of environment variables for those settings that the program has not chosen,
+  /// and reports settings that contradict each other.
+  static void resolve(options& chosen) noexcept {
+    if (chosen.keep_bytes == 0) {
+      chosen.keep_bytes = number_setting(variable::keep_bytes);
+    } else {
+      say_if_unused(variable::keep_bytes, chosen.keep_bytes, "keep_bytes");
+    }
+    if (chosen.wait_samples_per_s < 0) {
+      chosen.wait_samples_per_s =
+          static_cast<std::int32_t>(number_setting(variable::wait_samples_per_s));
+    } else {
+      say_if_unused(variable::wait_samples_per_s,
+                    static_cast<std::uint64_t>(chosen.wait_samples_per_s), "wait_samples_per_s");
+    }
     constexpr std::size_t compact = 1;  // index of "compact" in the variable's list of words
+    const bool kept = chosen.keep_bytes != 0 || chosen.keep_ms != 0;
     if (environment_word(variable::format, 0, say_of_variable) == compact) {
       chosen.format = log_format::compact;
+    } else if (chosen.format == log_format::automatic) {
+      const bool is_text = !kept || environment_text(variable::format) != nullptr;
+      chosen.format = is_text ? log_format::text : log_format::compact;
+    } else if (chosen.format == log_format::compact &&
+               environment_text(variable::format) != nullptr) {
+      say("%s=text is not used, because the program sets options::format to compact",
+          row_of(variable::format).name);
     }
-    if (chosen.keep_bytes == 0) chosen.keep_bytes = number_setting(variable::keep_bytes);
-    if (chosen.wait_samples_per_s < 0) {
-      chosen.wait_samples_per_s = static_cast<std::int32_t>(number_setting(variable::wait_samples));
+    if (chosen.keep_ms != 0 && chosen.keep_ms < chosen.drain_interval_ms) {
+      say("options::keep_ms is %u, less than drain_interval_ms, which is %u: records may be "
+          "deleted "
+          "as soon as they are written",
+          chosen.keep_ms, chosen.drain_interval_ms);
+    }
+    keep_as_before(chosen);
+  }
+
+  /// Applies the limits that deprecated members of options set. Of two limits, the smaller applies.
+  static void keep_as_before(options& chosen) noexcept {
+    const std::uint64_t bytes = chosen.max_bytes.value;
+    const std::uint64_t ms = std::uint64_t{chosen.max_age_s.value} * 1000;
+    if (bytes != 0 && (chosen.keep_bytes == 0 || bytes < chosen.keep_bytes)) {
+      chosen.keep_bytes = bytes;
+    }
+    if (ms != 0 && (chosen.keep_ms == 0 || ms < chosen.keep_ms)) {
+      chosen.keep_ms = static_cast<std::uint32_t>(ms < UINT32_MAX ? ms : UINT32_MAX);
     }
   }
 
   LOTUS_DETAIL_COLD bool begin(options chosen) noexcept {
-    ask_environment(chosen);
+    resolve(chosen);
     if (!recorder_.open(chosen)) return false;
     modules_.set_mode(mode());
     heap_.begin_recording();

@@ -8,11 +8,12 @@
 
 #include "lotus/batch.hpp"
 #include "lotus/config.hpp"
-#include "lotus/loader.hpp"
-#include "lotus/record/hub.hpp"
 #include "lotus/record/record.hpp"
-#include "lotus/record/thread_ring.hpp"
 #include "lotus/scope.hpp"
+#if LOTUS_SUPPORTED
+  #include "lotus/record/hub.hpp"
+  #include "lotus/record/thread_ring.hpp"
+#endif
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace torch::detail {

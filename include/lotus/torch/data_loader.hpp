@@ -11,8 +11,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "lotus/batch.hpp"
 #include "lotus/config.hpp"
-#include "lotus/loader.hpp"
 #include "lotus/torch/batch_log.hpp"
 #include "lotus/torch/logging_sequencer.hpp"
 #include "lotus/torch/numbered_dataset.hpp"

@@ -291,12 +291,9 @@ TEST_CASE("after start, the library makes only the system calls that the documen
         LOTUS_BATCH_QUEUED(i);
         lotus::counter("Counter", i);
       }}.join();
-      {
-        lotus::wait_for_batch wait;
-        usleep(10'000);
-        wait.got(i);
-      }
-      LOTUS_BATCH_CONSUMED(i);
+      lotus::batch_wait wait;
+      usleep(10'000);
+      wait.consumed(i);
       if (i == 20) lotus::snapshot("why");
     }
     lotus::stop();

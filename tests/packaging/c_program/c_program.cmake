@@ -38,6 +38,12 @@ foreach(name c99 cxx98)
   endif()
 endforeach()
 
+file(GLOB information "${WORK}/run_c99/.lotus_info_*")
+file(READ "${information}" lines)
+if(NOT lines MATCHES "\nthread [0-9]+ consumer in C, c\n")
+  message(SEND_ERROR "the thread's name is missing in:\n${lines}")
+endif()
+
 built(disabled "${CC}" -std=c99 -DLOTUS_DISABLE)
 execute_process(COMMAND "${NM}" disabled.o WORKING_DIRECTORY "${WORK}" OUTPUT_VARIABLE symbols
                 COMMAND_ERROR_IS_FATAL ANY)

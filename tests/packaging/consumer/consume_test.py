@@ -18,6 +18,12 @@ def run(*command):
     return ran.stdout
 
 
+def run_quick_start(program):
+    run("env", f"LOTUS_LOG_FILE={WORK}/run_quick_start/log", program, "4")
+    logs = "".join(open(log).read() for log in glob.glob(WORK + "/run_quick_start/log_*"))
+    assert logs.count("SRead,") == 800, logs.count("SRead,")
+
+
 def with_meson(meson):
     shutil.copytree(SOURCE + "/include", PROJECT + "/subprojects/lotus/include")
     shutil.copy(SOURCE + "/meson.build", PROJECT + "/subprojects/lotus")
@@ -25,6 +31,7 @@ def with_meson(meson):
     run(meson, "compile", "-C", "build")
     for kind in ("compiled", "header_only", "mixed"):
         run(f"{WORK}/build/consumer_{kind}", f"{WORK}/run_{kind}/log")
+    run_quick_start(f"{WORK}/build/consumer_quick_start")
 
 
 def with_conan(conan):
@@ -58,6 +65,7 @@ def with_cps(cmake):
     run(cmake, "--build", "build")
     for kind in ("compiled", "header_only", "mixed"):
         run(f"{WORK}/build/consumer_{kind}", f"{WORK}/run_{kind}/log")
+    run_quick_start(f"{WORK}/build/consumer_quick_start")
 
 
 def main():
@@ -75,6 +83,7 @@ def main():
     shutil.copytree(CONSUMER + "/" + WAY, PROJECT)
     for name in ("main.cpp", "second.cpp", "consumers.cmake"):
         shutil.copy(os.path.join(CONSUMER, name), PROJECT)
+    shutil.copy(SOURCE + "/examples/quick_start.cpp", PROJECT)
     {"meson": with_meson, "conan": with_conan, "cps": with_cps}[WAY](tool)
     check()
     return 0

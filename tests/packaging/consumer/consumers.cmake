@@ -1,6 +1,10 @@
 # consumers(COMPILED HEADER_ONLY): builds the program with the compiled library, header-only, and as
-# two files of which only one uses the compiled library.
+# two files of which only one uses the compiled library. Also builds the quick start.
 set(sources "${CMAKE_CURRENT_LIST_DIR}")
+set(quick_start "${sources}/quick_start.cpp")
+if(NOT EXISTS "${quick_start}")
+  set(quick_start "${sources}/../../../examples/quick_start.cpp")
+endif()
 function(consumers compiled header_only)
   add_executable(consumer_compiled ${sources}/main.cpp ${sources}/second.cpp)
   target_link_libraries(consumer_compiled PRIVATE ${compiled})
@@ -10,4 +14,6 @@ function(consumers compiled header_only)
   target_link_libraries(second PRIVATE ${header_only})
   add_executable(consumer_mixed ${sources}/main.cpp $<TARGET_OBJECTS:second>)
   target_link_libraries(consumer_mixed PRIVATE ${compiled})
+  add_executable(consumer_quick_start ${quick_start})
+  target_link_libraries(consumer_quick_start PRIVATE ${compiled})
 endfunction()

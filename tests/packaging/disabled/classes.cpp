@@ -14,10 +14,10 @@ int classes(std::uint64_t batch, const std::string& name, const std::vector<int>
   const lotus::range range{"epoch"};
   const lotus::loader_scope loader_scope{"val"};
   const lotus::batch_preprocessed whole{batch};
-  lotus::preprocessed_batch late;
+  lotus::batch_preprocessed late;
   late.number(batch);
   const lotus::batch_wait wait{batch};
-  lotus::wait_for_batch late_wait;
+  lotus::batch_wait late_wait;
   late_wait.consumed(batch);
   lotus::async_scope task{"Fetch"};
   task.suspend();

@@ -13,7 +13,7 @@ std::string RECORD(int times) {
     LOTUS_SCOPE_DYNAMIC(std::string{NAME "Dynamic"});
     LOTUS_SCOPE_AGGREGATED(NAME "Aggregated");
     LOTUS_STAGE(NAME "Stage", i);
-    lotus::compose(lotus::op(NAME "Composed", [](int x) { return x + 1; }))(i);
+    lotus::compose(lotus::operation{NAME "Composed", [](int x) { return x + 1; }})(i);
     LOTUS_BATCH_PREPROCESSED(i);
   }
 #if defined(NDEBUG)

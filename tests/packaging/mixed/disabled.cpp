@@ -10,7 +10,7 @@ bool disabled_start(const std::string& log_file) {
   const lotus::scope scope{"DisabledScope"};
   const lotus::stage stage{"DisabledStage", 1};
   const lotus::batch_preprocessed batch{1};
-  lotus::wait_for_batch wait;
+  lotus::batch_wait wait;
   wait.consumed(1);
   lotus::stop();
   return true;

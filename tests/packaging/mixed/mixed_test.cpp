@@ -34,8 +34,8 @@ TEST_CASE("without LOTUS_DISABLE every macro and class records") {
   CHECK(names_logged(recording_pipeline, 7) ==
         std::vector<std::string>{"SBatchConsumed_6", "SBatchPreprocessed_2", "SBatchQueued_5",
                                  "SBatchWait_3", "SBatchWait_5", "STransform", "STransform",
-                                 "STransform", "SrecordingChain", "SrecordingCompose",
-                                 "SrecordingDynamic", "SrecordingLap", "SrecordingScope"});
+                                 "SrecordingChain", "SrecordingCompose", "SrecordingDynamic",
+                                 "SrecordingScope"});
 }
 
 TEST_CASE("LOTUS_DISABLE disables macros and classes, and only in its own file") {

@@ -87,7 +87,7 @@ struct loader {
     if (pass_on) threads_.emplace_back([this] { pass(); });
     for (int i = 0; i < batches; ++i) {
       {
-        lotus::wait_for_batch wait;
+        lotus::batch_wait wait;
         get(i);
         wait.consumed(static_cast<unsigned>(i));
       }

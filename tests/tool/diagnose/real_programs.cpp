@@ -55,16 +55,13 @@ void train(int ms) {
 /// Receives all batches of an epoch.
 void consume(channel& from, int step_ms, bool late = false, unsigned wrong_by = 0) {
   while (true) {
-    std::optional<int> i;
-    {
-      lotus::wait_for_batch wait;
-      i = from.take();
-      if (i) wait.got(static_cast<std::uint64_t>(*i) + wrong_by);
-    }
+    lotus::batch_wait wait;
+    const std::optional<int> i = from.take();
     if (!i) return;
-    if (!late) LOTUS_BATCH_CONSUMED(static_cast<unsigned>(*i) + wrong_by);
-    train(step_ms);
-    if (late) LOTUS_BATCH_CONSUMED(static_cast<unsigned>(*i) + wrong_by);
+    const std::uint64_t number = static_cast<unsigned>(*i) + wrong_by;
+    if (late) train(step_ms);
+    wait.consumed(number);
+    if (!late) train(step_ms);
   }
 }
 

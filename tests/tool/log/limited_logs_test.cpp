@@ -54,15 +54,14 @@ void train(const std::atomic<bool>& over) {
     });
   }
   while (!over) {
-    lotus::wait_for_batch wait;
+    lotus::batch_wait wait;
     std::unique_lock hold(lock);
     changed.wait_for(hold, 100ms, [&] { return !ready.empty(); });
     if (ready.empty()) continue;
     const std::int64_t i = ready.front();
     ready.pop_front();
     hold.unlock();
-    wait.got(static_cast<std::uint64_t>(i));
-    LOTUS_BATCH_CONSUMED(i);
+    wait.consumed(static_cast<std::uint64_t>(i));
     std::this_thread::sleep_for(1ms);
   }
   for (std::thread& worker : workers) worker.join();

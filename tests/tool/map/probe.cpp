@@ -170,8 +170,8 @@ void run_scopes() {
     LOTUS_BATCH_PREPROCESSED(3);
     LOTUS_SCOPE_DYNAMIC(std::string("Inner"));
   }
-  auto transform = lotus::compose(lotus::op("Add", [](int x) { return x + 1; }),
-                                  lotus::op("Double", [](int x) { return x * 2; }));
+  auto transform = lotus::compose(lotus::operation{"Add", [](int x) { return x + 1; }},
+                                  lotus::operation{"Double", [](int x) { return x * 2; }});
   sink = transform(1);
   const lotus::range whole{"iteration_7"};
 }

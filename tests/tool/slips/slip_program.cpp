@@ -46,9 +46,8 @@ void receive(std::int64_t i, marks how, const std::function<std::int64_t()>& nex
   if (how == marks::without_wait) {
     next();
   } else {
-    lotus::wait_for_batch wait;
+    LOTUS_BATCH_WAIT(number);
     next();
-    wait.got(static_cast<std::uint64_t>(number));
   }
   if (how != marks::without_consumed) LOTUS_BATCH_CONSUMED(number);
   work_for(std::chrono::milliseconds(1));

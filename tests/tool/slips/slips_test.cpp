@@ -69,7 +69,7 @@ TEST_CASE("diagnose, stats and whatif name a missing marker") {
     std::string macro;
   };
   for (const left_out& one : {left_out{"no-consumed", "no-consumed", "LOTUS_BATCH_CONSUMED(i)"},
-                              left_out{"no-wait", "no-wait", "lotus::wait_for_batch"},
+                              left_out{"no-wait", "no-wait", "lotus::batch_wait"},
                               left_out{"one-number", "same-number", "LOTUS_BATCH_PREPROCESSED"}}) {
     const temp_dir dir;
     const result d = recorded(dir, one.slip, "diagnose run");

@@ -128,7 +128,7 @@ TEST_CASE("a consumer waits for a pool: headline, groups, shares and suggested m
   };
   const std::vector<json> markers = pool.threads["suggested_markers"].array();
   REQUIRE(markers.size() == 3);
-  CHECK(markers[0]["text"].text() == "lotus::wait_for_batch wait;");
+  CHECK(markers[0]["text"].text() == "lotus::batch_wait wait;");
   CHECK(markers[0]["place"].text() == "before");
   CHECK(markers[0]["line"].integer() == line_of("while (loader.next() >= 0)"));
   CHECK(markers[1]["text"].text() == "wait.consumed(i);");

@@ -92,7 +92,7 @@ class recording_child {
       LOTUS_BATCH_CONSUMED(i);
       LOTUS_COUNTER("queue", i);
     }
-    std::optional<lotus::wait_for_batch> waiting;
+    std::optional<lotus::batch_wait> waiting;
     if (waits) waiting.emplace();
     if (write(done_[1], "", 1) != 1) _exit(1);
     pause();

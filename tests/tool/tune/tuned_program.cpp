@@ -50,15 +50,14 @@ class loader {
   /// Consumes batches forever.
   void consume(std::chrono::microseconds step) {
     for (std::uint64_t n = 0;; ++n) {
-      const std::uint64_t i = receive(n);
-      LOTUS_BATCH_CONSUMED(i);
+      receive(n);
       std::this_thread::sleep_for(step);
     }
   }
 
  private:
-  std::uint64_t receive(std::uint64_t n) {
-    lotus::wait_for_batch wait;
+  void receive(std::uint64_t n) {
+    lotus::batch_wait wait;
     std::unique_lock<std::mutex> lock(mutex_);
     const auto found = [&] {
       return what_.ordered ? std::find(ready_.begin(), ready_.end(), n) : ready_.begin();
@@ -68,8 +67,7 @@ class loader {
     ready_.erase(found());
     ++taken_;
     changed_.notify_all();
-    wait.got(i);
-    return i;
+    wait.consumed(i);
   }
 
   void work() {
@@ -158,10 +156,9 @@ void run_stages(std::size_t readers, std::size_t decoders, bool consumer) {
   }
   while (!consumer) pause();
   while (true) {
-    lotus::wait_for_batch wait;
+    lotus::batch_wait wait;
     const std::uint64_t i = decoded.take();
-    wait.got(i);
-    LOTUS_BATCH_CONSUMED(i);
+    wait.consumed(i);
     std::this_thread::sleep_for(6ms);
   }
 }

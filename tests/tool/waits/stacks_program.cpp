@@ -198,7 +198,7 @@ static void build_batches(double seconds) {
   }
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   while (std::chrono::steady_clock::now() < end) {
-    lotus::wait_for_batch wait;
+    lotus::batch_wait wait;
     std::unique_lock<std::mutex> hold{mutex};
     ready.wait(hold, [&] { return !built.empty(); });
     wait.consumed(built.front());
@@ -251,7 +251,7 @@ static int hang_with_processes(const std::filesystem::path& run, double seconds)
   decoder_mutex.lock();  // the workers have copies of the locked mutex
   const std::vector<pid_t> workers = fork_stuck_workers(ready);
   { LOTUS_BATCH_WAIT(0); }
-  lotus::wait_for_batch wait;
+  lotus::batch_wait wait;
   bool found = false;
   for (int i = 0; i < static_cast<int>(seconds * 50) && !found; ++i) {
     nap(20'000);
@@ -284,7 +284,7 @@ static int hang_with_processes(const std::filesystem::path& run, double seconds)
     _exit(1);
   });
   { LOTUS_BATCH_WAIT(0); }
-  lotus::wait_for_batch wait;
+  lotus::batch_wait wait;
   char byte = 0;
   for (;;) {
     if (read(pipe_ends[0], &byte, 1) < 0) nap(1000);

@@ -261,7 +261,7 @@ void build_batches(double seconds, bool with_helpers) {
   }
   const std::int64_t end_ns = clock_ns(CLOCK_MONOTONIC) + std::int64_t(seconds * 1e9);
   while (clock_ns(CLOCK_MONOTONIC) < end_ns) {
-    lotus::wait_for_batch wait;
+    lotus::batch_wait wait;
     std::unique_lock<std::mutex> hold{mutex};
     ready.wait(hold, [&] { return !built.empty(); });
     wait.consumed(built.front());

@@ -19,24 +19,13 @@
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
 
-/// Whether the recording keeps only the newest records; see options::keep_bytes.
-inline bool is_flight_recorder(const options& chosen) noexcept {
-  return chosen.keep_bytes != 0 || chosen.keep_ms != 0;
-}
-
-/// Applies options::max_bytes, max_age_s, keep_bytes and keep_ms. Call begin() while no other
+/// Applies options::keep_bytes and keep_ms. Call begin() while no other
 /// function is running, after_drain() while producer::guard is held, and all other functions on any
 /// thread. Trivially destructible.
 class log_retention {
  public:
   LOTUS_DETAIL_COLD void begin(const options& chosen) noexcept {
-    // Returns the smaller of two limits; a limit of 0 means unlimited.
-    const auto least = [](std::uint64_t a, std::uint64_t b) {
-      return a == 0 || (b != 0 && b < a) ? b : a;
-    };
-    const std::uint64_t age_ms = least(std::uint64_t{chosen.max_age_s} * 1000, chosen.keep_ms);
-    limits_.begin(least(chosen.max_bytes, chosen.keep_bytes),
-                  static_cast<std::int64_t>(age_ms) * 1'000'000);
+    limits_.begin(chosen.keep_bytes, std::int64_t{chosen.keep_ms} * 1'000'000);
     rolled_ns_.store(clock_ns(CLOCK_MONOTONIC_COARSE), std::memory_order_relaxed);
   }
 

@@ -60,7 +60,7 @@ class LOTUS_DETAIL_PER_MODULE run_files {
       return error;
     }
     file_mode_ = chosen.file_mode & 0666U;
-    compact_ = chosen.format == log_format::compact || is_flight_recorder(chosen);
+    compact_ = chosen.format == log_format::compact;
     owners_ = file_owners::of_caller(directory_.descriptor());
     directory_.add_to_list(location_.prefix);
     reports_.run_begins();

@@ -54,7 +54,7 @@ class LOTUS_DETAIL_PER_MODULE wait_sampler {
                          : static_cast<std::uint32_t>(chosen.wait_samples_per_s < max_samples_per_s
                                                           ? chosen.wait_samples_per_s
                                                           : max_samples_per_s);
-    const std::uint64_t keep_bytes = chosen.keep_bytes != 0 ? chosen.keep_bytes : chosen.max_bytes;
+    const std::uint64_t keep_bytes = chosen.keep_bytes;
     folder_.mode = chosen.file_mode & 0666U;
     folder_.max_bytes = keep_bytes == 0              ? 0
                         : keep_bytes / 32 > min_kept ? keep_bytes / 32

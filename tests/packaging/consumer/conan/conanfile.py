@@ -26,3 +26,6 @@ class Consumer(ConanFile):
             if can_run(self):
                 program = os.path.join(self.cpp.build.bindir, "consumer_" + kind)
                 self.run(f"{program} {os.environ['LOTUS_CONSUMER_RUNS']}/run_{kind}/log", env="conanrun")
+        if can_run(self):
+            program = os.path.join(self.cpp.build.bindir, "consumer_quick_start")
+            self.run(f"LOTUS_LOG_FILE={os.environ['LOTUS_CONSUMER_RUNS']}/run_quick_start/log {program} 4", env="conanrun")

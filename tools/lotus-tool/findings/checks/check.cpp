@@ -215,7 +215,7 @@ class checker {
     fail("late-waits", true,
          "nearly each batch became ready during a step, just before a wait of almost no time: the "
          "wait seems to begin after the batch was received",
-         "create lotus::wait_for_batch before the call that returns the batch");
+         "create lotus::batch_wait before the call that returns the batch");
   }
 
   void negative_delay() {

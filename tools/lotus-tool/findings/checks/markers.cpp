@@ -67,13 +67,12 @@ std::vector<marker_fault> marker_faults(const run_data& run) {
   }
   if (marked.wait.count() == 0) {
     missing("no-wait", "SBatchWait", "it is unknown how long the consumer waited",
-            "create lotus::wait_for_batch before the consumer asks for the next batch, and call "
+            "create lotus::batch_wait before the consumer asks for the next batch, and call "
             "its consumed(i) when it has received batch i");
   }
   if (marked.consumed.count() == 0) {
     missing("no-consumed", "SBatchConsumed", "it is unknown when the consumer's steps began",
-            "call LOTUS_BATCH_CONSUMED(i) right after the wait, or wait.consumed(i) instead of "
-            "wait.got(i)");
+            "call wait.consumed(i), or LOTUS_BATCH_CONSUMED(i), right after the wait");
   }
   const auto same = [&found](const marked_batches& batches, const char* macro) {
     if (!batches.all_the_same()) return;
@@ -94,7 +93,7 @@ std::string why_no_pipeline(const run_data& run) {
   const all_marked marked(run);
   if (marked.has_consumer() || run.batches.pushed()) return {};
   const std::string consumer =
-      "`for (auto&& batch : lotus::consume(loader))`, or lotus::wait_for_batch with consumed(i), "
+      "`for (auto&& batch : lotus::consume(loader))`, or lotus::batch_wait with consumed(i), "
       "into the consumer";
   if (marked.has_builders()) {
     return "no consumer is marked, so the waits for these batches are unknown; put " + consumer;

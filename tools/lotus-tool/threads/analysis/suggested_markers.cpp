@@ -230,7 +230,7 @@ std::vector<suggested_marker> suggested_markers(const thread_samples& samples,
       if (call.file == preprocessed->file && call.line == preprocessed->line) return {};
     }
   }
-  return {{*consumed, false, "lotus::wait_for_batch wait;", wait.sure},
+  return {{*consumed, false, "lotus::batch_wait wait;", wait.sure},
           {*consumed, true, "wait.consumed(i);", wait.sure},
           {*preprocessed, false, "LOTUS_BATCH_PREPROCESSED(i);", wait.sure}};
 }
