@@ -40,7 +40,7 @@ endforeach()
 
 file(GLOB information "${WORK}/run_c99/.lotus_info_*")
 file(READ "${information}" lines)
-if(NOT lines MATCHES "\nthread [0-9]+ consumer in C, c\n")
+if(NOT lines MATCHES "\nthread [0-9]+ Sconsumer_in_C_a\n")
   message(SEND_ERROR "the thread's name is missing in:\n${lines}")
 endif()
 

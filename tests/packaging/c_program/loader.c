@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   uint64_t number;
   lotus_span discarded;
   if (!lotus_start(argc > 1 ? argv[1] : NULL)) return 1;
-  lotus_thread_name("consumer in C, cut");
+  lotus_thread_name("consumer_in_C_and_more");
   for (number = 0; number < 5; ++number) {
     lotus_span wait = lotus_begin_wait();
     build_batch(number);
