@@ -10,35 +10,17 @@
 
 #include "base/diagnostics.hpp"
 #include "catch.hpp"
-#include "cli/cli.hpp"
 #include "forged_ring.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/folder/lost_records.hpp"
 #include "lotus/lotus.hpp"
 #include "support.hpp"
+#include "tool/tool_test.hpp"
 
 using namespace support;
+using lotus::tool_test::contains;
 
 namespace {
-
-struct outcome {
-  int status;
-  std::string out;
-  std::string err;
-};
-
-outcome run_tool(const std::vector<std::string>& arguments) {
-  std::vector<const char*> argv = {"lotus-tool"};
-  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-  std::ostringstream out;
-  std::ostringstream err;
-  const int status = lotus::tool::run_cli(static_cast<int>(argv.size()), argv.data(), out, err);
-  return {status, out.str(), err.str()};
-}
-
-bool contains(const std::string& text, const std::string& what) {
-  return text.find(what) != std::string::npos;
-}
 
 constexpr char one_batch[] = "SLoader,1000000000,500\nSBatchPreprocessed_0,1000000000,900\n";
 constexpr char one_wait[] = "SBatchWait_0,1000000100,2000\nSBatchConsumed_0,1000002100,1000\n";
@@ -71,7 +53,7 @@ TEST_CASE("no command waits for a pipe or follows a link to a device") {
   for (const auto& command : commands) {
     CAPTURE(command[0], pipes);
     const int status = in_child([&] {
-      const outcome result = run_tool(command);
+      const lotus::tool_test::result result = lotus::tool_test::run(command);
       if (command[0] == "recover") {
         return result.status == 1 && contains(result.err, ".lotus_ring_1_1") ? 0 : 1;
       }
@@ -88,13 +70,14 @@ TEST_CASE("a log that is a link to another file is not read") {
   write_run(run.path());
   std::ofstream{outside.path() / "secret"} << "SSecret,1000000000,500\n";
   fs::create_symlink(outside.path() / "secret", run.path() / "lotustrace_log_worker_pid_9");
-  const outcome stats = run_tool({"stats", run.path().string(), "--json"});
+  const lotus::tool_test::result stats =
+      lotus::tool_test::run({"stats", run.path().string(), "--json"});
   CHECK(stats.status == 0);
   CHECK(!contains(stats.out, "SSecret"));
   CHECK(contains(stats.err, "worker_pid_9"));
   // The path of the folder itself may be a link, because the user has given it.
   fs::create_directory_symlink(run.path(), outside.path() / "run");
-  CHECK(run_tool({"stats", (outside.path() / "run").string()}).status == 0);
+  CHECK(lotus::tool_test::run({"stats", (outside.path() / "run").string()}).status == 0);
 }
 
 TEST_CASE("recover does not enter a directory that is a link") {
@@ -102,7 +85,7 @@ TEST_CASE("recover does not enter a directory that is a link") {
   const temp_directory outside;
   forged_ring{}.write(outside.path() / ".lotus_ring_1_1");
   fs::create_directory_symlink(outside.path(), run.path() / "sub");
-  const outcome result = run_tool({"recover", run.path().string()});
+  const lotus::tool_test::result result = lotus::tool_test::run({"recover", run.path().string()});
   CHECK(contains(result.out, "recovered 0 records"));
   CHECK(fs::exists(outside.path() / ".lotus_ring_1_1"));
 }
@@ -115,11 +98,11 @@ TEST_CASE("recover fails if rings cannot be recovered, and stats continues") {
   for (const char* name : {".lotus_ring_1_1", ".lotus_ring_2_1", ".lotus_ring_3_1"}) {
     std::ofstream{run.path() / name, std::ios::binary} << bytes;
   }
-  const outcome recover = run_tool({"recover", run.path().string()});
+  const lotus::tool_test::result recover = lotus::tool_test::run({"recover", run.path().string()});
   CHECK(recover.status == 1);
   CHECK(contains(recover.err, ".lotus_ring_"));
   CHECK(contains(recover.err, "and 2 more: written by another version"));
-  const outcome stats = run_tool({"stats", run.path().string()});
+  const lotus::tool_test::result stats = lotus::tool_test::run({"stats", run.path().string()});
   CHECK(stats.status == 0);
   CHECK(contains(stats.err, "by another version"));
 }
@@ -127,7 +110,7 @@ TEST_CASE("recover fails if rings cannot be recovered, and stats continues") {
 TEST_CASE("recover keeps a damaged ring and says what to do with it") {
   const temp_directory run;
   std::ofstream{run.path() / ".lotus_ring_1_1"} << std::string(8192, 'x');
-  const outcome recover = run_tool({"recover", run.path().string()});
+  const lotus::tool_test::result recover = lotus::tool_test::run({"recover", run.path().string()});
   CHECK(recover.status == 1);
   CHECK(contains(recover.err,
                  ".lotus_ring_1_1: not a ring file, or damaged: it cannot be read and may be "
@@ -148,7 +131,8 @@ TEST_CASE("recover fails with a reason for other users' rings, and stats reads w
   constexpr uid_t somebody = 54'321;
   CHECK(in_child(
             [&] {
-              const outcome result = run_tool({"recover", run.path().string()});
+              const lotus::tool_test::result result =
+                  lotus::tool_test::run({"recover", run.path().string()});
               return result.status == 1 && contains(result.err, ".lotus_ring_1_1") &&
                              contains(result.err, "Permission denied")
                          ? 0
@@ -157,7 +141,8 @@ TEST_CASE("recover fails with a reason for other users' rings, and stats reads w
             somebody) == 0);
   CHECK(in_child(
             [&] {
-              const outcome result = run_tool({"stats", run.path().string()});
+              const lotus::tool_test::result result =
+                  lotus::tool_test::run({"stats", run.path().string()});
               return result.status == 0 && contains(result.err, "Permission denied") ? 0 : 1;
             },
             somebody) == 0);
@@ -167,7 +152,8 @@ TEST_CASE("recover fails with a reason for other users' rings, and stats reads w
   fs::remove(run.path() / ".lotus_ring_1_1");
   CHECK(in_child(
             [&] {
-              const outcome result = run_tool({"recover", run.path().string()});
+              const lotus::tool_test::result result =
+                  lotus::tool_test::run({"recover", run.path().string()});
               return result.status == 1 && contains(result.err, "closed: cannot be read") ? 0 : 1;
             },
             somebody) == 0);
@@ -180,7 +166,7 @@ TEST_CASE("recover does not mistake another recovery for a running process") {
   lotus::detail::dead_ring_file other;
   REQUIRE(other.open(fd, ".lotus_ring_1_1", true, lotus::detail::file_owners::of_caller(fd)) ==
           lotus::detail::dead_ring_file::state::opened);
-  const outcome result = run_tool({"recover", run.path().string()});
+  const lotus::tool_test::result result = lotus::tool_test::run({"recover", run.path().string()});
   CHECK(!contains(result.out, "still recording"));
   CHECK(contains(result.out, "being recovered by another command"));
   close(fd);
@@ -206,7 +192,7 @@ TEST_CASE("forged information files are ignored, which is reported once") {
     }
   }
   const int status = in_child([&] {
-    const outcome stats = run_tool({"stats", run.path().string()});
+    const lotus::tool_test::result stats = lotus::tool_test::run({"stats", run.path().string()});
     if (stats.status != 0) return 1;
     if (!contains(stats.err, "1 of 4 records were dropped")) return 2;
     const std::string left = many ? "6 .lotus_info_ files are not, or not wholly, read"
