@@ -131,6 +131,7 @@ TEST_CASE("steps of varying length are attributed to the consumer, not to the wo
   CHECK(now_and_then.verdict() == "prefetch-bound");
 
   loader.batches = 2000;
+  loader.step = constant(8);
   loader.change_step = [](int i, std::int64_t step) { return i == 0 ? 30'000 * ms : step; };
   const answer first = diagnose(loader);
   CHECK(first.verdict() == "consumer-bound");

@@ -239,3 +239,43 @@ TEST_CASE("items that are marked as batches are found") {
   CHECK(text_of(a, "items-as-batches").rfind("400 batches were built, but only 25 received", 0) ==
         0);
 }
+
+TEST_CASE("a worker that ends in the middle of a run is named") {
+  for (const bool dies : {true, false}) {
+    planted_logs logs;
+    for (int i = 0; i < 60; ++i) {
+      const bool is_dead = dies && i >= 30;
+      const int thread = is_dead ? 1 : 1 + i % 2;
+      made_as_one(logs, thread, i, i * 10 * ms, 9 * ms);
+      if (dies && i == 29) continue;
+      logs.waited(0, i, i * 10 * ms + ms, 8 * ms + ms / 10);
+      logs.used(0, i, i * 10 * ms + 9 * ms + ms / 10);
+    }
+    const temp_dir dir;
+    logs.write(dir);
+    const std::string out = run({"diagnose", dir.path(), "--wide"}).out;
+    INFO(out);
+    CHECK(contains(out, "ended at 50 % of the run, and its batch 29 was never received.") == dies);
+  }
+}
+
+TEST_CASE("CPU time before the first marker is said") {
+  for (const std::int64_t before : {std::int64_t{10} * ms, std::int64_t{1200} * ms}) {
+    planted_logs logs;
+    logs.cpus(2);
+    logs.cpu_time(0, before, 0);
+    for (int i = 0; i < 60; ++i) {
+      const std::int64_t at = (i + 1) * 10 * ms;
+      made_as_one(logs, 1, i, at, 9 * ms);
+      logs.waited(0, i, at, 9 * ms + ms / 10);
+      logs.used(0, i, at + 9 * ms + ms / 10);
+    }
+    logs.cpu_time(620 * ms, before + 600 * ms, 0);
+    const temp_dir dir;
+    logs.write(dir);
+    const std::string out = run({"diagnose", dir.path(), "--wide"}).out;
+    INFO(out);
+    CHECK(contains(out, "Before its first marker, the program used 1.200 s of CPU time") ==
+          (before > 1000 * ms));
+  }
+}

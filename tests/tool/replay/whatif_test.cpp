@@ -271,6 +271,52 @@ TEST_CASE("whatif does not add workers for the last percent of a target") {
         target);  // slightly below the target, which would need more workers
 }
 
+TEST_CASE("the way to a target never makes the whole run longer") {
+  for (const int workers : {1, 2, 4}) {
+    for (const int batches : {10, 16, 40}) {
+      truthful_loader loader;
+      loader.workers = workers;
+      loader.batches = batches;
+      loader.make_ms = 30;
+      loader.step_ms = 4;
+      loader.spawn_ns = 20'000'000;
+      const temp_dir dir;
+      planted_logs logs;
+      loader.simulate_into(logs);
+      logs.write(dir);
+      for (const std::string target : {"40/s", "60/s", "200/s", ""}) {
+        std::vector<std::string> words{"--recorded-cpus", "2", "--json", "-q"};
+        words.emplace_back(target.empty() ? "--feed-consumer" : "--target");
+        if (!target.empty()) words.push_back(target);
+        const result r = ask_logs(dir, words);
+        CAPTURE(workers, batches, target, r.err, r.out);
+        REQUIRE((r.status == 0 || r.status == 4));
+        const json answer = parse_json(r.out);
+        const double now = answer["baseline"]["steady_batches_per_s"].number();
+        if (answer["target"]["batches_per_s"].number() <= now) continue;
+        CHECK(answer["changes"][0]["gain"].number() >= 1);
+      }
+    }
+  }
+}
+
+TEST_CASE("threads of a stage may be asked about although only one loader has the stage") {
+  planted p;
+  generator random(3);
+  p.logs.loader("train");
+  simulate(read_decode_pack(4), p, random);
+  p.logs.loader("val");
+  truthful_loader{}.simulate_into(p.logs);
+  const temp_dir dir;
+  p.logs.write(dir);
+  const result r = ask_logs(dir, {"--workers", "Decode=2"});
+  INFO(r.err << r.out);
+  CHECK(r.status == 0);
+  CHECK(contains(r.out, "2 threads in Decode instead of 1"));
+  CHECK(contains(r.out, "no predictions: --workers: Decode is an operation"));
+  CHECK(ask_logs(dir, {"--workers", "Dekode=2"}).status == 1);
+}
+
 TEST_CASE("the number of batches in flight is shown") {
   truthful_loader loader;
   loader.make_ms = 1;

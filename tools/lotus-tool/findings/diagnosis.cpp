@@ -371,6 +371,8 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   if (preprocess.count > 0) {
     d.mean_preprocess_ns = preprocess.mean_ns;
     d.std_preprocess_ns = preprocess.std_ns;
+    const std::optional<cpu_split> cpu = cpu_of(run, quantity::preprocess, skip_batches);
+    d.queued_longer_than_ran = cpu && cpu->run_queue_ns.value_or(0) > cpu->cpu_ns;
     workers_alone = preprocess.mean_ns > 0 ? workers * 1e9 / preprocess.mean_ns : HUGE_VAL;
   }
   const std::vector<stage_figures> stages =
@@ -384,6 +386,10 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   distribution outside_of_waits = step;
   outside_of_waits.mean_ns += batches.mean_late_ns();
   if (d.step_ns > 0) d.consumer_capacity = 1e9 / outside_of_waits.mean_ns;
+  // What was reached is possible, for example if a stage finds the end of the data in vain.
+  for (std::optional<double>* const capacity : {&d.preprocessing_capacity, &d.consumer_capacity}) {
+    if (*capacity && d.achieved) *capacity = std::max(**capacity, *d.achieved);
+  }
   if (d.has("short")) {
     if (d.slowest_stage.empty()) d.preprocessing_interval = interval_of(preprocess, workers);
     d.consumer_interval = interval_of(outside_of_waits, 1);

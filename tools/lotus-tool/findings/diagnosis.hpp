@@ -109,6 +109,8 @@ struct diagnosis {
   double step_ns = 0;  ///< time of the consumer's steps, without batches left out by --skip-batches
   double mean_step_ns = 0;
   double mean_preprocess_ns = 0;
+  /// Whether the threads that built batches waited for a CPU longer than they ran.
+  bool queued_longer_than_ran = false;
   double std_preprocess_ns = 0;
   double wait_share = 0;          ///< share (0..1) of the consumer's time that it waits for batches
   double head_of_line_share = 0;  ///< share of waits due to head-of-line blocking, 0..1

@@ -62,20 +62,31 @@ std::vector<std::optional<std::size_t>> prefetch_depths(const recorded_pipeline&
   return depths;
 }
 
+/// Returns whether settings may be the way to a target. In a short run, more threads may raise the
+/// throughput in steady state and yet make the whole run longer, because they need longer to start.
+bool is_a_way(const what_if& run, const path_to_target& path, const prediction& to) {
+  return to.gain >= 1 || path.target_per_s <= run.recorded().steady_per_s;
+}
+
 /// Tries numbers of workers and prefetch depths.
 void find_workers(const what_if& run, path_to_target& path) {
-  double best = 0;
+  const std::size_t now = run.recorded().makes_itself ? 0 : run.recorded().workers();
+  double best = run.guess({}).steady_per_s;
   const std::vector<std::optional<std::size_t>> depths = prefetch_depths(run.recorded());
   for (std::size_t workers = 1; workers <= max_workers(run); ++workers) {
     for (const std::optional<std::size_t> depth : depths) {
       pipeline_change settings = with_workers(run, workers);
       settings.prefetch = depth;
-      const double per_s = run.guess(settings).steady_per_s;
-      if (per_s >= near_enough * path.target_per_s) {
+      const bool as_it_is = workers == now && !depth;
+      const prediction found = run.guess(settings);
+      const double per_s = found.steady_per_s;
+      if (!as_it_is && !is_a_way(run, path, found)) continue;
+      if (per_s >= near_enough * path.target_per_s &&
+          (as_it_is || is_a_way(run, path, run.predict(settings)))) {
         path.settings = settings;
         return;
       }
-      if (per_s > 1.01 * best) {
+      if (per_s > 1.01 * best && found.gain > 1) {
         best = per_s;
         path.best_settings = settings;
       }
@@ -134,6 +145,9 @@ void find_threads(const what_if& run, path_to_target& path) {
   }
   path.settings = path.best_settings;
   remove_needless_threads(run, path);
+  if (path.settings->threads.empty() || is_a_way(run, path, run.predict(*path.settings))) return;
+  path.settings.reset();
+  path.best_settings = {};
 }
 
 }  // namespace
@@ -152,6 +166,7 @@ path_to_target find_path_to_target(const what_if& run, const name_table& names,
   path.target_per_s = target_per_s;
   run.recorded().has_workers() ? find_workers(run, path) : find_threads(run, path);
   if (path.settings) return path;
+  if (run.predict(path.best_settings).gain < 1) path.best_settings = {};
   for (const std::string& work : names_of_work(run.recorded(), names)) {
     const double faster = needed(run, path.best_settings, work, target_per_s);
     if (faster > 0 && (path.faster == 0 || faster < path.faster)) {

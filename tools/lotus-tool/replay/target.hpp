@@ -29,8 +29,9 @@ double consumer_rate(const what_if& run);
 /// Finds the smallest number of workers that reaches 98 % of the target and, for this number, the
 /// smallest number of batches in flight per worker (1, 2, 4 or 8). 98 % is enough because
 /// predictions are not more accurate, and the last percent may need four times the workers. Tries
-/// up to four workers per CPU, or 16 if this is more. If a run has several stages with their own
-/// threads, adds threads to these stages instead.
+/// up to four workers per CPU, or 16 if this is more. Settings with which the whole run would take
+/// longer are no way to the target. If a run has several stages with their own threads, adds
+/// threads to these stages instead.
 path_to_target find_path_to_target(const what_if& run, const name_table& names,
                                    double target_per_s);
 

@@ -48,8 +48,9 @@ std::string target_text(const path_to_target& way, bool of_consumer, const what_
   const std::string workers = pipeline.has_workers() ? "workers" : "threads";
   if (way.faster <= 0) {
     return target + "Not reached, even with more " + workers +
-           " and any one operation or stage made faster. The table shows the settings that come "
-           "closest without that.";
+           " and any one operation or stage made faster. " +
+           (best.empty() ? "No such change alone shortens the run; the table shows it as it is."
+                         : "The table shows the settings that come closest without that.");
   }
   return target + "Not reached with more " + workers + " alone. The target needs " + way.work +
          ' ' + three_digits(way.faster) + "x faster" + (best.empty() ? "" : ", and " + best) + '.';

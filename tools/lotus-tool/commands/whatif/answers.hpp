@@ -24,6 +24,7 @@ struct whatif_answers {
   std::string dir;
   std::string loader;   ///< name of the loader; "" for the default loader
   std::string why_not;  ///< the reason if there are no answers; otherwise ""
+  std::string refused;  ///< why this run cannot be changed so; then why_not says the same
   const what_if* run = nullptr;
   std::string limit;            ///< see limit_text()
   bool has_second_run = false;  ///< whether the user gave a second run (--also)

@@ -159,7 +159,13 @@ class asker {
     kept.pipeline = std::move(recorded.pipeline);
     const run_blocked_on joined = join_waits(kept.run, diagnostics_);
     kept.pipeline->lock = find_sampled_lock(joined);
-    const pipeline_change change = change_for(options_.change, *kept.pipeline, kept.run.names);
+    pipeline_change change;
+    try {
+      change = change_for(options_.change, *kept.pipeline, kept.run.names);
+    } catch (const input_error& error) {
+      answers.refused = answers.why_not = error.what();
+      return answers;
+    }
     read_also(files.loader, kept);
     kept.asked.emplace(kept.run, *kept.pipeline, kept.also ? &*kept.also : nullptr,
                        options_.recorded_cpus);
@@ -236,6 +242,12 @@ int run_whatif(const whatif_options& options, std::ostream& out, std::ostream& e
   std::vector<whatif_answers> all;
   all.reserve(runs.size());
   for (const run_files& files : runs) all.push_back(asker.ask(files, kept));
+  // A change that suits one loader of several, such as threads for one of its stages, is no error.
+  const auto is_refused = [](const whatif_answers& answers) { return !answers.refused.empty(); };
+  const bool any_answered = std::any_of(
+      all.begin(), all.end(), [](const whatif_answers& one) { return one.run != nullptr; });
+  const auto refused = std::find_if(all.begin(), all.end(), is_refused);
+  if (!any_answered && refused != all.end()) throw input_error(refused->refused);
   const int status = diagnostics.finish(options.strict);
   if (status != exit_fine) return status;
   if (options.json) {

@@ -41,6 +41,8 @@ struct run_facts {
   std::optional<double> others_cpus{};  ///< mean number of CPUs that other programs used
   /// Which threads used the unmarked CPU time, such as "8 threads in `spin`"; "" if not sampled.
   std::string unmarked_in{};
+  /// CPU time that the program had used before the run's first work; 0 if it is unknown.
+  double cpu_before_ns = 0;
 
   path_states states() const;
   path_states states(path_kind kind) const;

@@ -8,6 +8,7 @@
 
 #include "base/diagnostics.hpp"
 #include "log/folder/log_files.hpp"
+#include "log/process_info.hpp"
 #include "model/run_data.hpp"
 #include "threads/analysis/named_stacks.hpp"
 #include "threads/analysis/thread_activity.hpp"
@@ -41,6 +42,18 @@ std::string busiest_unmarked(const run_data& run) {
     text += " (mostly " + shown_place(most->functions.front().function) + ')';
   }
   return text;
+}
+
+double cpu_before_ns(const run_data& run) {
+  if (run.files->window || run.records.whole_from_ns != 0) return 0;
+  double sum_ns = 0;
+  const run_processes processes = run_processes::read(run.files->info_dir);
+  for (const auto& [path, process] : processes.by_file()) {
+    if (process.cpu_time.empty() || process.forked != 0) continue;
+    const cpu_reading& first = process.cpu_time.front();
+    if (first.time_ns <= run.batches.start_ns()) sum_ns += static_cast<double>(first.cpu_ns);
+  }
+  return sum_ns;
 }
 
 }  // namespace lotus::tool

@@ -10,11 +10,11 @@ namespace lotus::tool {
 
 const std::vector<finding_rule>& finding_rules() {
   static const std::vector<finding_rule> all{
-      cpu_limit,           pinned_threads, wait_contains_work, wait_polls,
-      refilled_in_windows, slow_hand_over, unmarked_threads,   step_waits_for_lock,
-      workers_start_anew,  waits_at_start, time_changes,       slow_worker_found,
-      perhaps_a_lock,      time_in_kernel, waits_while_built,  waits_for_order,
-      steps_take_the_run,
+      worker_ended_early,  cpu_limit,           pinned_threads,        wait_contains_work,
+      wait_polls,          refilled_in_windows, slow_hand_over,        unmarked_threads,
+      step_waits_for_lock, workers_start_anew,  waits_at_start,        time_changes,
+      slow_worker_found,   perhaps_a_lock,      time_in_kernel,        waits_while_built,
+      waits_for_order,     steps_take_the_run,  worked_before_markers,
   };
   return all;
 }

@@ -191,9 +191,7 @@ class composer {
   std::string after_limit() const { return d_.largest_wait.empty() ? "" : ' ' + d_.largest_wait; }
 
   std::string busy_workers() const {
-    const path_share* const most = largest_work();
-    if (most != nullptr && most->cpu && most->cpu->run_queue_ns &&
-        2 * *most->cpu->run_queue_ns > most->ns) {
+    if (d_.queued_longer_than_ran) {
       return "Why: " + workers_text() + " wait for a CPU longer than they run.";
     }
     if (!d_.largest_wait.empty()) return "Why: " + d_.largest_wait;
@@ -216,14 +214,6 @@ class composer {
     if (!d_.cpus || static_cast<double>(d_.workers) <= *d_.cpus) return "the workers";
     return count_text(d_.workers, "worker shares ", "workers share ") + three_digits(*d_.cpus) +
            (*d_.cpus == 1 ? " CPU" : " CPUs") + ", so they";
-  }
-
-  /// Returns the operation or stage with the largest share of the critical path.
-  const path_share* largest_work() const {
-    for (const path_share& share : d_.path.shares) {
-      if (share.kind == path_kind::operation || share.kind == path_kind::stage) return &share;
-    }
-    return nullptr;
   }
 
   void no_verdict() {

@@ -1,0 +1,55 @@
+// A thread built its last batch long before the others did, and nobody received this batch.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "findings/facts/facts.hpp"
+#include "findings/finding.hpp"
+#include "findings/rules/rules.hpp"
+#include "findings/words.hpp"
+#include "log/folder/log_files.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+namespace {
+
+struct last_work {
+  std::int64_t end_ns = INT64_MIN;
+  const batch* of = nullptr;
+};
+
+}  // namespace
+
+std::optional<finding> worker_ended_early(const run_facts& f) {
+  constexpr double still_early = 0.8;
+  const run_batches& batches = f.run.batches;
+  if (f.d.pushed || f.run_ns <= 0 || batches.epochs().size() > 1) return std::nullopt;
+  std::map<std::uint64_t, last_work> threads;
+  std::int64_t end_ns = INT64_MIN;
+  for (const preprocessing_span& s : batches.preprocessing_spans()) {
+    if (!s.file || !s.batch) continue;
+    last_work& last = threads[f.run.log(*s.file).number];
+    if (s.end_ns() > last.end_ns) last = {s.end_ns(), &batches.at(*s.batch)};
+    end_ns = std::max(end_ns, s.end_ns());
+  }
+  for (const auto& [thread, last] : threads) {
+    const double at = static_cast<double>(last.end_ns - batches.start_ns()) / f.run_ns;
+    const bool others_go_on = std::any_of(threads.begin(), threads.end(), [&](const auto& other) {
+      return other.second.end_ns > last.end_ns + static_cast<std::int64_t>(0.1 * f.run_ns);
+    });
+    if (at > still_early || !others_go_on || batches.left_ns(*last.of)) continue;
+    finding of;
+    of.id = "worker-ended-early";
+    of.because = {"Thread % ended at % of the run, and its batch % was never received.",
+                  {name_word{std::to_string(thread)}, share_word{at},
+                   name_word{std::to_string(last.of->index)}}};
+    of.to_do = {"Look for an exception that ends this thread."};
+    return of;
+  }
+  return std::nullopt;
+}
+
+}  // namespace lotus::tool
