@@ -1,10 +1,13 @@
 #include <CLI/CLI.hpp>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <ostream>
 #include <string>
+#include <system_error>
 
 #include "base/diagnostics.hpp"
+#include "base/errors.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands/log_commands.hpp"
 #include "cli/reading_options.hpp"
@@ -70,13 +73,19 @@ int report_threads(const run_options& options, const launched& run, std::ostream
   });
   if (!run.not_sampled.empty()) diagnostics.warning(run.not_sampled);
   diagnostics.note(
-      "the program has no markers such as LOTUS_SCOPE, so only its threads were sampled; "
+      "the program executed no markers such as LOTUS_SCOPE (with LOTUS_DISABLE they do nothing), "
+      "so only its threads were sampled; "
       "'lotus-tool threads " +
       run.dir + "' shows this again");
   return run.status;
 }
 
 int run_and_report(const run_options& options, std::ostream& err) {
+  std::error_code unknown;
+  if (std::filesystem::exists(options.program.dir, unknown) &&
+      !std::filesystem::is_directory(options.program.dir, unknown)) {
+    throw input_error(options.program.dir + ": not a directory; give a folder for the logs");
+  }
   const launched run = launch(options.program);
   diagnostic_log diagnostics(err, options.quiet);
   if (run.threads && !has_logs(run)) return report_threads(options, run, err);
@@ -156,6 +165,8 @@ void add_run(CLI::App& app, action& chosen) {
 #endif
   add_wide(*command);
   add_quiet(*command, options->quiet);
+  // Options after the program are its own.
+  command->positionals_at_end();
   command->add_option("PROGRAM", options->program.program, "the program and its arguments")
       ->required();
   command->callback([options, &chosen] {

@@ -211,13 +211,28 @@ bool is_snapshot(const fs::directory_entry& entry) {
          snapshot_place::is_time(name.c_str() + at + sizeof(snapshot_place::between) - 1);
 }
 
+/// Returns a text for the user if there is no folder `dir`, but logs have this path as prefix.
+std::string hint_of_prefix(const std::string& dir) {
+  const fs::path given(dir);
+  const std::string begin = given.filename().string() + "_main_pid_";
+  const fs::path folder = given.has_parent_path() ? given.parent_path() : fs::path(".");
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().filename().string().compare(0, begin.size(), begin) != 0) continue;
+    return ", but logs in " + folder.string() + " have this prefix (--prefix " +
+           given.filename().string() + ')';
+  }
+  return {};
+}
+
 /// Looks at all files in a folder and below it. Returns the error that ended the search early, if
 /// any. Throws input_error if the folder itself cannot be read.
 std::error_code look_below(const std::string& dir, search& logs) {
   std::error_code error;
   const fs::file_status status = fs::status(dir, error);
   if (!fs::exists(status)) {
-    throw input_error(dir + ": no such directory; give the folder that holds the log files");
+    throw input_error(dir + ": no such directory" + hint_of_prefix(dir) +
+                      "; give the folder that holds the log files");
   }
   if (!fs::is_directory(status)) {
     throw input_error(dir + ": not a directory; give the folder that holds the log files");

@@ -104,7 +104,9 @@ class recorder_of_pipeline {
     find_stages();
     find_units();
     if (p_.units.empty()) {
-      result.why_not = "no batch whose preprocessing and delivery are both in the logs";
+      result.why_not =
+          "no batch whose preprocessing and delivery are both in the logs; pass the same number to "
+          "both sides, and mark each batch once";
       return result;
     }
     if (has_mostly_empty_stages()) {
