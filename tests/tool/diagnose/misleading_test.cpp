@@ -211,3 +211,19 @@ TEST_CASE("of equally fast workers none is called slow") {
   }
   CHECK(called_slow <= 1);
 }
+
+TEST_CASE("short waits for a CPU are not blamed if workers sleep most of the time") {
+  planted_logs logs;
+  logs.cpus(2);
+  for (int i = 0; i < 60; ++i) {  // in each batch, the worker runs for half a millisecond
+    const std::int64_t at = i * 10 * ms;
+    made_as_one(logs, 1, i, at, 9 * ms);
+    logs.off_cpu(1, at + 9 * ms - 1000, 8 * ms + ms / 2, ms);
+    logs.waited(0, i, at + 2 * ms, 7 * ms + ms / 10);
+    logs.used(0, i, at + 9 * ms + ms / 10);
+  }
+  const answer a = diagnose(logs);
+  CHECK(a.verdict() == "preprocessing-bound");
+  CHECK(contains(a.text(), "the worker needs 9.000 ms per batch"));
+  CHECK_FALSE(contains(a.text(), "wait for a CPU longer than they run"));
+}
