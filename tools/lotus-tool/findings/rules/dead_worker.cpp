@@ -37,10 +37,9 @@ std::optional<finding> worker_ended_early(const run_facts& f) {
   }
   for (const auto& [thread, last] : threads) {
     const double at = static_cast<double>(last.end_ns - batches.start_ns()) / f.run_ns;
-    const bool others_go_on = std::any_of(threads.begin(), threads.end(), [&](const auto& other) {
-      return other.second.end_ns > last.end_ns + static_cast<std::int64_t>(0.1 * f.run_ns);
-    });
-    if (at > still_early || !others_go_on || batches.left_ns(*last.of)) continue;
+    // The others must have gone on for a while.
+    const bool is_alone = static_cast<double>(end_ns - last.end_ns) > 0.1 * f.run_ns;
+    if (at > still_early || !is_alone || batches.left_ns(*last.of)) continue;
     finding of;
     of.id = "worker-ended-early";
     of.because = {"Thread % ended at % of the run, and its batch % was never received.",

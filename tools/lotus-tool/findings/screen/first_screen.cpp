@@ -279,9 +279,10 @@ class composer {
       const prediction& p = m->would_be;
       const std::string what = min_gain(p) > 1 ? m->what : "perhaps " + m->what;
       const std::string condition = condition_of(*m);
-      s_.advice.push_back({printable_line(condition.empty() ? what : what + ", " + condition),
-                           printable_line(what), condition, m, time_with(1), time_with(p.gain),
-                           time_with(max_gain(p)), time_with(min_gain(p)),
+      std::string whole = what;
+      if (!condition.empty()) whole.append(", ").append(condition);
+      s_.advice.push_back({printable_line(whole), printable_line(what), condition, m, time_with(1),
+                           time_with(p.gain), time_with(max_gain(p)), time_with(min_gain(p)),
                            target_of_change(m->change)});
       s_.names_in_flight = s_.names_in_flight || m->change.prefetch || m->change.in_flight;
     }
