@@ -161,6 +161,24 @@ TEST_CASE("run finds the logs of a program that calls lotus::start itself") {
   }
 }
 
+TEST_CASE("options after the program are its own, and a file is no folder for logs") {
+  const temp_dir dir;
+  CHECK(shell(dir, "lotus-tool run -q echo --dir x -q").out == "--dir x -q\n");
+  const result refused = shell(dir, "echo > file; lotus-tool run --dir file -- echo started");
+  CHECK(refused.status == 1);
+  CHECK(contains(refused.err, "file: not a directory"));
+  CHECK(refused.out.empty());
+}
+
+TEST_CASE("a prefix of logs that is given as a folder is recognized") {
+  const temp_dir dir;
+  REQUIRE(shell(dir, "program operations here").status == 0);
+  const result stats = shell(dir, "lotus-tool stats here");
+  CHECK(stats.status == 1);
+  CHECK(contains(stats.err, "--prefix here"));
+  CHECK(shell(dir, "lotus-tool stats . --prefix here").status == 0);
+}
+
 TEST_CASE("the two commands that run suggests work") {
   const temp_dir dir;
   const result r = shell(dir, "lotus-tool run -- '" LOTUS_SLIP_PROGRAM "' right");

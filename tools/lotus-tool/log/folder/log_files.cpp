@@ -214,13 +214,15 @@ bool is_snapshot(const fs::directory_entry& entry) {
 /// Returns a text for the user if there is no folder `dir`, but logs have this path as prefix.
 std::string hint_of_prefix(const std::string& dir) {
   const fs::path given(dir);
-  const std::string begin = given.filename().string() + "_main_pid_";
+  const std::string prefix = given.filename().string();
   const fs::path folder = given.has_parent_path() ? given.parent_path() : fs::path(".");
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    if (at->path().filename().string().compare(0, begin.size(), begin) != 0) continue;
-    return ", but logs in " + folder.string() + " have this prefix (--prefix " +
-           given.filename().string() + ')';
+    const std::string name = at->path().filename().string();
+    for (const char* role : {"_main_pid_", "_worker_pid_"}) {
+      if (name.rfind(prefix + role, 0) != 0) continue;
+      return ", but logs in " + folder.string() + " have this prefix (--prefix " + prefix + ')';
+    }
   }
   return {};
 }
@@ -376,11 +378,13 @@ std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix
   if (runs.empty()) {
     throw input_error(dir + ": no log found (a log is named " + std::string(prefix) +
                       "..., with a number at the end)" +
-                      (!other.empty()            ? "; did you mean --prefix " + other + "?"
-                       : has_thread_samples(dir) ? "; the program has no markers, but 'lotus-tool "
-                                                   "threads " +
-                                                       dir + "' shows its threads"
-                                                 : "; give the folder that holds the logs"));
+                      (!other.empty() ? "; did you mean --prefix " + other + "?"
+                       : has_thread_samples(dir)
+                           ? "; the program has no markers, but 'lotus-tool "
+                             "threads " +
+                                 dir + "' shows its threads"
+                           : "; give the folder that holds the logs, or record "
+                             "with 'lotus-tool run -- PROGRAM'"));
   }
   for (const run_files& run : runs) {
     for (const log_file& file : run.files) {

@@ -17,6 +17,7 @@
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "describe/description.hpp"
+#include "sampling/read/symbols.hpp"
 #include "threads/analysis/headline.hpp"
 #include "threads/analysis/named_stacks.hpp"
 #include "threads/analysis/suggested_markers.hpp"
@@ -322,6 +323,9 @@ int run_threads(const threads_options& options, std::ostream& out, std::ostream&
   threads_result result;
   result.samples = read_thread_samples(options.dir, diagnostics);
   const thread_samples& samples = result.samples;
+  for (const std::string& module : samples.modules) {
+    if (samples.time_ns > 0) report_change(module, samples.time_ns, diagnostics);
+  }
   const named_stacks stacks(samples);
   result.groups = activity_of(samples, stacks);
   result.headline = headline_of(result.groups);
