@@ -9,12 +9,12 @@
 #include <variant>
 #include <vector>
 
+#include "accelerator/accelerator_text.hpp"
 #include "accelerator/accelerator_words.hpp"
 #include "accelerator/analysis.hpp"
 #include "accelerator/device_figures.hpp"
 #include "accelerator/host_timeline.hpp"
 #include "accelerator/ranks.hpp"
-#include "accelerator/ranks_text.hpp"
 #include "describe/description.hpp"
 
 namespace lotus::tool {

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "accelerator/accelerator_described.hpp"
+#include "accelerator/accelerator_text.hpp"
 #include "accelerator/analysis.hpp"
 #include "accelerator/rank_logs.hpp"
 #include "accelerator/ranks.hpp"
-#include "accelerator/ranks_text.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/printable.hpp"

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "accelerator/accelerator_described.hpp"
+#include "accelerator/accelerator_text.hpp"
 #include "accelerator/analysis.hpp"
 #include "accelerator/ranks.hpp"
-#include "accelerator/ranks_text.hpp"
 #include "aggregates/data/aggregated.hpp"
 #include "base/diagnostics.hpp"
 #include "base/formats/json_writer.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "accelerator/ranks_text.hpp"
+#include "accelerator/accelerator_text.hpp"
 #include "base/printable.hpp"
 #include "base/statistics/distribution.hpp"
 #include "base/terminal/labels.hpp"
