@@ -200,7 +200,8 @@ std::optional<torch_trace> find_torch_trace(const std::string& dir, diagnostic_l
         diagnostics.note(path + ": ignored: not a profiler trace");
         break;
       case json_kind::broken:
-        diagnostics.malformed_file(path, "not merged, it is not valid JSON: " + scan.what);
+        diagnostics.malformed_file(
+            path, "not merged, it is not valid JSON: " + scan.what + "; viz repairs no trace");
         break;
       case json_kind::trace:
         if (found) {

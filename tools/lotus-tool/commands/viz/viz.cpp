@@ -65,7 +65,7 @@ torch_trace given_torch_trace(const std::string& path) {
     case json_kind::not_trace:
       throw input_error(path + ": holds no traceEvents");
     case json_kind::broken:
-      throw input_error(path + ": is not valid JSON: " + scan.what);
+      throw input_error(path + ": is not valid JSON: " + scan.what + "; viz repairs no trace");
   }
   return std::move(scan.trace);
 }
