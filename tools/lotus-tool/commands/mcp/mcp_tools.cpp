@@ -246,11 +246,10 @@ mcp_answer mcp_tools::call(const mcp_tool& tool, const json& arguments) {
     if (folders.empty()) folders.push_back(dir_);
     command.insert(command.end(), folders.begin(), folders.end());
     // Text for a reader without a terminal has all columns.
-    const auto json_at = std::find(options.begin(), options.end(), "--format=json");
-    const auto text_at = std::find(options.begin(), options.end(), "--format=text");
-    const bool as_json = json_at != options.end();
-    if (as_json) options.erase(json_at);
-    if (text_at != options.end()) options.erase(text_at);
+    const bool as_json = std::count(options.begin(), options.end(), "--format=json") > 0;
+    options.erase(std::remove_if(options.begin(), options.end(),
+                                 [](const std::string& o) { return o.rfind("--format=", 0) == 0; }),
+                  options.end());
     options.emplace_back(as_json ? "--json" : "--wide");
     command.insert(command.end(), options.begin(), options.end());
     return answer_of(command);
