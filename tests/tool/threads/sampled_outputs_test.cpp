@@ -1,14 +1,9 @@
-// Tests outputs that use samples of threads: the groups of threads of several programs, profiles
-// for pprof, and the results on systems without perf events.
+// Tests outputs that use samples of threads: the groups of threads of several programs, and the
+// results on systems without perf events.
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
-#include <map>
-#include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -153,85 +148,6 @@ TEST_CASE("without perf events, shares are still right, and one line says what i
   const json asleep = group_of(sleeps.threads, "main");
   CHECK(asleep["blocked"].array().front()["function"].text() == "sleeps");
   CHECK(asleep["blocked"].array().front()["share"].number() > 0.4);
-}
-
-TEST_CASE("protoc decodes the profile for pprof, which has the times of the groups") {
-  const std::string protoc = LOTUS_PROTOC;
-  if (protoc.empty()) {
-    lotus_test::skip("protoc is absent");
-    return;
-  }
-  const temp_dir dir;
-  const sampled pool = sample(dir, "exec '" + planted + "' pool 1500");
-  INFO(pool.err);
-  const std::string profile = dir.path() + "/profile.pb.gz";
-  const result exported = run({"export", dir.path() + "/run", "--format", "pprof", "-o", profile});
-  INFO(exported.err);
-  REQUIRE(exported.status == 0);
-  const std::string folder = std::string(LOTUS_SOURCE) + "/tests/tool/threads";
-  REQUIRE(
-      std::system(("gzip -dc '" + profile + "' | '" + protoc + "' --decode=Profile --proto_path='" +
-                   folder + "' '" + folder + "/pprof_subset.proto' >'" + dir.path() + "/text'")
-                      .c_str()) == 0);
-  // The text has a line "field: value" for each value, and "message {" ... "}" for each message.
-  std::istringstream lines(read_file(dir.path() + "/text"));
-  std::vector<std::string> texts;
-  std::vector<std::vector<std::int64_t>> values;
-  std::vector<std::map<std::int64_t, std::int64_t>> labels;
-  std::size_t types = 0;
-  std::size_t no_calls = 0;
-  bool has_call = true;
-  std::int64_t key = 0;
-  for (std::string line; std::getline(lines, line);) {
-    line.erase(0, line.find_first_not_of(' '));
-    const std::size_t colon = line.find(": ");
-    const std::string name = line.substr(0, colon);
-    const std::string value = colon == std::string::npos ? "" : line.substr(colon + 2);
-    if (line == "sample_type {") ++types;
-    if (line == "sample {") {
-      no_calls += has_call ? 0 : 1;
-      has_call = false;
-      values.emplace_back();
-      labels.emplace_back();
-    }
-    if (name == "location_id") has_call = true;
-    if (name == "value") values.back().push_back(std::stoll(value));
-    if (name == "key") key = std::stoll(value);
-    if (name == "str") labels.back()[key] = std::stoll(value);
-    if (name == "string_table") texts.push_back(value.substr(1, value.size() - 2));
-  }
-  CHECK(types == 3);
-  CHECK(no_calls == 0);
-  REQUIRE(!texts.empty());
-  CHECK(texts.front().empty());
-  for (const auto* wanted : {"samples", "running", "waiting", "nanoseconds", "group", "reason",
-                             "condition", "Loader::next", "worker_loop"}) {
-    INFO(wanted);
-    CHECK(std::count(texts.begin(), texts.end(), wanted) == 1);
-  }
-  std::map<std::string, std::pair<double, double>> seconds;  // running and waiting of each group
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    REQUIRE(values[i].size() == 3);
-    CHECK((values[i][1] == 0 || values[i][2] == 0));
-    std::string group;
-    bool has_reason = false;
-    for (const auto& [label, text] : labels[i]) {
-      const std::string& label_name = texts.at(static_cast<std::size_t>(label));
-      if (label_name == "group") group = texts.at(static_cast<std::size_t>(text));
-      has_reason = has_reason || label_name == "reason";
-    }
-    CHECK(has_reason == (values[i][2] > 0));
-    seconds[group].first += static_cast<double>(values[i][1]) * 1e-9;
-    seconds[group].second += static_cast<double>(values[i][2]) * 1e-9;
-  }
-  for (const auto* start : {"main", "worker_loop"}) {
-    INFO(start);
-    const json group = group_of(pool.threads, start);
-    const double time = group["seconds"].number();
-    CHECK(std::abs(seconds[start].second - time * blocked_share(group)) < 0.001);
-    if (group["cpu_samples"].integer() == 0) continue;
-    CHECK(std::abs(seconds[start].first - time * group["running"].number()) < 0.001);
-  }
 }
 
 TEST_CASE("the report has a table of the threads and charts of running and waiting time") {

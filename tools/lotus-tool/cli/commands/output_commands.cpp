@@ -179,9 +179,9 @@ void add_report(CLI::App& app, action& chosen) {
 
 void add_export(CLI::App& app, action& chosen) {
 #ifdef LOTUS_TOOL_SQLITE
-  constexpr auto formats = "csv|sqlite|parquet|pstats|collapsed|pprof";
+  constexpr auto formats = "csv|sqlite|parquet|pstats|collapsed";
 #else
-  constexpr auto formats = "csv|parquet|pstats|collapsed|pprof";
+  constexpr auto formats = "csv|parquet|pstats|collapsed";
 #endif
   auto options = std::make_shared<export_options>();
   CLI::App* command = app.add_subcommand("export", "Export a run as tables or as a profile");
@@ -192,28 +192,26 @@ void add_export(CLI::App& app, action& chosen) {
       "  lotus-tool export run/ --format parquet -o tables/    # for DuckDB, Spark\n"
       "  lotus-tool export run/ --format pstats -o run.prof    # for snakeviz, pstats\n"
       "  lotus-tool export run/ --format collapsed -o run.txt  # for flame graphs\n"
-      "  lotus-tool export run/ --format pprof -o run.pb.gz    # for pprof\n"
       "The tables are runs, spans (calls of operations), batches, stages, counters, "
       "aggregated (operations whose calls are only counted and summed), and blocked_on "
       "(what operations waited for).\n"
       "An operation is a part of the program that is marked with LOTUS_SCOPE.\n"
       "A stage (LOTUS_STAGE) is a part of the pipeline with its own threads.\n"
       "Parquet needs the program duckdb.\n"
-      "collapsed and pprof need samples, which 'lotus-tool run' and 'attach' record.");
+      "collapsed needs samples, which 'lotus-tool run' and 'attach' record.");
   command->add_option("DIR", options->dir, logs_folder)->required();
   command
       ->add_option("--format", options->format,
                    "csv, sqlite, parquet: tables of everything recorded;\n"
                    "pstats: calls and times in Python's cProfile format;\n"
-                   "collapsed, pprof: stacks of sampled threads")
+                   "collapsed: stacks of sampled threads")
       ->transform(one_of<export_format>({{"csv", export_format::csv},
 #ifdef LOTUS_TOOL_SQLITE
                                          {"sqlite", export_format::sqlite},
 #endif
                                          {"parquet", export_format::parquet},
                                          {"pstats", export_format::pstats},
-                                         {"collapsed", export_format::collapsed},
-                                         {"pprof", export_format::pprof}}))
+                                         {"collapsed", export_format::collapsed}}))
       ->option_text(formats)
       ->required();
   command->add_option("-o,--output", options->output, "file to write; for csv and parquet a folder")

@@ -31,7 +31,6 @@
 #endif
 #include "threads/analysis/collapsed.hpp"
 #include "threads/analysis/named_stacks.hpp"
-#include "threads/analysis/pprof.hpp"
 #include "threads/analysis/thread_activity.hpp"
 #include "threads/data/thread_samples.hpp"
 #include "waits/data/wait_files.hpp"
@@ -158,10 +157,8 @@ void export_threads(const export_options& options, diagnostic_log& diagnostics, 
   const thread_samples samples = read_thread_samples(options.dir, diagnostics);
   const named_stacks stacks(samples);
   const std::vector<thread_activity> groups = activity_of(samples, stacks);
-  const bool is_pprof = options.format == export_format::pprof;
-  output_file file(options.output, out, is_pprof);
-  file.write(is_pprof ? pprof_of(samples, stacks, groups)
-                      : collapsed_stacks(samples, stacks, groups));
+  output_file file(options.output, out);
+  file.write(collapsed_stacks(samples, stacks, groups));
   file.commit();
 }
 
@@ -202,13 +199,11 @@ void export_tables(const export_options& options, const std::vector<run_files>& 
 }  // namespace
 
 int run_export(const export_options& options, std::ostream& out, std::ostream& err) {
-  const bool is_of_threads =
-      options.format == export_format::collapsed || options.format == export_format::pprof;
+  const bool is_of_threads = options.format == export_format::collapsed;
   const bool is_table = !is_of_threads && options.format != export_format::pstats;
   if (options.output == "-" && is_table) {
     throw usage_error(
-        "-o: tables cannot be written to standard output (-); only pstats, collapsed and pprof "
-        "can");
+        "-o: tables cannot be written to standard output (-); only pstats and collapsed can");
   }
   diagnostic_log diagnostics(err, options.quiet);
   if (is_of_threads) {

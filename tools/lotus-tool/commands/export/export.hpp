@@ -10,7 +10,7 @@
 
 namespace lotus::tool {
 
-enum class export_format : std::uint8_t { csv, sqlite, parquet, pstats, collapsed, pprof };
+enum class export_format : std::uint8_t { csv, sqlite, parquet, pstats, collapsed };
 
 struct export_options {
   std::string dir;
