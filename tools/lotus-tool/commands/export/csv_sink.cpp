@@ -1,5 +1,4 @@
-#include "commands/export/csv_sink.hpp"
-
+// Writes tables as CSV files in one folder.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -18,6 +17,22 @@
 #include "commands/export/row_sink.hpp"
 
 namespace lotus::tool {
+namespace {
+
+/// Writes each table to a file TABLE.csv, with the column names on the first line. NULL is an empty
+/// field, an empty text is written as "".
+class csv_sink : public row_sink {
+ public:
+  /// @param folder  folder for the files; created if it does not exist. Throws input_error.
+  csv_sink(const std::string& folder, const std::vector<table_definition>& tables, csv_texts texts);
+  void row(std::size_t table, const std::vector<cell>& cells) override;
+  void commit() override;
+
+ private:
+  csv_texts texts_;
+  std::vector<std::unique_ptr<output_file>> files_;
+  std::string line_;
+};
 
 csv_sink::csv_sink(const std::string& folder, const std::vector<table_definition>& tables,
                    csv_texts texts)
@@ -53,6 +68,14 @@ void csv_sink::row(std::size_t table, const std::vector<cell>& cells) {
 
 void csv_sink::commit() {
   for (const auto& file : files_) file->commit();
+}
+
+}  // namespace
+
+std::unique_ptr<row_sink> make_csv_sink(const std::string& folder,
+                                        const std::vector<table_definition>& tables,
+                                        csv_texts texts) {
+  return std::make_unique<csv_sink>(folder, tables, texts);
 }
 
 }  // namespace lotus::tool

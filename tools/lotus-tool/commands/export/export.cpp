@@ -18,17 +18,12 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
-#include "commands/export/csv_sink.hpp"
-#include "commands/export/parquet_sink.hpp"
 #include "commands/export/pstats.hpp"
 #include "commands/export/row_sink.hpp"
 #include "commands/export/tables.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/calls/call_profile.hpp"
 #include "model/run_data.hpp"
-#ifdef LOTUS_TOOL_SQLITE
-  #include "commands/export/sqlite_sink.hpp"
-#endif
 #include "threads/analysis/collapsed.hpp"
 #include "threads/analysis/named_stacks.hpp"
 #include "threads/analysis/thread_activity.hpp"
@@ -165,14 +160,13 @@ void export_threads(const export_options& options, diagnostic_log& diagnostics, 
 std::unique_ptr<row_sink> sink_for(const export_options& options) {
 #ifdef LOTUS_TOOL_SQLITE
   if (options.format == export_format::sqlite) {
-    return std::make_unique<background_sink>(
-        std::make_unique<sqlite_sink>(options.output, exported_tables()));
+    return std::make_unique<background_sink>(make_sqlite_sink(options.output, exported_tables()));
   }
 #endif
   if (options.format == export_format::parquet) {
-    return std::make_unique<parquet_sink>(options.output, exported_tables());
+    return make_parquet_sink(options.output, exported_tables());
   }
-  return std::make_unique<csv_sink>(options.output, exported_tables(), csv_texts::guarded);
+  return make_csv_sink(options.output, exported_tables(), csv_texts::guarded);
 }
 
 bool has_wait_samples(const run_files& run) {

@@ -1,8 +1,8 @@
-#include "commands/export/parquet_sink.hpp"
-
+// Writes tables as Parquet files in one folder, using the program duckdb.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -11,12 +11,31 @@
 
 #include "base/child_process.hpp"
 #include "base/errors.hpp"
+#include "base/files/scratch_folder.hpp"
 #include "base/printable.hpp"
-#include "commands/export/csv_sink.hpp"
 #include "commands/export/row_sink.hpp"
 
 namespace lotus::tool {
 namespace {
+
+/// Writes each table to a file TABLE.parquet. Rows are stored in hidden CSV files until commit(),
+/// which lets duckdb convert these files.
+class parquet_sink : public row_sink {
+ public:
+  /// @param folder  folder for the files; created if it does not exist. Throws input_error, also if
+  ///   duckdb is not installed.
+  parquet_sink(std::string folder, const std::vector<table_definition>& tables);
+  void row(std::size_t table, const std::vector<cell>& cells) override { csv_->row(table, cells); }
+  /// Runs duckdb, which writes the Parquet files. Throws input_error with duckdb's error message if
+  /// duckdb fails. Throws `interrupted` if a signal asked lotus-tool to end while duckdb ran.
+  void commit() override;
+
+ private:
+  std::string folder_;
+  const std::vector<table_definition>& tables_;
+  scratch_folder scratch_;
+  std::unique_ptr<row_sink> csv_;
+};
 
 namespace fs = std::filesystem;
 
@@ -91,20 +110,18 @@ std::string made_folder(std::string folder) {
   return folder;
 }
 
-}  // namespace
-
 parquet_sink::parquet_sink(std::string folder, const std::vector<table_definition>& tables)
     : folder_(made_folder(std::move(folder))),
       tables_(tables),
       scratch_(folder_),
-      csv_(scratch_.path(), tables, csv_texts::exact) {
+      csv_(make_csv_sink(scratch_.path(), tables, csv_texts::exact)) {
   exit_state end;
   const std::string output = run_duckdb(scratch_, "SELECT 1", end);
   if (end.status != 0) throw input_error("duckdb: does not work: " + one_line(output));
 }
 
 void parquet_sink::commit() {
-  csv_.commit();
+  csv_->commit();
   std::string sql;
   for (const table_definition& table : tables_) sql += copy_statement(table, scratch_);
   exit_state end;
@@ -119,6 +136,13 @@ void parquet_sink::commit() {
     fs::rename(scratch_.file(name), folder_ + '/' + name, error);
     if (error) throw input_error(folder_ + '/' + name + ": cannot be written: " + error.message());
   }
+}
+
+}  // namespace
+
+std::unique_ptr<row_sink> make_parquet_sink(std::string folder,
+                                            const std::vector<table_definition>& tables) {
+  return std::make_unique<parquet_sink>(std::move(folder), tables);
 }
 
 }  // namespace lotus::tool

@@ -3,6 +3,7 @@
 #define LOTUS_TOOL_COMMANDS_EXPORT_ROW_SINK_HPP
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,6 +45,21 @@ class row_sink {
   virtual void row(std::size_t table, const std::vector<cell>& cells) = 0;
   virtual void commit() = 0;
 };
+
+enum class csv_texts : std::uint8_t {
+  guarded,  ///< safe to open in a spreadsheet; see csv_guarded()
+  exact,    ///< unchanged; used when a database reads the files immediately
+};
+
+// Sinks for `tables`, which must outlive them. All throw input_error, also if duckdb is missing.
+/// @param folder  folder for the files TABLE.csv or TABLE.parquet; created if it does not exist.
+std::unique_ptr<row_sink> make_csv_sink(const std::string& folder,
+                                        const std::vector<table_definition>& tables,
+                                        csv_texts texts);
+std::unique_ptr<row_sink> make_parquet_sink(std::string folder,
+                                            const std::vector<table_definition>& tables);
+std::unique_ptr<row_sink> make_sqlite_sink(std::string path,
+                                           const std::vector<table_definition>& tables);
 
 }  // namespace lotus::tool
 

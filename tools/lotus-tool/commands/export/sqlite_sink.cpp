@@ -1,5 +1,4 @@
-#include "commands/export/sqlite_sink.hpp"
-
+// Writes tables as a SQLite database.
 #include <sqlite3.h>
 #include <unistd.h>
 
@@ -8,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +20,50 @@
 
 namespace lotus::tool {
 namespace {
+
+/// Writes the database to a temporary file next to its final path; commit() renames the file.
+class sqlite_sink : public row_sink {
+ public:
+  /// Throws input_error if the file cannot be created.
+  sqlite_sink(std::string path, const std::vector<table_definition>& tables);
+  ~sqlite_sink() override;
+  void row(std::size_t table, const std::vector<cell>& cells) override;
+  void commit() override;
+
+ private:
+  struct closer {
+    void operator()(sqlite3* database) const noexcept { sqlite3_close(database); }
+    void operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
+  };
+
+  /// An INSERT statement for one or several rows of a table, with the values that are bound to it.
+  struct insertion {
+    std::unique_ptr<sqlite3_stmt, closer> statement;
+    std::vector<cell> bound;         // read a text in `texts` instead: the view here may dangle
+    std::vector<std::string> texts;  // copies of the bound texts, indexed like `bound`
+
+    void bind(std::size_t at, const cell& value);
+  };
+  struct inserted_table {
+    insertion one;   // inserts one row
+    insertion many;  // inserts rows_at_once rows
+  };
+
+  insertion prepare(const table_definition& table, std::size_t rows);
+  void insert(insertion& rows);
+  void insert_waiting();
+  void execute(const std::string& sql);
+  void check(int status, int wanted) const;
+
+  std::string path_;
+  std::string incomplete_;  // path of the database while it is incomplete
+  int lock_ = -1;  // descriptor of a lock on the incomplete database, held while this process runs
+  std::unique_ptr<sqlite3, closer> database_;
+  std::vector<inserted_table> tables_;
+  // The rows that are bound to inserted_table::many and not inserted yet, and their table.
+  std::size_t waiting_rows_ = 0;
+  std::size_t waiting_table_ = 0;
+};
 
 // SQLite needs half of the time for a row if a statement inserts eight. Larger numbers hardly help.
 constexpr std::size_t rows_at_once = 8;
@@ -35,8 +79,6 @@ const char* sqlite_type(column_type type) {
   }
   return " TEXT";
 }
-
-}  // namespace
 
 sqlite_sink::sqlite_sink(std::string path, const std::vector<table_definition>& tables)
     : path_(std::move(path)) {
@@ -165,6 +207,13 @@ void sqlite_sink::execute(const std::string& sql) {
 void sqlite_sink::check(int status, int wanted) const {
   if (status == wanted) return;
   throw input_error(path_ + ": cannot be written: " + sqlite3_errmsg(database_.get()));
+}
+
+}  // namespace
+
+std::unique_ptr<row_sink> make_sqlite_sink(std::string path,
+                                           const std::vector<table_definition>& tables) {
+  return std::make_unique<sqlite_sink>(std::move(path), tables);
 }
 
 }  // namespace lotus::tool

@@ -13,12 +13,97 @@
 
 #include "base/printable.hpp"
 #include "threads/analysis/named_stacks.hpp"
-#include "threads/analysis/started_threads.hpp"
 #include "threads/analysis/waited_for.hpp"
 #include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {
 namespace {
+
+/// The properties by which threads are grouped; all threads of a group have the same key.
+struct group_key {
+  int kind = 0;  ///< 0: the main thread, 1: main threads of other processes, 2: other threads
+  std::string program;  ///< path; "" if unknown
+  std::string start;    ///< thread_start::symbol, or the thread's name if that is unknown
+
+  friend bool operator<(const group_key& a, const group_key& b) {
+    return std::tie(a.kind, a.program, a.start) < std::tie(b.kind, b.program, b.start);
+  }
+};
+
+class started_threads {
+ public:
+  started_threads(const thread_samples& samples, const named_stacks& stacks);
+
+  /// Returns whether there are samples or times of a thread.
+  bool is_seen(std::size_t thread) const { return seen_[thread]; }
+  const group_key& key(std::size_t thread) const { return key_[thread]; }
+  /// Returns the function with which the threads of a group began. For a lambda, the result has the
+  /// line that occurs in most samples.
+  thread_start start(const group_key& key) const;
+
+ private:
+  struct lines_of_start {
+    thread_start start;
+    std::map<std::pair<std::string, int>, std::uint64_t> lines;
+  };
+
+  group_key key_of(std::size_t thread, const std::map<std::string, std::uint64_t>& starts) const;
+
+  const thread_samples& samples_;
+  std::vector<bool> seen_;
+  std::vector<group_key> key_;
+  std::map<std::string, lines_of_start> starts_;  // the key is thread_start::symbol
+  std::map<std::uint32_t, std::string> program_;  // path of each process's program, by pid
+};
+
+/// Returns the element with the largest count.
+template <class Counts>
+typename Counts::const_iterator most_frequent(const Counts& counts) {
+  return std::max_element(counts.begin(), counts.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; });
+}
+
+started_threads::started_threads(const thread_samples& samples, const named_stacks& stacks)
+    : samples_(samples) {
+  for (const sampled_process& p : samples.processes) program_[p.pid] = p.program;
+  std::vector<std::map<std::string, std::uint64_t>> starts(samples.threads.size());
+  seen_.resize(samples.threads.size());
+  for (const thread_sample& s : samples.samples) {
+    seen_[s.thread] = true;
+    thread_start start = start_of_thread(stacks.of(s.stack));
+    if (start.symbol.empty()) continue;
+    starts[s.thread][start.symbol] += s.count;
+    lines_of_start& known = starts_[start.symbol];
+    if (start.line > 0) known.lines[{start.file, start.line}] += s.count;
+    known.start = std::move(start);
+  }
+  for (std::size_t i = 0; i < samples.threads.size(); ++i) {
+    if (samples.threads[i].wait_samples > 0 || samples.threads[i].span_ns > 0) seen_[i] = true;
+    key_.push_back(key_of(i, starts[i]));
+  }
+}
+
+group_key started_threads::key_of(std::size_t thread,
+                                  const std::map<std::string, std::uint64_t>& starts) const {
+  const sampled_thread& t = samples_.threads[thread];
+  const auto known = program_.find(t.pid);
+  const std::string program = known == program_.end() ? std::string() : known->second;
+  if (thread == 0) return {0, program, "main"};
+  if (t.pid == t.tid) return {1, program, "main of " + t.name};
+  const auto most = most_frequent(starts);
+  return {2, program, most != starts.end() ? most->first : t.name};
+}
+
+thread_start started_threads::start(const group_key& key) const {
+  thread_start start;
+  start.symbol = start.function = key.start;
+  const auto known = starts_.find(key.start);
+  if (key.kind != 2 || known == starts_.end()) return start;
+  start = known->second.start;
+  const auto most = most_frequent(known->second.lines);
+  if (most != known->second.lines.end()) std::tie(start.file, start.line) = most->first;
+  return start;
+}
 
 using lotus::detail::wait_reason;
 

@@ -12,13 +12,18 @@
 
 namespace lotus::tool {
 
+/// Creates a sink that writes to `file`; `file` and `names` must outlive the sink.
+/// @param torch  the profiler trace that the run is merged into; null if there is none, or if the
+///   format does not support merging.
+using make_sink = std::unique_ptr<trace_sink>(output_file& file, const name_table& names,
+                                              const torch_trace* torch);
+make_sink make_chrome;
+make_sink make_perfetto;
+make_sink make_speedscope;
+
 struct viz_format {
   const char* name;
-  /// Creates a sink that writes to `file`; `file` and `names` must outlive the sink.
-  /// @param torch  the profiler trace that the run is merged into; null if there is none, or if the
-  ///   format does not support merging.
-  std::unique_ptr<trace_sink> (*make)(output_file& file, const name_table& names,
-                                      const torch_trace* torch);
+  make_sink* make;
 };
 
 /// Returns all formats, in the order in which help and errors list them. The first one is the
