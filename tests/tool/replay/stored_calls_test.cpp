@@ -1,5 +1,5 @@
 // Tests that the calls of an operation come back in the order of their ends, whatever the order in
-// which logs contain them, and also from the temporary file.
+// which logs contain them.
 #include "replay/recorded/stored_calls.hpp"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ void sort_by_ends(std::vector<tool::operation_call>& calls) {
 
 TEST_CASE("stored calls are returned in the order of their ends") {
   for (const bool is_sorted : {true, false}) {
-    // The larger number needs more than the 2 MiB that are kept in memory.
+    // The larger number needs many blocks of packed operations.
     for (const std::size_t calls : {0U, 30U, 300'000U}) {
       CAPTURE(is_sorted, calls);
       std::vector<tool::operation_call> expected = calls_of_logs(calls, is_sorted);

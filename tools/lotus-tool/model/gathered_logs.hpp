@@ -35,8 +35,7 @@ struct log_op {
 
 /// The contents of one log, read by one thread.
 struct log_data {
-  log_data(bool quiet, std::shared_ptr<operation_store> store)
-      : packed(std::move(store)), diagnostics(text, quiet) {}
+  explicit log_data(bool quiet) : diagnostics(text, quiet) {}
 
   batch_records records;
   name_table names;

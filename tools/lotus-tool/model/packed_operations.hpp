@@ -2,44 +2,17 @@
 #ifndef LOTUS_TOOL_MODEL_PACKED_OPERATIONS_HPP
 #define LOTUS_TOOL_MODEL_PACKED_OPERATIONS_HPP
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "base/files/spill_file.hpp"
 #include "lotus/format/varint.hpp"
 #include "model/calls/nesting_order.hpp"
 
 namespace lotus::tool {
-
-/// Decides where the packed operations of a run are stored: in memory until they reach a limit, and
-/// after that in a temporary file. Thread-safe.
-class operation_store {
- public:
-  static constexpr std::size_t in_memory = std::size_t{8} << 20U;
-
-  /// @param max_bytes  the number of bytes to keep in memory.
-  explicit operation_store(std::size_t max_bytes = in_memory) : max_bytes_(max_bytes) {}
-
-  /// Writes `bytes` to the temporary file and returns their position in this file. Returns nullopt
-  /// if the memory limit is not reached yet; then the caller must keep the bytes in memory.
-  std::optional<std::uint64_t> put_away(std::string_view bytes) {
-    if (kept_.fetch_add(bytes.size()) < max_bytes_) return std::nullopt;
-    return file_.put(bytes);
-  }
-  const spill_file& file() const noexcept { return file_; }
-
- private:
-  std::size_t max_bytes_;
-  std::atomic<std::size_t> kept_{0};
-  spill_file file_;
-};
 
 /// The operations of one log in the order in which they were added. Each operation takes about 8
 /// bytes, at most 21: one byte with the sizes of the three numbers, and as many bytes of each
@@ -49,11 +22,6 @@ class operation_store {
 /// thread-safe.
 class packed_operations {
  public:
-  packed_operations() = default;
-  /// @param store  decides which blocks stay in memory, and stores the others in a file; all logs
-  ///   of the run share it.
-  explicit packed_operations(std::shared_ptr<operation_store> store) : store_(std::move(store)) {}
-
   void push(const operation& op) {
     if (block_bytes - used_ < operation_bytes || open_ == nullptr) next_block();
     // A start is stored as the difference from the previous start. The difference may be negative,
@@ -94,13 +62,12 @@ class packed_operations {
     /// @param from  must outlive the reader, and must not change.
     explicit reader(const packed_operations& from) : from_(&from) {}
 
-    /// Returns the next operation, valid until the next call; nullptr at the end. Throws
-    /// input_error like for_each().
+    /// Returns the next operation, valid until the next call; nullptr at the end.
     const operation* next() {
       while (at_ == end_) {
         if (block_ > from_->blocks_.size()) return nullptr;
         const bool is_open = block_ == from_->blocks_.size();
-        at_ = is_open ? from_->open_.get() : from_->bytes_of(from_->blocks_[block_], read_);
+        at_ = (is_open ? from_->open_ : from_->blocks_[block_].bytes).get();
         end_ = at_ + (is_open ? from_->used_ : from_->blocks_[block_].used);
         ++block_;
       }
@@ -110,20 +77,18 @@ class packed_operations {
 
    private:
     const packed_operations* from_;
-    std::size_t block_ = 0;         // index of the next block
-    std::unique_ptr<char[]> read_;  // NOLINT(modernize-avoid-c-arrays): a block from the file
+    std::size_t block_ = 0;  // index of the next block
     const char* at_ = nullptr;
     const char* end_ = nullptr;
     operation op_;
   };
 
   /// Calls `on_operation(const operation&)` for each operation, in the order in which they were
-  /// added. Throws input_error if the temporary file that contains some of them cannot be read.
+  /// added.
   template <class OnOperation>
   void for_each(OnOperation&& on_operation) const {
     operation op;
-    std::unique_ptr<char[]> read;  // NOLINT(modernize-avoid-c-arrays)
-    for (const block& b : blocks_) unpack_all(bytes_of(b, read), b.used, op, on_operation);
+    for (const block& b : blocks_) unpack_all(b.bytes.get(), b.used, op, on_operation);
     unpack_all(open_.get(), used_, op, on_operation);
   }
 
@@ -145,19 +110,9 @@ class packed_operations {
   }
 
   struct block {
-    std::unique_ptr<char[]> bytes;  // NOLINT(modernize-avoid-c-arrays): null: in the file
+    std::unique_ptr<char[]> bytes;  // NOLINT(modernize-avoid-c-arrays)
     std::size_t used = 0;
-    std::uint64_t at = 0;
   };
-
-  /// Returns the bytes of a block. If they are in the file, reads them into `read`.
-  const char* bytes_of(const block& b,
-                       std::unique_ptr<char[]>& read) const {  // NOLINT(modernize-avoid-c-arrays)
-    if (b.bytes != nullptr) return b.bytes.get();
-    if (read == nullptr) read.reset(new char[block_bytes]);
-    store_->file().get(b.at, read.get(), b.used);
-    return read.get();
-  }
 
   /// Reads the operation at `p` into `op`, which must contain the previous operation when this
   /// function is called: starts are stored as differences. Returns the position after the
@@ -187,16 +142,13 @@ class packed_operations {
   /// of memory to which operations are written.
   void next_block() {
     if (used_ > 0) close_block();
-    if (open_ == nullptr) open_.reset(new char[block_bytes]);
+    open_.reset(new char[block_bytes]);
   }
   void close_block() {
-    std::optional<std::uint64_t> at;
-    if (store_ != nullptr) at = store_->put_away({open_.get(), used_});
-    blocks_.push_back({at ? nullptr : std::move(open_), used_, at.value_or(0)});
+    blocks_.push_back({std::move(open_), used_});
     used_ = 0;
   }
 
-  std::shared_ptr<operation_store> store_;
   std::vector<block> blocks_;
   std::unique_ptr<char[]> open_;  // NOLINT(modernize-avoid-c-arrays): the last block
   std::size_t used_ = 0;          // number of used bytes in `open_`

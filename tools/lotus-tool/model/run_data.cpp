@@ -144,10 +144,9 @@ void for_each_log(const run_files& run, Work&& work) {
 batch_records read_logs(const run_files& run, const run_parts& wanted, const read_side& side,
                         const time_window& read, run_data& data, diagnostic_log& diagnostics) {
   gathered_logs logs(side.data, data, diagnostics);
-  const auto store = std::make_shared<operation_store>();
   const bool quiet = diagnostics.quiet();
   for_each_log(run, [&](std::size_t f) {
-    auto log = std::make_unique<log_data>(quiet, store);
+    auto log = std::make_unique<log_data>(quiet);
     try {
       read_one(run.files[f], f, wanted, side, read, *log);
     } catch (...) {

@@ -80,7 +80,7 @@ void stored_calls::add(const operation_call& call) {
 }
 
 void stored_calls::begin_log(std::uint32_t file) {
-  logs_.push_back({file, 0, packed_operations(store_), packed_operations(store_)});
+  logs_.push_back({file, 0, {}, {}});
 }
 
 void stored_calls::end_log() {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "model/packed_operations.hpp"
@@ -34,7 +33,7 @@ std::vector<double> service_times(const std::vector<operation_call>& calls, std:
 
 /// The calls of one operation, except those inside another call of the same operation (recursion).
 /// A run may have many millions of calls. Each takes about 20 bytes, and 10 more if CPU times are
-/// known. Calls that do not fit into a few megabytes of memory are stored in a temporary file.
+/// known.
 class stored_calls {
  public:
   /// @param cpu_known  whether the CPU times of calls are known; otherwise they are not stored.
@@ -111,8 +110,6 @@ class stored_calls {
   void merge(Before before, OnCall on_call) const;
 
   bool cpu_known_;
-  std::shared_ptr<operation_store> store_ =
-      std::make_shared<operation_store>(std::size_t{2} << 20U);
   std::vector<log_calls> logs_;  // empty after finish()
   operation_call last_;          // the call that was stored last
   // All calls of the last log, if they are not in the order of their starts and ends.
@@ -121,9 +118,9 @@ class stored_calls {
   std::size_t size_ = 0;
   double all_ns_ = 0;
   double cpu_ns_ = 0;
-  packed_operations by_end_{store_};    // operation::name is the index of the work
-  packed_operations times_{store_};     // the CPU times of these calls; see add_times()
-  packed_operations by_start_{store_};  // without names
+  packed_operations by_end_;    // operation::name is the index of the work
+  packed_operations times_;     // the CPU times of these calls; see add_times()
+  packed_operations by_start_;  // without names
   std::vector<operation_call> window_;
 };
 
