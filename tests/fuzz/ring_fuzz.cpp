@@ -15,7 +15,7 @@
 #include <string_view>
 #include <thread>
 
-#include "aggregates/data/aggregate_file.hpp"
+#include "aggregates/data/aggregated.hpp"
 #include "base/diagnostics.hpp"
 #include "commands/top/live_ring.hpp"
 #include "forged_ring.hpp"

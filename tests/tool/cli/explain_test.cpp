@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/terminal/labels.hpp"
+#include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "catch.hpp"
 #include "cli/cli.hpp"

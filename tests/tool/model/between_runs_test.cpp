@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "base/statistics/student.hpp"
+#include "base/statistics/distribution.hpp"
 #include "catch.hpp"
 
 using namespace lotus::tool;

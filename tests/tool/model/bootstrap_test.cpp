@@ -1,11 +1,10 @@
-#include "model/chance/bootstrap.hpp"
-
 #include <cmath>
 #include <cstdint>
 #include <random>
 #include <vector>
 
 #include "catch.hpp"
+#include "model/chance/between_runs.hpp"
 
 using lotus::tool::bootstrap_change;
 using lotus::tool::change;

@@ -14,7 +14,6 @@
 #include "catch.hpp"
 #include "model/packed_operations.hpp"
 #include "model/times/percentile_search.hpp"
-#include "model/times/value_blocks.hpp"
 
 using namespace lotus::tool;
 

@@ -10,7 +10,6 @@
 #include "base/index.hpp"
 #include "catch.hpp"
 #include "model/calls/call_stack.hpp"
-#include "model/calls/nesting_order.hpp"
 #include "model/calls/nesting_times.hpp"
 
 using namespace lotus::tool;

@@ -19,7 +19,7 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
-#include "base/statistics/student.hpp"
+#include "base/statistics/distribution.hpp"
 #include "base/text.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/run_data.hpp"

@@ -16,7 +16,6 @@
 #include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
-#include "base/terminal/labels.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "comparison/comparison.hpp"

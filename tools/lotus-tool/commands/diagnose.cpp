@@ -18,7 +18,6 @@
 #include "base/errors.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
-#include "base/terminal/labels.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "commands/diagnose_columns.hpp"

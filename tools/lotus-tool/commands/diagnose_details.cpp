@@ -11,7 +11,6 @@
 
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
-#include "base/terminal/labels.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"

@@ -14,7 +14,7 @@
 #include "base/files/output_file.hpp"
 #include "base/files/unfinished.hpp"
 #include "log/folder/log_files.hpp"
-#include "log/folder/record_losses.hpp"
+#include "log/folder/lost_records.hpp"
 #include "log/folder/starts.hpp"
 #include "log/log_line.hpp"
 #include "log/log_reader.hpp"

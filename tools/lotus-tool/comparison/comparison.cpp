@@ -23,7 +23,6 @@
 #include "log/log_reader.hpp"
 #include "log/operation_names.hpp"
 #include "model/chance/between_runs.hpp"
-#include "model/chance/bootstrap.hpp"
 #include "model/quantities.hpp"
 
 namespace lotus::tool {

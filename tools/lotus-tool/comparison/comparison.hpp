@@ -10,7 +10,7 @@
 #include "base/diagnostics.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
-#include "model/chance/bootstrap.hpp"
+#include "model/chance/between_runs.hpp"
 
 namespace lotus::tool {
 

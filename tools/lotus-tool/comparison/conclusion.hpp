@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "comparison/comparison.hpp"
-#include "model/chance/bootstrap.hpp"
+#include "model/chance/between_runs.hpp"
 
 namespace lotus::tool {
 

@@ -18,7 +18,7 @@
 #include "log/process_info.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/quantities.hpp"
-#include "model/times/value_blocks.hpp"
+#include "model/times/kept_durations.hpp"
 
 namespace lotus::tool {
 

@@ -32,7 +32,7 @@
 #include "findings/verdict.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/shown_name.hpp"
-#include "model/calls/operation_totals.hpp"
+#include "model/calls/call_profile.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/pipeline/items.hpp"
 #include "model/pipeline/stages.hpp"

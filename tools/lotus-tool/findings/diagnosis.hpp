@@ -18,7 +18,7 @@
 #include "findings/gains.hpp"
 #include "findings/verdict.hpp"
 #include "log/process_info.hpp"
-#include "model/calls/operation_totals.hpp"
+#include "model/calls/call_profile.hpp"
 #include "model/figures.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/run_data.hpp"

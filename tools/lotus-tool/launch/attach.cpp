@@ -21,7 +21,7 @@
 #include "base/errors.hpp"
 #include "base/printable.hpp"
 #include "launch/stored_samples.hpp"
-#include "log/folder/new_run.hpp"
+#include "log/folder/starts.hpp"
 #include "threads/record/thread_recorder.hpp"
 #include "threads/record/watched_process.hpp"
 

@@ -10,7 +10,7 @@
 #include "base/child_process.hpp"
 #include "base/errors.hpp"
 #include "launch/stored_samples.hpp"
-#include "log/folder/new_run.hpp"
+#include "log/folder/starts.hpp"
 #include "threads/record/thread_recorder.hpp"
 
 namespace lotus::tool {

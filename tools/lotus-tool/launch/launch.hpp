@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/child_process.hpp"
-#include "log/folder/new_run.hpp"
+#include "log/folder/starts.hpp"
 #include "threads/record/thread_recorder.hpp"
 
 namespace lotus::tool {

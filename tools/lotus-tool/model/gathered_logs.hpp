@@ -22,7 +22,6 @@
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 #include "model/times/kept_durations.hpp"
-#include "model/times/value_blocks.hpp"
 
 namespace lotus::tool {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lotus/format/varint.hpp"
-#include "model/calls/nesting_order.hpp"
+#include "model/calls/nesting_times.hpp"
 
 namespace lotus::tool {
 

@@ -15,7 +15,7 @@
 #include "base/diagnostics.hpp"
 #include "base/parallel.hpp"
 #include "log/folder/log_files.hpp"
-#include "log/folder/record_losses.hpp"
+#include "log/folder/lost_records.hpp"
 #include "log/log_line.hpp"
 #include "log/log_reader.hpp"
 #include "log/operation_names.hpp"

@@ -18,12 +18,11 @@
 #include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
-#include "model/calls/nesting_order.hpp"
+#include "model/calls/nesting_times.hpp"
 #include "model/packed_operations.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "model/run_model.hpp"
 #include "model/times/kept_durations.hpp"
-#include "model/times/value_blocks.hpp"
 
 namespace lotus::tool {
 

@@ -11,7 +11,6 @@
 #include "describe/description.hpp"
 #include "model/figures.hpp"
 #include "model/pipeline/async_operations.hpp"
-#include "model/pipeline/item_tree.hpp"
 #include "model/pipeline/items.hpp"
 #include "model/pipeline/stages.hpp"
 #include "model/run_model.hpp"

@@ -8,7 +8,6 @@
 
 #include "describe/described.hpp"
 #include "model/figures.hpp"
-#include "model/pipeline/item_tree.hpp"
 #include "model/pipeline/items.hpp"
 #include "model/pipeline/stages.hpp"
 #include "model/run_data.hpp"

@@ -9,7 +9,6 @@
 
 #include "model/run_data.hpp"
 #include "replay/change.hpp"
-#include "replay/cpu_budget.hpp"
 #include "replay/plan.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/speed_law.hpp"

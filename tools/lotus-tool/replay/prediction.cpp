@@ -10,8 +10,8 @@
 
 #include "base/parallel.hpp"
 #include "replay/change.hpp"
-#include "replay/cpu_budget.hpp"
 #include "replay/plan.hpp"
+#include "replay/speed_law.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -4,9 +4,12 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <lotus/recovery/dead_ring.hpp>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -74,6 +77,19 @@ class counted_window {
   // In order of time. Readings are at least an eighth of the window apart, except for the last one.
   std::deque<counts_at> counts_at_;
 };
+
+/// Looks up names in a ring file.
+struct ring_names {
+  /// Returns "S<name>," for a name's id.
+  std::function<std::string_view(std::uint32_t)> line_start;
+  /// Returns the folder of a loader for the loader's id.
+  std::function<std::string(std::uint32_t)> folder;
+};
+
+/// Returns the sums of all threads since the recording began; no sums if a block cannot be read.
+/// The process continues at the same time: a call that ends during the reading may be included in
+/// one sum and missing in another.
+counted_by_name read_counts(const detail::dead_ring_file& file, const ring_names& names);
 
 }  // namespace lotus::tool
 

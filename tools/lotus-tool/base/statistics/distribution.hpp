@@ -36,6 +36,12 @@ double share_below(const std::vector<std::int64_t>& values, std::int64_t limit_n
 /// intended for the last batch of an epoch, which takes less time if it is incomplete.
 void remove_low_outliers(std::vector<std::int64_t>& values);
 
+/// Returns the limit that the absolute value of Student's t exceeds with probability `outside`; use
+/// 0.05 for a 95 % interval.
+/// @param degrees  the degrees of freedom, at least 1; need not be an integer.
+/// @param outside  the probability, between 1e-6 and 1.
+double student_reach(double degrees, double outside);
+
 }  // namespace lotus::tool
 
 #endif  // LOTUS_TOOL_BASE_STATISTICS_DISTRIBUTION_HPP

@@ -17,7 +17,6 @@
 
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
-#include "base/terminal/labels.hpp"
 #include "base/terminal/line_width.hpp"
 
 namespace lotus::tool {

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "aggregates/data/aggregate_file.hpp"
 #include "aggregates/data/aggregated.hpp"
 #include "base/diagnostics.hpp"
 #include "base/statistics/distribution.hpp"
@@ -22,7 +21,7 @@
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 #include "waits/join/blocked_on.hpp"
-#include "waits/join/scaled_waits.hpp"
+#include "waits/join/sampled_waits.hpp"
 #include "waits/stacks/name_stacks.hpp"
 
 namespace lotus::tool {

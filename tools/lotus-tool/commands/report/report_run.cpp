@@ -30,7 +30,7 @@
 #include "findings/checks/recorded_work.hpp"
 #include "findings/diagnosis.hpp"
 #include "findings/gains.hpp"
-#include "heap/data/leaks.hpp"
+#include "heap/data/heap_data.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
@@ -42,7 +42,7 @@
 #include "model/stage_stats.hpp"
 #include "model/times/kept_durations.hpp"
 #include "waits/join/blocked_on.hpp"
-#include "waits/join/scaled_waits.hpp"
+#include "waits/join/sampled_waits.hpp"
 #include "waits/stacks/name_stacks.hpp"
 
 namespace lotus::tool {

@@ -10,7 +10,6 @@
 #include "accelerator/accelerator_text.hpp"
 #include "base/printable.hpp"
 #include "base/statistics/distribution.hpp"
-#include "base/terminal/labels.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "commands/stats/stats.hpp"

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "aggregates/live/live_counts.hpp"
+#include "aggregates/live/counted_window.hpp"
 #include "log/record_tails.hpp"
 
 namespace lotus::tool {

@@ -23,7 +23,7 @@
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
 #include "log/folder/loaders.hpp"
-#include "log/folder/record_losses.hpp"
+#include "log/folder/lost_records.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
 #include "log/shown_name.hpp"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/statistics/student.hpp"
+#include "base/statistics/distribution.hpp"
 #include "base/statistics/trend.hpp"
 
 namespace lotus::tool {

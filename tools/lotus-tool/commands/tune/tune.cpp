@@ -29,7 +29,7 @@
 #include "findings/diagnosis.hpp"
 #include "findings/verdict.hpp"
 #include "log/folder/log_files.hpp"
-#include "log/folder/new_run.hpp"
+#include "log/folder/starts.hpp"
 #include "log/process_info.hpp"
 #include "model/run_data.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"

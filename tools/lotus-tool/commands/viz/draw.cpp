@@ -18,11 +18,11 @@
 #include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/shown_name.hpp"
-#include "model/calls/nesting_order.hpp"
+#include "model/calls/nesting_times.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "model/run_data.hpp"
 #include "model/tracks.hpp"
-#include "waits/join/log_waits.hpp"
+#include "waits/join/sampled_waits.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -12,7 +12,7 @@
 #include "log/operation_names.hpp"
 #include "model/run_data.hpp"
 #include "model/tracks.hpp"
-#include "waits/join/log_waits.hpp"
+#include "waits/join/sampled_waits.hpp"
 
 namespace lotus::tool {
 

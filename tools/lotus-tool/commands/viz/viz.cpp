@@ -34,7 +34,7 @@
 #include "model/path/critical_path.hpp"
 #include "model/run_data.hpp"
 #include "model/tracks.hpp"
-#include "waits/join/log_waits.hpp"
+#include "waits/join/sampled_waits.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
-#include "base/terminal/labels.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "describe/described_table.hpp"

@@ -11,7 +11,7 @@
 
 #include "findings/facts/intervals.hpp"
 #include "log/folder/log_files.hpp"
-#include "model/calls/nesting_order.hpp"
+#include "model/calls/nesting_times.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 

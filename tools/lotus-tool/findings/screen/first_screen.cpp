@@ -19,7 +19,7 @@
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
 #include "log/shown_name.hpp"
-#include "model/calls/operation_totals.hpp"
+#include "model/calls/call_profile.hpp"
 #include "model/path/critical_path.hpp"
 #include "replay/change.hpp"
 #include "replay/prediction.hpp"

@@ -13,7 +13,6 @@
 #include "describe/description.hpp"
 #include "findings/diagnosis_text.hpp"
 #include "heap/data/heap_data.hpp"
-#include "heap/data/leaks.hpp"
 #include "log/log_line.hpp"
 #include "log/shown_name.hpp"
 #include "model/quantities.hpp"

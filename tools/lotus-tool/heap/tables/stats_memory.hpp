@@ -10,7 +10,6 @@
 
 #include "describe/described.hpp"
 #include "heap/data/heap_data.hpp"
-#include "heap/data/leaks.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {

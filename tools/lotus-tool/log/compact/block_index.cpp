@@ -16,7 +16,7 @@
 
 #include "base/files/found_file.hpp"
 #include "log/folder/log_files.hpp"
-#include "log/window/log_times.hpp"
+#include "log/window/time_window.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "log/folder/log_files.hpp"
-#include "log/window/log_times.hpp"
+#include "log/window/time_window.hpp"
 
 namespace lotus::tool {
 

@@ -24,7 +24,6 @@
 #include "log/folder/loaders.hpp"
 #include "log/folder/lost_records.hpp"
 #include "log/folder/older_part.hpp"
-#include "log/folder/record_losses.hpp"
 #include "log/folder/starts.hpp"
 #include "log/side_line.hpp"
 #include "lotus/folder/hidden_files.hpp"

@@ -17,7 +17,6 @@
 #include "log/folder/log_files.hpp"
 #include "log/folder/older_part.hpp"
 #include "log/process_info.hpp"
-#include "log/window/log_times.hpp"
 #include "log/window/text_times.hpp"
 #include "log/window/time_window.hpp"
 

@@ -15,7 +15,7 @@
 #include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "log/side_line.hpp"
-#include "log/window/log_times.hpp"
+#include "log/window/time_window.hpp"
 #include "lotus/format/record_kinds.hpp"
 
 namespace lotus::tool {

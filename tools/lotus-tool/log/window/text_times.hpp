@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "log/folder/log_files.hpp"
-#include "log/window/log_times.hpp"
+#include "log/window/time_window.hpp"
 
 namespace lotus::tool {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/index.hpp"
-#include "model/calls/nesting_order.hpp"
+#include "model/calls/nesting_times.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {

@@ -10,8 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "log/shown_name.hpp"
+#include "model/calls/nesting_times.hpp"
 #include "model/pipeline/stage_threads.hpp"
 #include "model/pipeline/work_time.hpp"
+#include "model/run_data.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {
@@ -74,6 +77,92 @@ std::size_t workers_at_once(const run_batches& batches) {
   all.reserve(extents.size());
   for (const auto& [file, extent] : extents) all.push_back(extent);
   return std::min(max_at_once(all), max_at_once(spans));
+}
+
+namespace {
+
+/// The operations that ran in some spans of one thread; the key is the span.
+using operations_of_span = std::map<span_number, std::vector<operation>>;
+
+void find_operations(const run_data& run, file_id file, std::vector<span_number> wanted,
+                     operations_of_span& found) {
+  const std::vector<preprocessing_span>& spans = run.batches.preprocessing_spans();
+  std::sort(wanted.begin(), wanted.end(), [&spans](span_number a, span_number b) {
+    return spans[a].start_ns < spans[b].start_ns;
+  });
+  // For each wanted span: the latest end of this span and all spans before it. It shows which spans
+  // need not be compared with an operation, because they and all spans before them ended earlier.
+  std::vector<std::int64_t> last_end_ns;
+  last_end_ns.reserve(wanted.size());
+  for (const span_number n : wanted) {
+    const std::int64_t end_ns = spans[n].end_ns();
+    last_end_ns.push_back(last_end_ns.empty() ? end_ns : std::max(last_end_ns.back(), end_ns));
+  }
+  run.for_each_operation(file.value(), [&](const operation& op) {
+    const auto later = std::upper_bound(
+        wanted.begin(), wanted.end(), op.start_ns,
+        [&spans](std::int64_t start_ns, span_number n) { return start_ns < spans[n].start_ns; });
+    for (auto i = static_cast<std::size_t>(later - wanted.begin());
+         i-- > 0 && last_end_ns[i] >= op.end_ns();) {
+      const span_number n = wanted[i];
+      const preprocessing_span& s = spans[n];
+      if (op.end_ns() > s.end_ns()) continue;
+      const bool itself = stage_id(op.name) == s.stage && op.start_ns == s.start_ns &&
+                          op.duration_ns == s.duration_ns;
+      if (!itself) found[n].push_back(op);
+    }
+  });
+}
+
+std::string name_of(const run_data& run, const preprocessing_span& s) {
+  return s.stage == preprocess_stage ? "preprocess" : shown_name(run.names.name(s.stage.value()));
+}
+
+}  // namespace
+
+std::vector<std::vector<item_node>> trees_of(const run_data& run, const std::vector<item>& items) {
+  const std::vector<preprocessing_span>& spans = run.batches.preprocessing_spans();
+  std::map<file_id, std::vector<span_number>> of_file;
+  for (const item& it : items) {
+    for (const span_number n : it.spans) {
+      if (spans[n].file) of_file[*spans[n].file].push_back(n);
+    }
+  }
+  operations_of_span operations;
+  for (const auto& [file, wanted] : of_file) find_operations(run, file, wanted, operations);
+  std::vector<std::vector<item_node>> trees;
+  for (const item& it : items) {
+    std::vector<item_node>& tree = trees.emplace_back();
+    for (const span_number n : it.spans) {
+      const preprocessing_span& s = spans[n];
+      const std::uint64_t thread = s.file ? run.log(*s.file).number : 0;
+      tree.push_back({name_of(run, s), s.start_ns, s.duration_ns, thread, 0});
+      std::vector<operation>& inside = operations[n];
+      std::stable_sort(inside.begin(), inside.end(), [](const operation& a, const operation& b) {
+        return std::make_pair(a.start_ns, -a.duration_ns) <
+               std::make_pair(b.start_ns, -b.duration_ns);
+      });
+      std::vector<std::int64_t> ends;
+      for (const operation& op : inside) {
+        while (!ends.empty() && ends.back() < op.end_ns()) ends.pop_back();
+        ends.push_back(op.end_ns());
+        tree.push_back({std::string(run.names.name(op.name)), op.start_ns, op.duration_ns, thread,
+                        ends.size()});
+      }
+    }
+  }
+  return trees;
+}
+
+std::vector<item> slowest_items(std::vector<item> items, std::size_t count) {
+  const std::size_t kept = std::min(count, items.size());
+  std::partial_sort(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(kept), items.end(),
+                    [](const item& a, const item& b) {
+                      return std::make_tuple(-a.extent.duration_ns(), a.extent.start_ns, a.number) <
+                             std::make_tuple(-b.extent.duration_ns(), b.extent.start_ns, b.number);
+                    });
+  items.erase(items.begin() + static_cast<std::ptrdiff_t>(kept), items.end());
+  return items;
 }
 
 }  // namespace lotus::tool

@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "model/identifiers.hpp"
+#include "model/run_data.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {
@@ -32,6 +34,26 @@ std::vector<item> items_of(const run_batches& batches);
 /// together, complete batches count instead of spans. The result is at most the number of workers
 /// that existed at the same time, each from the start of its first span to the end of its last.
 std::size_t workers_at_once(const run_batches& batches);
+
+struct item_node {
+  /// Name of a stage, or name of an operation with the S that begins it in logs.
+  std::string name;
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  std::uint64_t thread = 0;  ///< number of the thread's log
+  std::size_t depth = 0;     ///< nesting depth; 0 for one of the item's own spans
+};
+
+/// Returns, for each item, its spans in order of start. Each span is followed by the operations
+/// inside it on the same thread. The depth of an operation is one more than that of the span or
+/// operation that contains it. Logs also contain the span of a stage as an operation; that
+/// operation is left out.
+/// @param run  a run that was read with run_parts::operations; otherwise the result contains only
+///   spans.
+std::vector<std::vector<item_node>> trees_of(const run_data& run, const std::vector<item>& items);
+
+/// Returns the `count` items with the longest latency; the item with the longest comes first.
+std::vector<item> slowest_items(std::vector<item> items, std::size_t count);
 
 }  // namespace lotus::tool
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/sort_runs.hpp"
-#include "model/calls/nesting_order.hpp"
+#include "model/calls/nesting_times.hpp"
 #include "model/packed_operations.hpp"
 #include "replay/recorded/stored_calls.hpp"
 

@@ -7,7 +7,7 @@
 #include "base/child_process.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "log/folder/new_run.hpp"
+#include "log/folder/starts.hpp"
 #include "sampling/record/sample_recorder.hpp"
 
 namespace lotus::tool {

@@ -20,7 +20,7 @@
 #include "log/process_info.hpp"
 #include "log/shown_name.hpp"
 #include "mapping/read/event_names.hpp"
-#include "model/calls/nesting_order.hpp"
+#include "model/calls/nesting_times.hpp"
 #include "model/run_data.hpp"
 #include "sampling/read/located_samples.hpp"
 #include "sampling/read/sample_files.hpp"

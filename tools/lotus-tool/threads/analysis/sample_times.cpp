@@ -1,9 +1,14 @@
 #include "threads/analysis/sample_times.hpp"
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
+#include "base/printable.hpp"
+#include "threads/analysis/named_stacks.hpp"
 #include "threads/analysis/thread_activity.hpp"
 #include "threads/data/thread_samples.hpp"
 
@@ -32,6 +37,42 @@ std::vector<timed_sample> sample_times(const thread_samples& samples,
 const char* state_word(const thread_sample& sample) noexcept {
   return sample.waits ? lotus::detail::wait_reason_words[static_cast<std::size_t>(sample.reason)]
                       : "running";
+}
+
+namespace {
+
+/// Returns the text as one element of a line: without control characters, and without ';', which
+/// separates the elements.
+std::string element(const std::string& text) {
+  std::string clean = printable_line(text);
+  for (char& c : clean) {
+    if (c == ';') c = ':';
+  }
+  return clean;
+}
+
+std::string calls_of(const named_stack& stack) {
+  std::string text;
+  for (auto call = stack.rbegin(); call != stack.rend(); ++call) {
+    text.append(1, ';').append(element(call->function));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string collapsed_stacks(const thread_samples& samples, const named_stacks& stacks,
+                             const std::vector<thread_activity>& groups) {
+  std::map<std::string, double> lines;
+  for (const timed_sample& one : sample_times(samples, groups)) {
+    lines[element(unique_name(groups[one.group])) + ';' + state_word(*one.of) +
+          calls_of(stacks.of(one.of->stack))] += 1e6 * one.time_s;
+  }
+  std::string text;
+  for (const auto& [line, us] : lines) {
+    if (std::llround(us) > 0) text += line + ' ' + std::to_string(std::llround(us)) + '\n';
+  }
+  return text;
 }
 
 }  // namespace lotus::tool

@@ -3,8 +3,10 @@
 #define LOTUS_TOOL_THREADS_ANALYSIS_SAMPLE_TIMES_HPP
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
+#include "threads/analysis/named_stacks.hpp"
 #include "threads/analysis/thread_activity.hpp"
 #include "threads/data/thread_samples.hpp"
 
@@ -24,6 +26,12 @@ std::vector<timed_sample> sample_times(const thread_samples& samples,
 
 /// Returns "running", or the word for the reason for which the thread waited.
 const char* state_word(const thread_sample& sample) noexcept;
+
+/// Returns lines such as "worker_loop;running;worker_loop;resize 812": the group of threads, their
+/// state, the open calls with the outermost first, and microseconds. The times of a group's lines
+/// add up to the time of its threads, except the time in which they waited for a CPU.
+std::string collapsed_stacks(const thread_samples& samples, const named_stacks& stacks,
+                             const std::vector<thread_activity>& groups);
 
 }  // namespace lotus::tool
 

@@ -13,6 +13,7 @@
 #include "log/operation_names.hpp"
 #include "model/run_data.hpp"
 #include "waits/data/wait_files.hpp"
+#include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {
 
@@ -85,6 +86,55 @@ class sampled_waits {
   std::vector<process_waits> processes_;
   std::vector<sampled_wait> waits_;
 };
+
+/// The samples of the waiting threads of a run, by log. Needs none of the run's operations in
+/// memory: if samples show locks, it reads the logs of the threads that held them.
+class log_waits {
+ public:
+  /// Creates an object without samples; use read() for a run with samples.
+  log_waits() = default;
+  /// Throws input_error.
+  static log_waits read(const run_data& run, diagnostic_log& diagnostics);
+
+  /// Returns what the thread of a log waited for in an interval, the most frequent first, such as
+  /// "waits for the lock decoder_mutex held by Decode (3 samples), sleeps (1 sample)"; "" if no
+  /// sample lies in the interval.
+  /// @param name  name of the operation that waits, without the S that logs put before it.
+  std::string text(std::size_t file, std::int64_t start_ns, std::int64_t end_ns,
+                   const std::string& name) const;
+
+  /// Whether a sample of the log's thread lies in an interval.
+  bool has(std::size_t file, std::int64_t start_ns, std::int64_t end_ns) const;
+
+ private:
+  struct moment {
+    std::int64_t time_ns = 0;
+    std::uint32_t entry = 0;  // index in entries_
+  };
+  /// Returns the first sample of the log that was taken at or after the time `ns`.
+  std::vector<moment>::const_iterator first(std::size_t file, std::int64_t ns) const;
+
+  std::vector<blocked_on> entries_;          // everything that a thread waited for, each once
+  std::vector<std::vector<moment>> of_log_;  // sorted by time; by the log's index
+};
+
+/// What was blocked: an operation, consumers that waited for a batch, or threads that preprocessed
+/// one.
+enum class waiting_part : std::uint8_t { operation, wait, preprocess };
+
+struct scaled_waits {
+  waiting_part part = waiting_part::operation;
+  std::string name;            ///< name of the operation, without S; "" for the other parts
+  std::vector<blocked_on> by;  ///< as blocked_list::of() returns them
+};
+
+/// Returns the name of the enumerator, such as "operation".
+const char* part_name(waiting_part part) noexcept;
+
+/// Returns the lists of all operations in the order of their names, then the lists of waits for
+/// batches and of preprocessing. Leaves out a list if no sample shows a wait for it. If the run was
+/// read without run_parts::totals, the times of operations are estimated.
+std::vector<scaled_waits> scale_waits(const run_data& run, const run_blocked_on& joined);
 
 }  // namespace lotus::tool
 

@@ -22,7 +22,7 @@
 #include "log/operation_names.hpp"
 #include "log/shown_name.hpp"
 #include "lotus/format/varint.hpp"
-#include "model/calls/nesting_order.hpp"
+#include "model/calls/nesting_times.hpp"
 #include "model/pipeline/async_operations.hpp"
 #include "model/pipeline/next_spans.hpp"
 #include "model/pipeline/off_cpu.hpp"
