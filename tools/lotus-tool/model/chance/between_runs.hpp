@@ -1,5 +1,5 @@
-// Tests whether the difference between two groups of runs, such as before and after a change, is
-// statistically significant.
+// Computes confidence intervals of changes, and tests whether the difference between two groups of
+// runs, such as before and after a change, is statistically significant.
 #ifndef LOTUS_TOOL_MODEL_CHANCE_BETWEEN_RUNS_HPP
 #define LOTUS_TOOL_MODEL_CHANCE_BETWEEN_RUNS_HPP
 
@@ -10,6 +10,21 @@
 #include "model/times/kept_durations.hpp"
 
 namespace lotus::tool {
+
+/// Relative change of the mean from a to b, (b - a) / a, with its 95 % confidence interval.
+struct change {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+};
+
+/// Computes the change with a percentile bootstrap (Efron and Tibshirani, An Introduction to the
+/// Bootstrap, ch. 13): both sets are resampled with replacement 2000 times; the interval is from
+/// the 2.5th to the 97.5th percentile of the changes. Large sets are first averaged in 1000 blocks
+/// of neighbors, and the block means are resampled: this is cheaper and keeps similar neighbors
+/// together. The random seed is fixed, so results are reproducible. Neither set may be empty, and
+/// the mean of a must not be 0.
+change bootstrap_change(const value_blocks& a, const value_blocks& b);
 
 /// Returns the relative change from `a` to `b` with its 95 % confidence interval. Each vector
 /// contains one value per run. The change is the difference of the means of the logarithms, tested
@@ -28,21 +43,6 @@ std::optional<change> change_between_runs(const std::vector<double>& a,
 /// fewer than five runs, or if any value is 0 or less.
 std::optional<double> permutation_p(const std::vector<double>& a, const std::vector<double>& b);
 inline constexpr std::size_t min_permuted_runs = 5;
-
-/// Relative change of the mean from a to b, (b - a) / a, with its 95 % confidence interval.
-struct change {
-  double value = 0;
-  double low = 0;
-  double high = 0;
-};
-
-/// Computes the change with a percentile bootstrap (Efron and Tibshirani, An Introduction to the
-/// Bootstrap, ch. 13): both sets are resampled with replacement 2000 times; the interval is from
-/// the 2.5th to the 97.5th percentile of the changes. Large sets are first averaged in 1000 blocks
-/// of neighbors, and the block means are resampled: this is cheaper and keeps similar neighbors
-/// together. The random seed is fixed, so results are reproducible. Neither set may be empty, and
-/// the mean of a must not be 0.
-change bootstrap_change(const value_blocks& a, const value_blocks& b);
 
 }  // namespace lotus::tool
 
