@@ -7,7 +7,7 @@
 
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
-#include "commands/map/mapping_print.hpp"
+#include "commands/map/map_build.hpp"
 #include "fuzz.hpp"
 #include "fuzz_file.hpp"
 #include "mapping/mapping.hpp"

@@ -1,9 +1,8 @@
-#include "commands/viz/slice_stack.hpp"
-
 #include <cstdint>
 #include <string>
 
 #include "catch.hpp"
+#include "commands/viz/nesting_lanes.hpp"
 
 namespace {
 

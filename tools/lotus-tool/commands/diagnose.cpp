@@ -30,7 +30,7 @@
 #include "log/folder/log_files.hpp"
 #include "model/run_data.hpp"
 #include "threads/data/thread_samples.hpp"
-#include "waits/stacks/name_stacks.hpp"
+#include "waits/stacks/unwound_stacks.hpp"
 
 namespace lotus::tool {
 namespace {

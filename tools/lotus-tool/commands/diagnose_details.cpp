@@ -20,7 +20,7 @@
 #include "findings/screen/first_screen.hpp"
 #include "log/shown_name.hpp"
 #include "model/figures.hpp"
-#include "waits/stacks/name_stacks.hpp"
+#include "waits/stacks/unwound_stacks.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -20,7 +20,7 @@
 #include "base/child_process.hpp"
 #include "base/errors.hpp"
 #include "base/printable.hpp"
-#include "launch/stored_samples.hpp"
+#include "launch/launch.hpp"
 #include "log/folder/starts.hpp"
 #include "threads/record/thread_recorder.hpp"
 #include "threads/record/watched_process.hpp"

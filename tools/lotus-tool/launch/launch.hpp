@@ -2,6 +2,8 @@
 #ifndef LOTUS_TOOL_LAUNCH_LAUNCH_HPP
 #define LOTUS_TOOL_LAUNCH_LAUNCH_HPP
 
+#include <sys/types.h>
+
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,6 +11,7 @@
 
 #include "base/child_process.hpp"
 #include "log/folder/starts.hpp"
+#include "threads/data/thread_samples.hpp"
 #include "threads/record/thread_recorder.hpp"
 
 namespace lotus::tool {
@@ -64,6 +67,14 @@ class recording_program {
 /// Runs a program and waits until it ends. The program shares the terminal of lotus-tool and gets
 /// signals that are sent to lotus-tool. Throws input_error if the program cannot be started.
 launched launch(const launch_options& options);
+
+/// Returns why some samples could not be taken; "" if all could.
+std::string reason_not_sampled(const thread_recorder& recorder);
+
+/// Stores the samples of a program in a folder, which it creates if necessary. Returns false if
+/// there are fewer than ten samples, which would show nothing. Throws input_error.
+/// @param pid  the program's process, which becomes a part of the file's name.
+bool store_samples(const thread_samples& samples, pid_t pid, const std::string& dir);
 
 }  // namespace lotus::tool
 

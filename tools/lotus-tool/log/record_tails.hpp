@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "log/compact/compact_roles.hpp"
+#include "log/compact/block_index.hpp"
 #include "log/folder/log_files.hpp"
 #include "lotus/folder/log_appender.hpp"
 

@@ -1,4 +1,5 @@
-// Estimates from recorded runs how much busy CPUs slow each other down.
+// Estimates from recorded runs how much busy CPUs slow each other down, and how many CPUs a run
+// got.
 #ifndef LOTUS_TOOL_REPLAY_SPEED_LAW_HPP
 #define LOTUS_TOOL_REPLAY_SPEED_LAW_HPP
 

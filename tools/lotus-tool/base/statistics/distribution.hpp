@@ -1,4 +1,4 @@
-// Summary statistics of a set of durations.
+// Summary statistics of a set of durations, and quantiles of Student's t distribution.
 #ifndef LOTUS_TOOL_BASE_STATISTICS_DISTRIBUTION_HPP
 #define LOTUS_TOOL_BASE_STATISTICS_DISTRIBUTION_HPP
 

@@ -1,4 +1,5 @@
-// Stores the maximum width of a stream's lines, and breaks or shortens text to this width.
+// Stores the maximum width of a stream's lines and the labels of its tables, and breaks or shortens
+// text to this width.
 #ifndef LOTUS_TOOL_BASE_TERMINAL_LINE_WIDTH_HPP
 #define LOTUS_TOOL_BASE_TERMINAL_LINE_WIDTH_HPP
 

@@ -22,7 +22,7 @@
 #include "model/run_model.hpp"
 #include "waits/join/blocked_on.hpp"
 #include "waits/join/sampled_waits.hpp"
-#include "waits/stacks/name_stacks.hpp"
+#include "waits/stacks/unwound_stacks.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -1,4 +1,5 @@
-// lotus-tool map build: builds the file mapping_funcs.json from reports of profilers.
+// lotus-tool map build: builds the file mapping_funcs.json from reports of profilers. Prints
+// mappings.
 #ifndef LOTUS_TOOL_COMMANDS_MAP_MAP_BUILD_HPP
 #define LOTUS_TOOL_COMMANDS_MAP_MAP_BUILD_HPP
 
@@ -35,6 +36,14 @@ std::size_t add_reports(const std::string& dir, folder_names names, mapping_buil
 void output_mapping(const mapping& m, const std::string& output, print_as print, std::ostream& out);
 
 int run_map_build(const map_build_options& options, std::ostream& out, std::ostream& err);
+
+/// Prints the mapping as a table.
+void print_mapping(const mapping& m, std::ostream& out);
+/// Prints the mapping as CSV with the columns op,function,module,hits,runs,samples,share.
+void print_mapping_csv(const mapping& m, std::ostream& out);
+
+/// Shortens a very long function name for a table: keeps its beginning and its end.
+std::string shortened(const std::string& name);
 
 }  // namespace lotus::tool
 

@@ -23,7 +23,6 @@
 #include "base/statistics/distribution.hpp"
 #include "commands/report/base64.hpp"
 #include "commands/report/batch_histories.hpp"
-#include "commands/report/listed_operations.hpp"
 #include "commands/report/timeline/timeline_data.hpp"
 #include "describe/description.hpp"
 #include "findings/checks/check.hpp"
@@ -43,7 +42,7 @@
 #include "model/times/kept_durations.hpp"
 #include "waits/join/blocked_on.hpp"
 #include "waits/join/sampled_waits.hpp"
-#include "waits/stacks/name_stacks.hpp"
+#include "waits/stacks/unwound_stacks.hpp"
 
 namespace lotus::tool {
 namespace {

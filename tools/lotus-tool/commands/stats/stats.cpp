@@ -25,7 +25,7 @@
 #include "model/figures.hpp"
 #include "model/quantities.hpp"
 #include "model/run_data.hpp"
-#include "waits/stacks/name_stacks.hpp"
+#include "waits/stacks/unwound_stacks.hpp"
 
 namespace lotus::tool {
 namespace {

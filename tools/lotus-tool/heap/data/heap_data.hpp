@@ -1,4 +1,5 @@
-// Stores how operations and processes used the heap, if liblotus_memory.so counted allocations.
+// Stores how operations and processes used the heap, and what they did not free, if
+// liblotus_memory.so counted allocations.
 #ifndef LOTUS_TOOL_HEAP_DATA_HEAP_DATA_HPP
 #define LOTUS_TOOL_HEAP_DATA_HEAP_DATA_HPP
 

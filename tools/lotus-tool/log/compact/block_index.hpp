@@ -8,8 +8,10 @@
 #include <optional>
 #include <vector>
 
+#include "base/diagnostics.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/window/time_window.hpp"
+#include "lotus/folder/log_appender.hpp"
 
 namespace lotus::tool {
 
@@ -31,6 +33,19 @@ std::optional<std::vector<indexed_block>> index_blocks(const log_file& file);
 /// Returns an object that maps times to positions in the file of a compact log; null if
 /// index_blocks() returns nullopt for this file. Throws input_error if the file cannot be opened.
 std::unique_ptr<log_times> times_of_blocks(const log_file& file);
+
+constexpr file_role file_role_of(lotus::detail::log_role role) noexcept {
+  return role == lotus::detail::log_role::main     ? file_role::main
+         : role == lotus::detail::log_role::worker ? file_role::worker
+                                                   : file_role::side;
+}
+
+/// A compact log has the records of up to three roles: main, worker and side log. Replaces each
+/// compact log in `files` by one log_file for each role that it has; all of them read the same file
+/// on disk. If a process died, find_runs() has added the records in its rings as tails of text logs
+/// that may not exist on disk. This function moves these tails to the new logs. Throws input_error.
+/// @param files  the logs of one folder.
+void take_compact_apart(std::vector<log_file>& files, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
 

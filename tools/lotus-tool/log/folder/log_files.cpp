@@ -20,7 +20,7 @@
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
 #include "base/terminal/progress.hpp"
-#include "log/compact/compact_roles.hpp"
+#include "log/compact/block_index.hpp"
 #include "log/folder/loaders.hpp"
 #include "log/folder/lost_records.hpp"
 #include "log/folder/older_part.hpp"

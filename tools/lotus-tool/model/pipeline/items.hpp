@@ -1,4 +1,5 @@
-// Finds the items and batches that went through the stages of a loader, and counts the workers.
+// Finds the items and batches that went through the stages of a loader, what was done for each, and
+// counts the workers.
 #ifndef LOTUS_TOOL_MODEL_PIPELINE_ITEMS_HPP
 #define LOTUS_TOOL_MODEL_PIPELINE_ITEMS_HPP
 

@@ -14,8 +14,8 @@
 #include "model/run_model.hpp"
 #include "replay/plan.hpp"
 #include "replay/recorded/measured_work.hpp"
+#include "replay/recorded/recorded_parts.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
-#include "replay/recorded/units.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -2,11 +2,14 @@
 #ifndef LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PARTS_HPP
 #define LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PARTS_HPP
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <vector>
 
 #include "model/run_data.hpp"
+#include "model/run_model.hpp"
 #include "replay/recorded/measured_work.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 
@@ -17,6 +20,30 @@ namespace lotus::tool {
 /// @param work_of  for each span of run_batches::preprocessing_spans(): the index of the work to
 ///   which the span belongs, if any.
 std::deque<recorded_part> parts_of(const run_data& run, const std::vector<optional_work>& work_of);
+
+/// A batch, or an item that becomes part of a batch.
+struct found_unit {
+  batch_id batch;  ///< the batch; for an item, the batch that contains the item
+  bool of_item = false;
+  std::vector<span_number> spans;  ///< the unit's spans, sorted by start
+  std::int64_t start_ns = 0;
+};
+
+/// Returns the units of each epoch, items before batches. If batches were dispatched in the order
+/// of their numbers, sorts them by number, even if a thread began late. Sorts all other units by
+/// the start of their work.
+/// @param is_used  returns whether a span counts as work on a unit.
+/// @param threads  the number of threads of the first stage. If a batch began more than 4 * threads
+///   places earlier or later than its number suggests, batches were not dispatched in the order of
+///   their numbers.
+std::vector<std::vector<found_unit>> units_of(const run_batches& batches,
+                                              const std::function<bool(span_number)>& is_used,
+                                              std::size_t threads);
+
+/// Returns when the consumer received a batch: at the end of its wait, or at the SBatchConsumed
+/// record if this is earlier or no wait was recorded.
+/// @param b  a batch that was received.
+std::int64_t when_received(const run_batches& batches, const batch& b);
 
 }  // namespace lotus::tool
 

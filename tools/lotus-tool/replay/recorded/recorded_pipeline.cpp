@@ -21,7 +21,6 @@
 #include "replay/recorded/policies.hpp"
 #include "replay/recorded/recorded_parts.hpp"
 #include "replay/recorded/shared_operations.hpp"
-#include "replay/recorded/units.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -18,13 +18,12 @@
 #include "base/printable.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
-#include "commands/map/mapping_print.hpp"
+#include "commands/map/map_build.hpp"
 #include "describe/description.hpp"
 #include "log/folder/loaders.hpp"
 #include "mapping/mapping.hpp"
 #include "mapping/read/event_names.hpp"
 #include "sampling/join/sample_join.hpp"
-#include "sampling/join/thread_groups.hpp"
 #include "sampling/read/located_samples.hpp"
 
 namespace lotus::tool {

@@ -1,4 +1,4 @@
-// Calculates how much time each sample of a thread stands for.
+// Calculates how much time each sample of a thread stands for, and writes collapsed stacks.
 #ifndef LOTUS_TOOL_THREADS_ANALYSIS_SAMPLE_TIMES_HPP
 #define LOTUS_TOOL_THREADS_ANALYSIS_SAMPLE_TIMES_HPP
 

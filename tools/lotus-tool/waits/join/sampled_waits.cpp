@@ -22,7 +22,6 @@
 #include "model/run_data.hpp"
 #include "waits/data/wait_files.hpp"
 #include "waits/join/blocked_on.hpp"
-#include "waits/join/thread_logs.hpp"
 
 namespace lotus::tool {
 

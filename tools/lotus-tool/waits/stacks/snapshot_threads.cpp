@@ -23,8 +23,7 @@
 #include "waits/data/stack_files.hpp"
 #include "waits/data/wait_files.hpp"
 #include "waits/join/blocked_on.hpp"
-#include "waits/join/thread_logs.hpp"
-#include "waits/stacks/name_stacks.hpp"
+#include "waits/join/sampled_waits.hpp"
 #include "waits/stacks/unwound_stacks.hpp"
 
 namespace lotus::tool {

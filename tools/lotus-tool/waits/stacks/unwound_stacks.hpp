@@ -17,6 +17,7 @@
 #include "threads/data/thread_samples.hpp"
 #include "threads/unwind/stack_unwinder.hpp"
 #include "waits/data/stack_files.hpp"
+#include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {
 
@@ -61,6 +62,20 @@ class unwound_stacks {
   thread_samples samples_;
   std::optional<named_stacks> named_;
 };
+
+/// Sets blocked_on::calls and blocked_on::held_in of all entries for which the process recorded
+/// stacks. Reads the programs and libraries that the process had mapped. Throws input_error.
+void name_stacks(const run_files& run, run_blocked_on& joined, diagnostic_log& diagnostics);
+
+/// Returns a text such as "std::mutex::lock, called by Decoder::get, called by main".
+std::string calls_text(const std::vector<std::string>& calls);
+
+/// Returns a text such as "Decode waits for a lock in std::mutex::lock, called by Decoder::get,
+/// called by main"; "" if the calls are unknown. Call name_stacks() before.
+/// @param name  name of the operation that waits, without the S that logs put before it.
+/// @param of  the wait to describe; null: the most frequent wait of the operation.
+std::string calls_of_wait(const run_blocked_on& joined, const std::string& name,
+                          const blocked_on* of);
 
 }  // namespace lotus::tool
 

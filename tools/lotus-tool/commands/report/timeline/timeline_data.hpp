@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/formats/json_writer.hpp"
-#include "commands/report/listed_operations.hpp"
+#include "commands/report/batch_histories.hpp"
 #include "log/operation_names.hpp"
 #include "model/run_data.hpp"
 

@@ -12,7 +12,7 @@
 #include "base/files/output_file.hpp"
 #include "commands/viz/formats/trace_sink.hpp"
 #include "commands/viz/formats/viz_formats.hpp"
-#include "commands/viz/slice_stack.hpp"
+#include "commands/viz/nesting_lanes.hpp"
 #include "log/operation_names.hpp"
 #include "log/shown_name.hpp"
 

@@ -11,7 +11,7 @@
 #include "base/formats/json_writer.hpp"
 #include "commands/viz/formats/trace_sink.hpp"
 #include "commands/viz/formats/viz_formats.hpp"
-#include "commands/viz/slice_stack.hpp"
+#include "commands/viz/nesting_lanes.hpp"
 #include "log/operation_names.hpp"
 #include "log/shown_name.hpp"
 
