@@ -11,6 +11,7 @@
 #include <future>
 #include <memory>
 #include <optional>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -53,15 +54,26 @@ void train(int ms) {
 }
 
 /// Receives all batches of an epoch.
-void consume(channel& from, int step_ms, bool late = false, unsigned wrong_by = 0) {
+void consume(channel& from, int step_ms, unsigned wrong_by = 0) {
   while (true) {
     lotus::batch_wait wait;
     const std::optional<int> i = from.take();
     if (!i) return;
-    const std::uint64_t number = static_cast<unsigned>(*i) + wrong_by;
-    if (late) train(step_ms);
-    wait.consumed(number);
-    if (!late) train(step_ms);
+    wait.consumed(static_cast<unsigned>(*i) + wrong_by);
+    train(step_ms);
+  }
+}
+
+/// Receives all batches in order, and says that a batch was consumed only after its step.
+void consume_late(channel& from, int step_ms, int count) {
+  std::set<int> arrived;
+  for (int i = 0; i < count; ++i) {
+    {
+      LOTUS_BATCH_WAIT(i);
+      while (arrived.count(i) == 0) arrived.insert(from.take().value());
+    }
+    train(step_ms);
+    LOTUS_BATCH_CONSUMED(i);
   }
 }
 
@@ -69,7 +81,7 @@ void workers(int make_ms, int step_ms, int count = batches, bool late = false,
              unsigned wrong_by = 0) {
   channel made(4);
   const crew all(2, numbers(count), made, [&](int i) { make(i, make_ms); });
-  consume(made, step_ms, late, wrong_by);
+  late ? consume_late(made, step_ms, count) : consume(made, step_ms, wrong_by);
 }
 
 void stages() {

@@ -175,6 +175,12 @@ PLANTED void stuck_decoder() {
   no_tail_call();
 }
 
+PLANTED void preprocess_batch(std::uint64_t number) {
+  LOTUS_BATCH_PREPROCESSED(number);
+  LOTUS_SCOPE("Decode");
+  decode_under_lock();
+}
+
 static void build_batches(double seconds) {
   std::mutex mutex;
   std::condition_variable ready;
@@ -185,11 +191,7 @@ static void build_batches(double seconds) {
     threads.emplace_back([&] {
       while (!stopping) {
         const std::uint64_t number = next++;
-        {
-          LOTUS_BATCH_PREPROCESSED(number);
-          LOTUS_SCOPE("Decode");
-          decode_under_lock();
-        }
+        preprocess_batch(number);
         const std::lock_guard<std::mutex> hold{mutex};
         built.push_back(number);
         ready.notify_one();
