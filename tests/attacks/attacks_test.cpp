@@ -26,12 +26,14 @@
 #include "../faults/recording.hpp"
 #include "../faults/small_disk.hpp"
 #include "catch.hpp"
+#include "loop_disk.hpp"
 #include "lotus/lotus.hpp"
 #include "messages.hpp"
 #include "support.hpp"
 
 using support::collected_messages;
 using support::count_named;
+using support::loop_disk;
 using support::options_for;
 using support::read_logs;
 
@@ -48,10 +50,11 @@ pid_t start_attacked(const std::string& what, const fs::path& directory, int inp
   support::exec_program(ATTACKED_PROGRAM, {ATTACKED_PROGRAM, what, directory.string()});
 }
 
-/// Waits until the process ends, and returns its status; kills it after `seconds`.
-int status_within(pid_t pid, int seconds) {
+/// Waits until the process ends, and returns its status; kills it if it never ends.
+int status_of(pid_t pid) {
   int status = -1;
-  for (int i = 0; i < seconds * 100; ++i) {
+  constexpr int max_seconds = 100;
+  for (int i = 0; i < max_seconds * 100; ++i) {
     if (waitpid(pid, &status, WNOHANG) == pid) return status;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
@@ -70,33 +73,6 @@ std::uint64_t blocks_in(const fs::path& directory) {
   }
   return bytes;
 }
-
-/// A file system in a file of `bytes`, if this machine allows one.
-class loop_disk {
- public:
-  loop_disk(const fs::path& at, const std::string& make, std::size_t bytes) : at_{at} {
-    const std::string image = at.string() + ".image";
-    std::ofstream{image}.close();
-    fs::resize_file(image, bytes);
-    fs::create_directory(at);
-    mounted_ = run(make + " " + image) && run("mount -o loop " + image + " " + at.string());
-    if (!mounted_) lotus_test::skip("cannot make and mount a file system: " + make);
-  }
-  ~loop_disk() {
-    if (mounted_) umount2(at_.c_str(), MNT_DETACH);
-  }
-  loop_disk(const loop_disk&) = delete;
-  loop_disk& operator=(const loop_disk&) = delete;
-  bool mounted() const { return mounted_; }
-
-  static bool run(const std::string& command) {
-    return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
-  }
-
- private:
-  fs::path at_;
-  bool mounted_ = false;
-};
 
 /// Runs `body` on a thread, and returns how many bytes of its stack it used.
 std::size_t stack_of(void (*body)()) {
@@ -129,7 +105,7 @@ TEST_CASE("a process ends when main() and then its other threads have left") {
   const support::temp_directory run;
   const bool stops = GENERATE(false, true);
   const pid_t pid = start_attacked(stops ? "stop_and_leave" : "leave", run.path());
-  const int status = status_within(pid, 20);
+  const int status = status_of(pid);
   CHECK(status == 0);
   if (!stops) CHECK(count_named(read_logs(run.path()), "Safter") == 1);
 }
@@ -166,7 +142,7 @@ TEST_CASE("a full disk kills no program, whatever the file system") {
     loop_disk::run("sync -f " + at.string());  // the ring's pages must be made writable again
   }
   close(input[1]);
-  CHECK(status_within(pid, 20) == 0);
+  CHECK(status_of(pid) == 0);
   close(output[0]);
 }
 
@@ -223,7 +199,7 @@ TEST_CASE("many short processes stay within a limit together") {
   const support::temp_directory run{support::in_memory()};
   const auto run_some = [&](int count) {
     for (int i = 0; i < count; ++i) {
-      REQUIRE(status_within(start_attacked("short", run.path()), 20) == 0);
+      REQUIRE(status_of(start_attacked("short", run.path())) == 0);
     }
   };
   run_some(80);
@@ -263,7 +239,7 @@ TEST_CASE("a scope needs 8 KiB of stack, also if the ring is full, and a snapsho
 TEST_CASE("a program that may not read the TSC runs without being recorded") {
   const support::temp_directory run;
   const pid_t pid = start_attacked("without_tsc", run.path());
-  const int status = status_within(pid, 20);
+  const int status = status_of(pid);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 77) return lotus_test::skip("no PR_SET_TSC here");
   CHECK(status == 0);
 }
@@ -318,7 +294,7 @@ TEST_CASE("the library's threads do not inherit a real-time priority") {
     lotus::stop();
     _exit(found == 0 ? 3 : 0);
   }
-  const int status = status_within(pid, 20);
+  const int status = status_of(pid);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 77) return lotus_test::skip("no SCHED_FIFO here");
   CHECK(status == 0);
 }

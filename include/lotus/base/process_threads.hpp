@@ -4,9 +4,11 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -60,12 +62,24 @@ void for_each_other_thread(Each&& each) noexcept {
   });
 }
 
+/// Returns whether the thread that ran main() has ended, judging from its list of robust mutexes:
+/// the C library gives each thread one, and the kernel forgets it when the thread ends.
+inline bool main_has_ended() noexcept {
+  void* list = nullptr;
+  std::size_t bytes = 0;
+  const bool known = syscall(SYS_get_robust_list, gettid(), &list, &bytes) == 0 && list != nullptr;
+  return known && syscall(SYS_get_robust_list, getpid(), &list, &bytes) == 0 && list == nullptr;
+}
+
 /// Returns whether the thread that ran main() has ended, and all other threads except those of the
-/// library. Costs one system call as long as main() runs.
+/// library. Costs one system call as long as main() runs. Without /proc, the other threads are
+/// unknown; then the result is whether main() has ended, because the library's threads must not
+/// keep the process from ending.
 inline bool only_own_threads_are_left() noexcept {
   // The first thread of a process stays listed after its end, but no longer has a program.
   char path[8];
   if (readlink("/proc/self/exe", path, sizeof(path)) >= 0 || errno != ENOENT) return false;
+  if (access("/proc/self/task", F_OK) != 0) return main_has_ended();
   bool seen_itself = false;
   bool any_other = false;
   for_each_thread([&](pid_t tid) {

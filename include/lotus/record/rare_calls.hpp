@@ -15,6 +15,7 @@
 #include "lotus/base/lock.hpp"
 #include "lotus/config.hpp"
 #include "lotus/record/hub.hpp"
+#include "lotus/record/message.hpp"
 #include "lotus/record/published_wait.hpp"
 #include "lotus/record/record.hpp"
 #include "lotus/record/thread.hpp"
@@ -43,12 +44,21 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_first(const record& r) noexcept {
   if (producer* const p = find_producer(s, false)) s.push_slow(*p, r);
 }
 
+/// Reports once that a record was not completely stored, and perhaps never will be.
+LOTUS_DETAIL_COLD inline void say_abandoned() noexcept {
+  static std::atomic<bool> said{false};
+  if (said.exchange(true)) return;
+  say("a signal handler that interrupted the storing of a record left it by siglongjmp or by "
+      "switching fibres: records of this thread may be missing, which are not counted");
+}
+
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_slow(thread_ring& ring, const record& r) noexcept {
   const services& s = *this_module.hub.load(std::memory_order_acquire);
   auto& p = static_cast<producer&>(ring);
   const bool storing = p.storing.load(std::memory_order_relaxed) != 0;
   if (!storing) return s.push_slow(p, r);
   if (interrupts_storing(p)) return s.push_nested(p, r);
+  say_abandoned();
   push(r.begin_ticks, r.end_ticks, r.tag);
 }
 

@@ -94,6 +94,9 @@ struct producer : aggregating_ring {
   ring_block* ring = nullptr;
   /// Whether the ring is in a file and so survives the death of the process.
   bool ring_in_file = false;
+  /// Whether the ring must be replaced before the thread's next record, because its file was
+  /// deleted together with the run's directory.
+  bool ring_file_deleted = false;
   bool attached = false;  ///< whether the ring belongs to the current recording
   /// The thread's logs. Class kept_logs limits how many threads' logs stay open between two drains.
   open_log logs[log_roles];

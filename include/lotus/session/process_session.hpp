@@ -60,8 +60,10 @@ class LOTUS_DETAIL_PER_MODULE session {
   /// until the process exits.
   LOTUS_DETAIL_COLD static void make(const services& table) noexcept {
     if (instance_ != nullptr) return;
-    // The memory is never freed, because scopes may end after the destructors of static objects.
-    instance_ = new (map_memory(sizeof(session))) session{table};
+    // The session is never destroyed, because scopes may end after the destructors of static
+    // objects. Its memory is static, because the process may be allowed no more memory.
+    alignas(session) static unsigned char memory[sizeof(session)];
+    instance_ = new (memory) session{table};
     instance_->process_.claim();
     this_module_at_forks.before = before_fork;
     this_module_at_forks.after_in_parent = after_fork_in_parent;

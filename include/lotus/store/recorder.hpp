@@ -80,6 +80,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     const locked round{round_};
     state_.end();
     waits_.end();
+    follow_directory();
     bool keep = !aggregates_.write(producers_);
     std::uint64_t recoverable = 0;
     producers_.for_each([&](producer& p) {
@@ -103,6 +104,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     if (!is_on()) return;
     state_.write_through();
     waits_.end();
+    follow_directory();
     bool keep = !aggregates_.write(producers_);
     std::uint64_t recoverable = 0;
     producers_.for_each([&](producer& p) {
@@ -213,6 +215,19 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   }
 
  private:
+  /// See run_files::follow_directory().
+  void follow_directory() noexcept {
+    if (LOTUS_DETAIL_LIKELY(!files_.follow_directory())) return;
+    producers_.for_each([this](producer& p) {
+      const locked guard{p.guard};
+      if (!p.attached) return;
+      p.ring_in_file = false;
+      p.ring_file_deleted = true;
+      slow_.open_lanes(p);
+      files_.add_thread(p.tid.load(std::memory_order_relaxed));
+    });
+  }
+
   /// Drains a thread for the last time. Returns false if some records are not in the logs. The
   /// caller holds the thread's guard.
   bool drain_or_leave(producer& p, std::uint64_t& recoverable) noexcept {
@@ -231,6 +246,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     const std::int64_t long_ns = triggers.wait_ns();
     const std::optional<std::uint64_t> long_ticks =
         long_ns == 0 ? std::nullopt : clock_.ticks_in(long_ns);
+    const std::int64_t began_ns = clock_ns(CLOCK_MONOTONIC);
+    follow_directory();
     const bool roll_dead = rings_.retention().should_roll_dead();
     producers_.for_each([&](producer& p) {
       // A thread that has filled its ring since the last round drained the ring itself, while the
@@ -250,6 +267,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     files_.add_due_cpu_time();
     waits_.keep_running();
     files_.keep_own_blocks();
+    files_.reports().round_took(files_.location(), clock_ns(CLOCK_MONOTONIC) - began_ns);
     snapshots_.take_if_triggered([this] { flush(); });
     snapshots_.answer_request();
     return std::uint64_t{pace_.next_ms(files_.recover_leftovers())} * 1'000'000;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include "lotus/aggregates/aggregates.hpp"
 #include "lotus/aggregates/store/aggregate_store.hpp"
@@ -47,7 +48,9 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     const locked guard{p.guard};
     if (!state_.is_on()) return;
     if (!p.attached && !attach(p)) return drop(p);
-    if (p.ring->full() && !make_room(p)) return drop(p);
+    const bool full = p.ring->full();
+    const bool moves = std::exchange(p.ring_file_deleted, false);
+    if ((full || moves) && !make_room(p) && full) return drop(p);
     p.ring->append(r);
     if (state_.writes_through()) drain(p);
   }
@@ -145,7 +148,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
   void open_lanes(producer& p) const noexcept {
     const commit_point& c = p.ring->committed();
     const bool on = state_.is_on();
-    const bool open = on && !state_.writes_through();
+    const bool open = on && !state_.writes_through() && !p.ring_file_deleted;
     gate_of(p).interrupt_limit.store(on ? c.tail[1] + interrupt_lane_records : 0,
                                      std::memory_order_release);
     const std::uint64_t room = p.ring->capacity;

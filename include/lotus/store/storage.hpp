@@ -78,6 +78,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     ring->commit(begin);
     use_ring(p, *ring);
     p.attached = true;
+    p.ring_file_deleted = false;
     own_logs_.fetch_add(1, std::memory_order_relaxed);
     p.longest_wait_ticks.store(0, std::memory_order_relaxed);
     return true;

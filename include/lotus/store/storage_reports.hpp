@@ -33,6 +33,7 @@ class storage_reports {
  public:
   void run_begins() noexcept {
     unwritable_reported_ = no_ring_file_reported_ = shared_blocks_reported_ = false;
+    deleted_reported_ = slow_reported_ = false;
     disk_failed_.store(false, std::memory_order_relaxed);
     limits_fail_reported_.store(false, std::memory_order_relaxed);
     refused_.store(0, std::memory_order_relaxed);
@@ -74,6 +75,26 @@ class storage_reports {
     say("cannot create a ring file in %s: %s; if the process is killed, records that are not yet "
         "in the logs are lost",
         location.directory, std::strerror(error));
+  }
+
+  /// @param follows  whether another directory has the deleted one's path.
+  void directory_deleted(const log_location& location, bool follows) noexcept {
+    if (!deleted_reported_) {
+      say("%s was deleted: its logs are lost, and so are later records until it exists again",
+          location.directory);
+    }
+    if (follows) say("%s exists again and is used", location.directory);
+    deleted_reported_ = !follows;
+  }
+
+  /// @param ns  how long one round of the drain thread took.
+  void round_took(const log_location& location, std::int64_t ns) noexcept {
+    constexpr std::int64_t slow_ns = 2'000'000'000;
+    if (LOTUS_DETAIL_LIKELY(ns < slow_ns) || slow_reported_) return;
+    slow_reported_ = true;
+    say("writing to %s took %.1f s: its file system was frozen or is very slow, and threads that "
+        "record may have waited as long",
+        location.directory, static_cast<double>(ns) * 1e-9);
   }
 
   /// Thread-safe.
@@ -134,6 +155,8 @@ class storage_reports {
   bool unwritable_reported_ = false;
   bool no_ring_file_reported_ = false;
   bool shared_blocks_reported_ = false;
+  bool deleted_reported_ = false;
+  bool slow_reported_ = false;
   std::atomic<bool> disk_failed_{false};
   std::atomic<bool> limits_fail_reported_{false};
   std::atomic<std::uint32_t> refused_{0};  ///< one bit for each kind of refusal that was reported

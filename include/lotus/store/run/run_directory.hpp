@@ -43,6 +43,31 @@ class run_directory {
     return held_.holds() || reopen() == 0 ? held_.number() : -errno;
   }
 
+  /// Whether the directory was deleted after it was opened.
+  bool was_deleted() noexcept {
+    const locked hold{lock_};
+    struct stat status {};
+    return held_.holds(status) && status.st_nlink == 0;
+  }
+
+  /// Opens the directory that has replaced a deleted one, if it belongs to the same user. Returns
+  /// false if there is none.
+  LOTUS_DETAIL_COLD bool follow() noexcept {
+    const locked hold{lock_};
+    struct stat before {};
+    struct stat after {};
+    if (*path_ == '\0' || !held_.holds(before)) return false;
+    const int fd = open_at_high_fd(AT_FDCWD, path_, O_RDONLY | O_DIRECTORY);
+    if (fd < 0) return false;
+    if (fstat(fd, &after) != 0 || after.st_nlink == 0 || after.st_uid != before.st_uid) {
+      ::close(fd);
+      return false;
+    }
+    held_.close();
+    held_ = owned_descriptor{fd, after};
+    return true;
+  }
+
   LOTUS_DETAIL_COLD void close() noexcept {
     const locked hold{lock_};
     held_.close();

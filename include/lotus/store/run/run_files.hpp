@@ -110,6 +110,24 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     kept_names_.store(file_, names_);
   }
 
+  /// If the directory was deleted, records from now on to the one that has replaced it, as soon as
+  /// there is one. Returns whether the existing rings are in no ring file any more, because it was
+  /// deleted too.
+  LOTUS_DETAIL_COLD bool follow_directory() noexcept {
+    if (LOTUS_DETAIL_LIKELY(!directory_.was_deleted())) return false;
+    const locked hold{lock_};
+    const bool had_file = file_.exists();
+    file_.forget();
+    kept_names_.no_file();
+    const bool follows = directory_.follow();
+    reports_.directory_deleted(location_, follows);
+    if (!follows) return had_file;
+    owners_ = file_owners::of_caller(directory_.descriptor());
+    info_ = run_info{};
+    make_ring_file_locked();
+    return true;
+  }
+
   // --- Functions for threads.
 
   /// Recovers the records of dead processes' threads with this id. Must be called before a thread
