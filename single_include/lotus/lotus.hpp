@@ -6249,12 +6249,24 @@ void for_each_other_thread(Each&& each) noexcept {
   });
 }
 
+/// Returns whether the thread that ran main() has ended, judging from its list of robust mutexes:
+/// the C library gives each thread one, and the kernel forgets it when the thread ends.
+inline bool main_has_ended() noexcept {
+  void* list = nullptr;
+  std::size_t bytes = 0;
+  const bool known = syscall(SYS_get_robust_list, gettid(), &list, &bytes) == 0 && list != nullptr;
+  return known && syscall(SYS_get_robust_list, getpid(), &list, &bytes) == 0 && list == nullptr;
+}
+
 /// Returns whether the thread that ran main() has ended, and all other threads except those of the
-/// library. Costs one system call as long as main() runs.
+/// library. Costs one system call as long as main() runs. Without /proc, the other threads are
+/// unknown; then the result is whether main() has ended, because the library's threads must not
+/// keep the process from ending.
 inline bool only_own_threads_are_left() noexcept {
   // The first thread of a process stays listed after its end, but no longer has a program.
   char path[8];
   if (readlink("/proc/self/exe", path, sizeof(path)) >= 0 || errno != ENOENT) return false;
+  if (access("/proc/self/task", F_OK) != 0) return main_has_ended();
   bool seen_itself = false;
   bool any_other = false;
   for_each_thread([&](pid_t tid) {
@@ -7582,6 +7594,9 @@ struct producer : aggregating_ring {
   ring_block* ring = nullptr;
   /// Whether the ring is in a file and so survives the death of the process.
   bool ring_in_file = false;
+  /// Whether the ring must be replaced before the thread's next record, because its file was
+  /// deleted together with the run's directory.
+  bool ring_file_deleted = false;
   bool attached = false;  ///< whether the ring belongs to the current recording
   /// The thread's logs. Class kept_logs limits how many threads' logs stay open between two drains.
   open_log logs[log_roles];
@@ -7831,12 +7846,21 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_first(const record& r) noexcept {
   if (producer* const p = find_producer(s, false)) s.push_slow(*p, r);
 }
 
+/// Reports once that a record was not completely stored, and perhaps never will be.
+LOTUS_DETAIL_COLD inline void say_abandoned() noexcept {
+  static std::atomic<bool> said{false};
+  if (said.exchange(true)) return;
+  say("a signal handler that interrupted the storing of a record left it by siglongjmp or by "
+      "switching fibres: records of this thread may be missing, which are not counted");
+}
+
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void push_slow(thread_ring& ring, const record& r) noexcept {
   const services& s = *this_module.hub.load(std::memory_order_acquire);
   auto& p = static_cast<producer&>(ring);
   const bool storing = p.storing.load(std::memory_order_relaxed) != 0;
   if (!storing) return s.push_slow(p, r);
   if (interrupts_storing(p)) return s.push_nested(p, r);
+  say_abandoned();
   push(r.begin_ticks, r.end_ticks, r.tag);
 }
 
@@ -12121,6 +12145,31 @@ class run_directory {
     return held_.holds() || reopen() == 0 ? held_.number() : -errno;
   }
 
+  /// Whether the directory was deleted after it was opened.
+  bool was_deleted() noexcept {
+    const locked hold{lock_};
+    struct stat status {};
+    return held_.holds(status) && status.st_nlink == 0;
+  }
+
+  /// Opens the directory that has replaced a deleted one, if it belongs to the same user. Returns
+  /// false if there is none.
+  LOTUS_DETAIL_COLD bool follow() noexcept {
+    const locked hold{lock_};
+    struct stat before {};
+    struct stat after {};
+    if (*path_ == '\0' || !held_.holds(before)) return false;
+    const int fd = open_at_high_fd(AT_FDCWD, path_, O_RDONLY | O_DIRECTORY);
+    if (fd < 0) return false;
+    if (fstat(fd, &after) != 0 || after.st_nlink == 0 || after.st_uid != before.st_uid) {
+      ::close(fd);
+      return false;
+    }
+    held_.close();
+    held_ = owned_descriptor{fd, after};
+    return true;
+  }
+
   LOTUS_DETAIL_COLD void close() noexcept {
     const locked hold{lock_};
     held_.close();
@@ -13847,6 +13896,7 @@ class storage_reports {
  public:
   void run_begins() noexcept {
     unwritable_reported_ = no_ring_file_reported_ = shared_blocks_reported_ = false;
+    deleted_reported_ = slow_reported_ = false;
     disk_failed_.store(false, std::memory_order_relaxed);
     limits_fail_reported_.store(false, std::memory_order_relaxed);
     refused_.store(0, std::memory_order_relaxed);
@@ -13888,6 +13938,26 @@ class storage_reports {
     say("cannot create a ring file in %s: %s; if the process is killed, records that are not yet "
         "in the logs are lost",
         location.directory, std::strerror(error));
+  }
+
+  /// @param follows  whether another directory has the deleted one's path.
+  void directory_deleted(const log_location& location, bool follows) noexcept {
+    if (!deleted_reported_) {
+      say("%s was deleted: its logs are lost, and so are later records until it exists again",
+          location.directory);
+    }
+    if (follows) say("%s exists again and is used", location.directory);
+    deleted_reported_ = !follows;
+  }
+
+  /// @param ns  how long one round of the drain thread took.
+  void round_took(const log_location& location, std::int64_t ns) noexcept {
+    constexpr std::int64_t slow_ns = 2'000'000'000;
+    if (LOTUS_DETAIL_LIKELY(ns < slow_ns) || slow_reported_) return;
+    slow_reported_ = true;
+    say("writing to %s took %lld s: its file system was frozen or is very slow, and threads that "
+        "record may have waited as long",
+        location.directory, static_cast<long long>(ns / 1'000'000'000));
   }
 
   /// Thread-safe.
@@ -13948,6 +14018,8 @@ class storage_reports {
   bool unwritable_reported_ = false;
   bool no_ring_file_reported_ = false;
   bool shared_blocks_reported_ = false;
+  bool deleted_reported_ = false;
+  bool slow_reported_ = false;
   std::atomic<bool> disk_failed_{false};
   std::atomic<bool> limits_fail_reported_{false};
   std::atomic<std::uint32_t> refused_{0};  ///< one bit for each kind of refusal that was reported
@@ -15696,6 +15768,24 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     kept_names_.store(file_, names_);
   }
 
+  /// If the directory was deleted, records from now on to the one that has replaced it, as soon as
+  /// there is one. Returns whether the existing rings are in no ring file any more, because it was
+  /// deleted too.
+  LOTUS_DETAIL_COLD bool follow_directory() noexcept {
+    if (LOTUS_DETAIL_LIKELY(!directory_.was_deleted())) return false;
+    const locked hold{lock_};
+    const bool had_file = file_.exists();
+    file_.forget();
+    kept_names_.no_file();
+    const bool follows = directory_.follow();
+    reports_.directory_deleted(location_, follows);
+    if (!follows) return had_file;
+    owners_ = file_owners::of_caller(directory_.descriptor());
+    info_ = run_info{};
+    make_ring_file_locked();
+    return true;
+  }
+
   // --- Functions for threads.
 
   /// Recovers the records of dead processes' threads with this id. Must be called before a thread
@@ -16574,6 +16664,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     ring->commit(begin);
     use_ring(p, *ring);
     p.attached = true;
+    p.ring_file_deleted = false;
     own_logs_.fetch_add(1, std::memory_order_relaxed);
     p.longest_wait_ticks.store(0, std::memory_order_relaxed);
     return true;
@@ -16821,7 +16912,9 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
     const locked guard{p.guard};
     if (!state_.is_on()) return;
     if (!p.attached && !attach(p)) return drop(p);
-    if (p.ring->full() && !make_room(p)) return drop(p);
+    const bool full = p.ring->full();
+    const bool moves = std::exchange(p.ring_file_deleted, false);
+    if ((full || moves) && !make_room(p) && full) return drop(p);
     p.ring->append(r);
     if (state_.writes_through()) drain(p);
   }
@@ -16919,7 +17012,7 @@ class LOTUS_DETAIL_PER_MODULE slow_path {
   void open_lanes(producer& p) const noexcept {
     const commit_point& c = p.ring->committed();
     const bool on = state_.is_on();
-    const bool open = on && !state_.writes_through();
+    const bool open = on && !state_.writes_through() && !p.ring_file_deleted;
     gate_of(p).interrupt_limit.store(on ? c.tail[1] + interrupt_lane_records : 0,
                                      std::memory_order_release);
     const std::uint64_t room = p.ring->capacity;
@@ -19723,6 +19816,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     const locked round{round_};
     state_.end();
     waits_.end();
+    follow_directory();
     bool keep = !aggregates_.write(producers_);
     std::uint64_t recoverable = 0;
     producers_.for_each([&](producer& p) {
@@ -19746,6 +19840,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     if (!is_on()) return;
     state_.write_through();
     waits_.end();
+    follow_directory();
     bool keep = !aggregates_.write(producers_);
     std::uint64_t recoverable = 0;
     producers_.for_each([&](producer& p) {
@@ -19856,6 +19951,19 @@ class LOTUS_DETAIL_PER_MODULE recorder {
   }
 
  private:
+  /// See run_files::follow_directory().
+  void follow_directory() noexcept {
+    if (LOTUS_DETAIL_LIKELY(!files_.follow_directory())) return;
+    producers_.for_each([this](producer& p) {
+      const locked guard{p.guard};
+      if (!p.attached) return;
+      p.ring_in_file = false;
+      p.ring_file_deleted = true;
+      slow_.open_lanes(p);
+      files_.add_thread(p.tid.load(std::memory_order_relaxed));
+    });
+  }
+
   /// Drains a thread for the last time. Returns false if some records are not in the logs. The
   /// caller holds the thread's guard.
   bool drain_or_leave(producer& p, std::uint64_t& recoverable) noexcept {
@@ -19874,6 +19982,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     const std::int64_t long_ns = triggers.wait_ns();
     const std::optional<std::uint64_t> long_ticks =
         long_ns == 0 ? std::nullopt : clock_.ticks_in(long_ns);
+    const std::int64_t began_ns = clock_ns(CLOCK_MONOTONIC);
+    follow_directory();
     const bool roll_dead = rings_.retention().should_roll_dead();
     producers_.for_each([&](producer& p) {
       // A thread that has filled its ring since the last round drained the ring itself, while the
@@ -19893,6 +20003,7 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     files_.add_due_cpu_time();
     waits_.keep_running();
     files_.keep_own_blocks();
+    files_.reports().round_took(files_.location(), clock_ns(CLOCK_MONOTONIC) - began_ns);
     snapshots_.take_if_triggered([this] { flush(); });
     snapshots_.answer_request();
     return std::uint64_t{pace_.next_ms(files_.recover_leftovers())} * 1'000'000;
@@ -19956,8 +20067,10 @@ class LOTUS_DETAIL_PER_MODULE session {
   /// until the process exits.
   LOTUS_DETAIL_COLD static void make(const services& table) noexcept {
     if (instance_ != nullptr) return;
-    // The memory is never freed, because scopes may end after the destructors of static objects.
-    instance_ = new (map_memory(sizeof(session))) session{table};
+    // The session is never destroyed, because scopes may end after the destructors of static
+    // objects. Its memory is static, because the process may be allowed no more memory.
+    alignas(session) static unsigned char memory[sizeof(session)];
+    instance_ = new (memory) session{table};
     instance_->process_.claim();
     this_module_at_forks.before = before_fork;
     this_module_at_forks.after_in_parent = after_fork_in_parent;

@@ -92,9 +92,9 @@ class storage_reports {
     constexpr std::int64_t slow_ns = 2'000'000'000;
     if (LOTUS_DETAIL_LIKELY(ns < slow_ns) || slow_reported_) return;
     slow_reported_ = true;
-    say("writing to %s took %.1f s: its file system was frozen or is very slow, and threads that "
+    say("writing to %s took %lld s: its file system was frozen or is very slow, and threads that "
         "record may have waited as long",
-        location.directory, static_cast<double>(ns) * 1e-9);
+        location.directory, static_cast<long long>(ns / 1'000'000'000));
   }
 
   /// Thread-safe.
