@@ -54,7 +54,7 @@ TEST_CASE("header-only files, compiled files and plugins record into one session
   lotus::stop();
   CHECK(count_named(run, "SProgram") == 1);
   CHECK(count_named(run, "SLiteral") == 2);
-  CHECK(count_named(run, "SStaged") == 2);
+  CHECK(count_named(run, "SAdd") == 2);
   CHECK(count_named(run, "Sfirst") == 5);
   CHECK(count_named(run, "Ssecond") == 5);
   CHECK(lotus::dropped() == 0);
@@ -97,6 +97,6 @@ TEST_CASE("a plugin of either kind can start the session for the whole program")
     CHECK(names_header_only("HeaderOnly") == 0);
     CHECK(names_compiled("Compiled") == 0);
     lotus::stop();
-    CHECK(count_named(run, "SStaged") == 2);
+    CHECK(count_named(run, "SAdd") == 2);
   }
 }
