@@ -11,6 +11,7 @@
 #include <functional>
 #include <lotus/lotus.hpp>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -160,6 +161,79 @@ prefetching with_one_lock() {
   return p;
 }
 
+/// No limit on batches that are built ahead, and slow steps.
+prefetching without_limit() {
+  prefetching p;
+  p.batches = 60;
+  p.in_flight = p.batches;
+  p.step = std::chrono::milliseconds(12);
+  return p;
+}
+
+/// Two workers build every other batch each. One of them ends with an exception, and the consumer
+/// leaves out what it does not get.
+void with_dying_worker(int batches) {
+  std::mutex lock;
+  std::condition_variable changed;
+  std::vector<bool> is_ready(static_cast<std::size_t>(batches));
+  bool died = false;
+  const auto build_every_other = [&](int first) {
+    try {
+      for (int i = first; i < batches; i += 2) {
+        LOTUS_BATCH_PREPROCESSED(i);
+        operations(1);
+        if (i == 29) throw std::runtime_error("cannot decode");
+        const std::lock_guard<std::mutex> hold(lock);
+        is_ready[static_cast<std::size_t>(i)] = true;
+        changed.notify_all();
+      }
+    } catch (const std::exception&) {
+      const std::lock_guard<std::mutex> hold(lock);
+      died = true;
+      changed.notify_all();
+    }
+  };
+  std::thread even{build_every_other, 0};
+  std::thread odd{build_every_other, 1};
+  for (int i = 0; i < batches; ++i) {
+    lotus::batch_wait wait;
+    std::unique_lock<std::mutex> hold(lock);
+    const auto index = static_cast<std::size_t>(i);
+    changed.wait(hold, [&] { return is_ready[index] || (died && i % 2 == 1); });
+    if (!is_ready[index]) continue;
+    wait.consumed(i);
+    hold.unlock();
+    work_for(std::chrono::milliseconds(1));
+  }
+  even.join();
+  odd.join();
+}
+
+/// Calls wait.consumed() after the step, which works for `step`.
+void consumed_after_step(int batches, void (*step)()) {
+  std::mutex lock;
+  std::condition_variable ready;
+  int built = 0;
+  std::thread worker{[&] {
+    for (int i = 0; i < batches; ++i) {
+      make_batch(i, marks::all);
+      const std::lock_guard<std::mutex> hold(lock);
+      built = i + 1;
+      ready.notify_all();
+    }
+  }};
+  for (int i = 0; i < batches; ++i) {
+    lotus::batch_wait wait;
+    {
+      std::unique_lock<std::mutex> hold(lock);
+      ready.wait(hold, [&] { return built > i; });
+    }
+    step();
+    wait.consumed(i);
+  }
+  worker.join();
+}
+
 prefetching with_slow_steps() {
   prefetching p;
   p.step = std::chrono::milliseconds(12);
@@ -194,6 +268,19 @@ int main(int argc, char** argv) {
   if (slip == "computing") prefetched(with_computing(2));
   if (slip == "computing-alone") prefetched(with_computing(1));
   if (slip == "oversubscribed") prefetched(with_computing(16));
+  if (slip == "no-limit") prefetched(without_limit());
+  if (slip == "dying") with_dying_worker(60);
+  if (slip == "late-sleep") {
+    consumed_after_step(40, [] { work_for(std::chrono::milliseconds(12)); });
+  }
+  if (slip == "late-compute") {
+    consumed_after_step(40, [] {
+      // Not with compute_for(), which is a scope.
+      const std::clock_t end = std::clock() + CLOCKS_PER_SEC * 12 / 1000;
+      while (std::clock() < end) {
+      }
+    });
+  }
   if (slip == "lock") prefetched(with_one_lock());
   if (slip == "slow-steps") prefetched(with_slow_steps());
   if (slip == "order") prefetched(with_some_slow_batches());

@@ -91,6 +91,34 @@ TEST_CASE("diagnose, stats and whatif name a missing marker") {
   }
 }
 
+TEST_CASE("diagnose says what a habit of new users costs, and nothing of it without the habit") {
+  struct habit {
+    std::string slip;
+    std::string because;
+    std::string to_do;
+  };
+  for (const habit& one :
+       {habit{"one-at-a-time", "of the 30 batches was built by a thread of its own",
+              "Let a few threads build one batch after another."},
+        habit{"no-limit", "nothing limits how far the workers build ahead",
+              "Let the workers wait while the queue holds a few batches"},
+        habit{"dying", " % of the run, and its batch 29 was never received.",
+              "Look for an exception that ends this thread."},
+        habit{"late-sleep", "were for batches that were ready",
+              "call wait.consumed(i) before the step"},
+        habit{"late-compute", "the wait contains work", "call wait.consumed(i) before the step"}}) {
+    for (const bool has : {true, false}) {
+      const temp_dir dir;
+      const result r = recorded(dir, has ? one.slip : "right", "diagnose run --wide");
+      INFO(one.slip << ' ' << has << ":\n" << r.out << r.err);
+      CHECK(r.status == 0);
+      const std::string out = joined(r.out);
+      CHECK(contains(out, one.because) == has);
+      CHECK(contains(out, one.to_do) == has);
+    }
+  }
+}
+
 TEST_CASE("a missing verdict has the same exit status in diagnose and whatif, whatever the cause") {
   for (const std::string slip : {"operations", "no-consumed", "no-wait", "one-number"}) {
     INFO(slip);

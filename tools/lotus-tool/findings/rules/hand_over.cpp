@@ -48,6 +48,12 @@ finding found(const run_facts& f, std::string_view id, phrase because, phrase to
   of.share = w.hand_over_ns / (w.all_ns + w.steps_ns);
   of.because = std::move(because);
   of.to_do = std::move(to_do);
+  // A consumer without steps is rare, and wait.consumed(i) after the step looks the same.
+  if (w.steps_ns < 0.02 * w.all_ns) {
+    of.to_do = {
+        "% If the wait contains the consumer's step, call wait.consumed(i) before the step.",
+        {name_word{text_of(of.to_do)}}};
+  }
   of.instead = of.no_more_threads = true;
   return of;
 }
@@ -131,7 +137,8 @@ std::optional<finding> refilled_in_windows(const run_facts& f) {
        "window begins only when the batches of the one before were received. Until then, nobody "
        "builds.",
        {ordinal_word{w.every}, time_word{w.mean_every_ns}}},
-      {"Begin the next batch whenever one was received."});
+      {});
+  of.to_do = {"Begin the next batch whenever one was received."};
   of.share = w.share();
   return of;
 }

@@ -10,6 +10,8 @@
 namespace lotus::tool {
 
 std::optional<finding> worker_ended_early(const run_facts& f);
+std::optional<finding> thread_for_each_batch(const run_facts& f);
+std::optional<finding> batches_pile_up(const run_facts& f);
 std::optional<finding> worked_before_markers(const run_facts& f);
 std::optional<finding> wait_contains_work(const run_facts& f);
 std::optional<finding> wait_polls(const run_facts& f);

@@ -1,0 +1,91 @@
+// How the program hands out its batches: a thread for each of them, or ever more of them ahead.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "findings/facts/facts.hpp"
+#include "findings/finding.hpp"
+#include "findings/rules/rules.hpp"
+#include "findings/words.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// Fewer batches are built ahead by most loaders.
+constexpr std::size_t fewest_batches = 20;
+
+/// Returns how many of the sorted times are not after `at_ns`.
+std::size_t until(const std::vector<std::int64_t>& times, std::int64_t at_ns) {
+  return static_cast<std::size_t>(std::upper_bound(times.begin(), times.end(), at_ns) -
+                                  times.begin());
+}
+
+}  // namespace
+
+std::optional<finding> thread_for_each_batch(const run_facts& f) {
+  const run_batches& batches = f.run.batches;
+  std::map<std::uint64_t, std::size_t> built_by;
+  double work_ns = 0;
+  std::size_t built = 0;
+  for (const batch& b : batches.all()) {
+    // Threads that build parts of batches or single items do other work as well.
+    if (b.spans != 1) continue;
+    const preprocessing_span& s = batches.preprocessing_spans()[b.first_span];
+    if (!s.file) continue;
+    ++built_by[f.run.log(*s.file).number];
+    work_ns += static_cast<double>(s.duration_ns);
+    ++built;
+  }
+  if (built < fewest_batches || built < batches.all().size() || built_by.size() < built) {
+    return std::nullopt;
+  }
+  finding of;
+  of.id = "thread-for-each-batch";
+  of.because = {
+      "each of the % batches was built by a thread of its own, in % on average. The start of the "
+      "thread, and what it prepares for itself (buffers, decoders, connections), is paid anew for "
+      "each batch.",
+      {count_word{static_cast<double>(built), "", ""},
+       time_word{work_ns / static_cast<double>(built)}}};
+  of.to_do = {"Let a few threads build one batch after another."};
+  return of;
+}
+
+std::optional<finding> batches_pile_up(const run_facts& f) {
+  const run_batches& batches = f.run.batches;
+  if (f.d.pushed || batches.epochs().size() != 1) return std::nullopt;
+  std::vector<std::int64_t> built;
+  std::vector<std::int64_t> received;
+  for (const batch& b : batches.all()) {
+    const std::optional<time_span> made = batches.made(b);
+    if (made) built.push_back(made->end_ns);
+    if (const auto left = batches.left_ns(b)) received.push_back(*left);
+  }
+  if (built.size() < 2 * fewest_batches) return std::nullopt;
+  std::sort(built.begin(), built.end());
+  std::sort(received.begin(), received.end());
+  const auto ready_after = [&](std::size_t n) {
+    return static_cast<double>(n) - static_cast<double>(until(received, built[n - 1]));
+  };
+  // A queue with a limit is full early, and then holds the same number until the last batch is
+  // built.
+  const double at_end = ready_after(built.size());
+  const double at_half = ready_after(built.size() / 2);
+  if (at_end < 0.5 * static_cast<double>(built.size()) || at_half > 0.75 * at_end) {
+    return std::nullopt;
+  }
+  finding of;
+  of.id = "batches-pile-up";
+  of.because = {
+      "the batches that were ready but not received grew in number, up to % of %: nothing limits "
+      "how far the workers build ahead, and each of these batches takes memory.",
+      {count_word{at_end, "", ""}, count_word{static_cast<double>(built.size()), "", ""}}};
+  of.to_do = {"Let the workers wait while the queue holds a few batches for each of them."};
+  return of;
+}
+
+}  // namespace lotus::tool
