@@ -106,6 +106,7 @@ struct operation {
   F call;                  ///< the callable
   detail::record_tag tag;  ///< the tag under which it is logged
 };
+/// Deduces the type of the callable from a name and the callable.
 template <class F>
 operation(std::string_view, F) -> operation<F>;
 

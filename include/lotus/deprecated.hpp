@@ -20,18 +20,23 @@
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 
+/// The former name of batch_preprocessed.
 using preprocessed_batch [[deprecated("use lotus::batch_preprocessed")]] = batch_preprocessed;
 
+/// Records a wait as batch_wait does; a block of its own may end it, too.
 class [[deprecated("use lotus::batch_wait")]] wait_for_batch {
  public:
+  /// Begins the wait.
   [[nodiscard]] wait_for_batch() noexcept {
     wait_.begin();
   }
 
+  /// Ends the wait, as that for this batch, without beginning the step.
   [[deprecated("use consumed(), which also begins the step, or LOTUS_BATCH_WAIT")]] void got(
       std::uint64_t batch) noexcept {
     wait_.end(batch);
   }
+  /// See batch_wait::consumed().
   void consumed(std::uint64_t batch) noexcept {
     wait_.end(batch);
     batch_consumed(batch);
@@ -48,6 +53,7 @@ class [[deprecated("use lotus::batch_wait")]] wait_for_batch {
 /// Ends the range that this thread pushed last; does nothing if there is none.
 [[deprecated("use lotus::range")]] LOTUS_DETAIL_PER_MODULE void range_pop() noexcept;
 
+/// Returns a callable with its name. The name is copied.
 template <class F>
 [[deprecated("use lotus::operation{name, f}")]] operation<std::decay_t<F>> op(std::string_view name,
                                                                               F&& f) {

@@ -63,8 +63,8 @@ struct options {
   /// Maximum memory in bytes for records that cannot be written to the disk at the moment. If this
   /// memory is full, records are dropped and counted.
   std::size_t backlog_bytes = std::size_t{256} << 20;
-  detail::former_option<std::uint64_t> max_bytes{};
-  detail::former_option<std::uint32_t> max_age_s{};
+  detail::former_option<std::uint64_t> max_bytes{};  ///< the former name of keep_bytes
+  detail::former_option<std::uint32_t> max_age_s{};  ///< the former form of keep_ms, in seconds
   /// Keeps only the newest records (a flight recorder): the maximum total size in bytes of the logs
   /// in the directory, including logs of other processes of the run. 0: the value of
   /// LOTUS_KEEP_BYTES, or else unlimited. A log that has grown long is renamed, which makes it a

@@ -582,8 +582,8 @@ struct options {
   /// Maximum memory in bytes for records that cannot be written to the disk at the moment. If this
   /// memory is full, records are dropped and counted.
   std::size_t backlog_bytes = std::size_t{256} << 20;
-  detail::former_option<std::uint64_t> max_bytes{};
-  detail::former_option<std::uint32_t> max_age_s{};
+  detail::former_option<std::uint64_t> max_bytes{};  ///< the former name of keep_bytes
+  detail::former_option<std::uint32_t> max_age_s{};  ///< the former form of keep_ms, in seconds
   /// Keeps only the newest records (a flight recorder): the maximum total size in bytes of the logs
   /// in the directory, including logs of other processes of the run. 0: the value of
   /// LOTUS_KEEP_BYTES, or else unlimited. A log that has grown long is renamed, which makes it a
@@ -1908,6 +1908,7 @@ struct operation {
   F call;                  ///< the callable
   detail::record_tag tag;  ///< the tag under which it is logged
 };
+/// Deduces the type of the callable from a name and the callable.
 template <class F>
 operation(std::string_view, F) -> operation<F>;
 
@@ -2495,18 +2496,23 @@ LOTUS_DETAIL_NAMESPACE_END
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 
+/// The former name of batch_preprocessed.
 using preprocessed_batch [[deprecated("use lotus::batch_preprocessed")]] = batch_preprocessed;
 
+/// Records a wait as batch_wait does; a block of its own may end it, too.
 class [[deprecated("use lotus::batch_wait")]] wait_for_batch {
  public:
+  /// Begins the wait.
   [[nodiscard]] wait_for_batch() noexcept {
     wait_.begin();
   }
 
+  /// Ends the wait, as that for this batch, without beginning the step.
   [[deprecated("use consumed(), which also begins the step, or LOTUS_BATCH_WAIT")]] void got(
       std::uint64_t batch) noexcept {
     wait_.end(batch);
   }
+  /// See batch_wait::consumed().
   void consumed(std::uint64_t batch) noexcept {
     wait_.end(batch);
     batch_consumed(batch);
@@ -2523,6 +2529,7 @@ class [[deprecated("use lotus::batch_wait")]] wait_for_batch {
 /// Ends the range that this thread pushed last; does nothing if there is none.
 [[deprecated("use lotus::range")]] LOTUS_DETAIL_PER_MODULE void range_pop() noexcept;
 
+/// Returns a callable with its name. The name is copied.
 template <class F>
 [[deprecated("use lotus::operation{name, f}")]] operation<std::decay_t<F>> op(std::string_view name,
                                                                               F&& f) {
