@@ -59,7 +59,7 @@ for shape, anchor, with_macros, with_classes in rows:
         print(f"{shape}: left out, oneTBB is not installed")
         continue
     marked = [line for line in program.splitlines() if "// <-" in line]
-    uses = [line for line in program.splitlines() if re.search(r"LOTUS_|lotus::|wait(\.|->)", line.split("//")[0])]
+    uses = [line for line in program.splitlines() if re.search(r"LOTUS_|lotus::|wait(\.\w+\(|->)", line.split("//")[0])]
     if marked != uses:
         faults.append(f"{shape}: the marked lines are not those that use the library: {set(marked) ^ set(uses)}")
     classes = program
