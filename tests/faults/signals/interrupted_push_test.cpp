@@ -90,8 +90,8 @@ struct steps {
   }
 
   /// Returns the distance, in steps, between the instructions that are interrupted. It is 1, so
-  /// that each instruction is interrupted once, unless there are very many, as with a sanitizer: the
-  /// time of the test grows with the square of their number.
+  /// that each instruction is interrupted once, unless there are very many, as with a sanitizer:
+  /// the time of the test grows with the square of their number.
   static int stride(place_of_storing where, void (*store_once)()) {
     constexpr int all = std::numeric_limits<int>::max();
     begin(where, all, nullptr);
