@@ -57,6 +57,7 @@ void diagnostic_log::absorb(std::string_view text, const diagnostic_log& other) 
     text.remove_prefix(line.size());
   }
   malformed_lines_ += other.malformed_lines_;
+  malformed_files_ += other.malformed_files_;
 }
 
 void diagnostic_log::malformed_file(const std::string& path, std::string_view what) {

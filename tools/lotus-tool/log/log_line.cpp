@@ -83,6 +83,20 @@ const char* blame(std::string_view text) noexcept {
 
 namespace lotus::tool {
 
+bool parse_negative_duration(std::string_view text, log_line& line) {
+  const std::size_t sign = text.rfind(",-");
+  if (sign == std::string_view::npos || text.size() > max_line_bytes) return false;
+  log_line number;  // the duration without its sign, as the start of a line of its own
+  const std::string positive = "S," + std::string(text.substr(sign + 2)) + ",0";
+  if (parse_line(positive, number) != nullptr) return false;
+  // The digit before the end of `zero` is the duration 0; the line keeps the name in `text`.
+  const std::string zero = std::string(text.substr(0, sign)) + ",0";
+  if (parse_line(zero, line) != nullptr || number.start_ns > line.start_ns) return false;
+  line.name = text.substr(0, line.name.size());
+  line.duration_ns = -number.start_ns;
+  return true;
+}
+
 void append_text(const log_line& line, std::string& to) {
   to.append(line.name).append(1, ',').append(std::to_string(line.start_ns));
   to.append(1, ',').append(std::to_string(line.duration_ns)).append(1, '\n');

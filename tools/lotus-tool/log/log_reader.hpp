@@ -7,9 +7,11 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/diagnostics.hpp"
+#include "log/clock/clock_step.hpp"
 #include "log/compact/compact_lines.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
@@ -81,6 +83,10 @@ bool read_odd_line(const log_file& file, std::string_view& lines, diagnostic_log
   }
   const char* const what = parse_line(text, record);
   if (what == nullptr) return true;
+  if constexpr (std::is_same_v<Line, log_line>) {
+    if (file.clock != nullptr && file.clock->is_back() && parse_negative_duration(text, record))
+      return true;
+  }
   if (text.find_first_not_of(" \t") == std::string_view::npos) {
     ++odd.blank_lines;
   } else if (diagnostics != nullptr) {
@@ -105,6 +111,7 @@ template <class Line, class OnRecord>
 void read_text_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on_record) {
   block_reader blocks(file);
   file_oddities odd;
+  clock_follower clock(file.clock.get());
   Line record;
   for (std::string_view block = blocks.next(); !block.empty(); block = blocks.next()) {
     const char* p = block.data();
@@ -123,6 +130,12 @@ void read_text_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord
         if (!has_record) continue;
       }
       odd.blanks |= record.blanks;
+      if (clock.active() && !clock.correct(record)) {
+        if (diagnostics != nullptr) {
+          diagnostics->malformed(shown_path(file), odd.lines, "DURATION is negative");
+        }
+        continue;
+      }
       // The only call, because compilers rarely inline a function that is called twice.
       on_record(record);
     }
@@ -141,6 +154,7 @@ void read_lines(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on
   read_compact_lines<Line>(file, diagnostics, on_record);
   if (file.tail.empty()) return;
   const log_file in_rings{file.path, file.role, file.number, 0, file.tail};
+  in_rings.clock = file.clock;
   read_text_lines<Line>(in_rings, diagnostics, on_record);
 }
 

@@ -8,12 +8,15 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/diagnostics.hpp"
 #include "base/parallel.hpp"
+#include "log/clock/clock_search.hpp"
+#include "log/clock/clock_watch.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/folder/lost_records.hpp"
 #include "log/log_line.hpp"
@@ -70,8 +73,10 @@ class argument_names {
 /// Reads one log.
 /// @param side  the side logs of the run.
 /// @param read  the time range to read: all lines that overlap with this range are used.
-void read_one(const log_file& file, std::size_t index, const run_parts& wanted,
-              const read_side& side, const time_window& read, log_data& to) {
+/// @return what the times of the log say about the clock.
+clock_watch read_one(const log_file& file, std::size_t index, const run_parts& wanted,
+                     const read_side& side, const time_window& read, log_data& to) {
+  clock_watch clock;
   const off_cpu_time& off_cpu = side.data.off_cpu[index];
   const off_cpu_time& aggregated = side.data.aggregated[index];
   std::optional<argument_names> arguments;
@@ -91,6 +96,7 @@ void read_one(const log_file& file, std::size_t index, const run_parts& wanted,
   };
   read_log(file, &to.diagnostics, [&](const log_line& line) {
     if (!read.has(line.start_ns, line.end_ns())) return;
+    clock.see(line.start_ns, line.end_ns());
     first_ns = std::min(first_ns, line.start_ns);
     last_ns = std::max(last_ns, line.end_ns());
     if (line.kind != record_kind::op) {
@@ -128,6 +134,7 @@ void read_one(const log_file& file, std::size_t index, const run_parts& wanted,
   to.operations = operations;
   to.first_ns = first_ns;
   to.last_ns = last_ns;
+  return clock;
 }
 
 /// Calls `work(index)` for each log, on several threads.
@@ -141,14 +148,17 @@ void for_each_log(const run_files& run, Work&& work) {
 /// Reads all logs of a run, several at a time, and returns the batch records. Stores all other data
 /// in `data`.
 /// @param read  the time range of the run to read.
+/// @param clocks  receives what the times of each log say about the clock.
 batch_records read_logs(const run_files& run, const run_parts& wanted, const read_side& side,
-                        const time_window& read, run_data& data, diagnostic_log& diagnostics) {
+                        const time_window& read, std::vector<clock_watch>& clocks, run_data& data,
+                        diagnostic_log& diagnostics) {
   gathered_logs logs(side.data, data, diagnostics);
   const bool quiet = diagnostics.quiet();
+  clocks.resize(run.files.size());
   for_each_log(run, [&](std::size_t f) {
     auto log = std::make_unique<log_data>(quiet);
     try {
-      read_one(run.files[f], f, wanted, side, read, *log);
+      clocks[f] = read_one(run.files[f], f, wanted, side, read, *log);
     } catch (...) {
       log->failure = std::current_exception();
     }
@@ -253,7 +263,12 @@ op_details& op_samples::change_details() {
   return *details_;
 }
 
-run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& diagnostics) {
+namespace {
+
+/// Reads a run whose logs have the right times, or are believed to.
+/// @param clocks  receives what the times of each log say about the clock.
+run_data read_as_it_is(const run_files& run, const run_parts& asked,
+                       std::vector<clock_watch>& clocks, diagnostic_log& diagnostics) {
   run_parts wanted = asked;
   wanted.operations = wanted.operations || wanted.durations;
   const run_processes processes = run_processes::read(run.info_dir, run.earlier_info);
@@ -272,7 +287,7 @@ run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& 
   data.first_ns = side.first_ns;
   data.last_ns = side.last_ns;
   data.logs.resize(run.files.size());
-  batch_records records = read_logs(run, wanted, side, read, data, diagnostics);
+  batch_records records = read_logs(run, wanted, side, read, clocks, data, diagnostics);
   if (wanted.waits != nullptr) add_waits(*wanted.waits, records);
   if (run.window && run.window->run_first_ns) {
     data.first_ns = std::max(*run.window->run_first_ns, whole_from_ns);
@@ -296,6 +311,37 @@ run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& 
       data.ops[name].change_details().heap = data.side.heap.of(name);
     }
   }
+  return data;
+}
+
+}  // namespace
+
+run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& diagnostics) {
+  std::vector<clock_watch> clocks;
+  const bool known = run.files.empty() || run.files.front().clock != nullptr;
+  std::ostringstream text;
+  diagnostic_log first(text, diagnostics.quiet());
+  run_data data;
+  try {
+    data = read_as_it_is(run, asked, clocks, known ? diagnostics : first);
+  } catch (...) {
+    diagnostics.absorb(text.str(), first);
+    throw;
+  }
+  if (!known) {
+    // A part of a run shows too little to tell.
+    const bool search = !run.window && may_have_been_set(clocks);
+    const auto step = search ? find_clock_step(run, clocks) : nullptr;
+    if (step == nullptr) {
+      diagnostics.absorb(text.str(), first);
+      return data;
+    }
+    for (const auto* files : {&run.files, &run.side_files, &run.elsewhere}) {
+      for (const log_file& file : *files) file.clock = step;
+    }
+    data = read_as_it_is(run, asked, clocks, diagnostics);
+  }
+  if (!run.files.empty()) diagnostics.note(run.dir + ": " + described(*run.files.front().clock));
   return data;
 }
 

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "base/diagnostics.hpp"
+#include "log/clock/clock_step.hpp"
 #include "log/compact/compact_block.hpp"
 #include "log/compact/compact_reader.hpp"
 #include "log/folder/log_files.hpp"
@@ -49,6 +50,7 @@ void read_compact_lines(const log_file& file, diagnostic_log* diagnostics, OnRec
   compact_reader blocks(file);
   compact_decoder decoder;
   compact_lines lines(file.role);
+  clock_follower clock(file.clock.get());
   compact_record record;
   Line line;
   lotus::detail::compact_block_header header{};
@@ -76,7 +78,9 @@ void read_compact_lines(const log_file& file, diagnostic_log* diagnostics, OnRec
                                              : decoder.next(record);
     };
     while (next()) {
-      if (lines.line_of(record, line)) on_record(line);
+      if (!lines.line_of(record, line)) continue;
+      if (clock.active()) clock.correct(line);
+      on_record(line);
     }
     if (decoder.error() != nullptr) malformed(decoder.error());
   }

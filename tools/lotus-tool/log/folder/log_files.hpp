@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,6 +17,8 @@
 #include "log/window/time_window.hpp"
 
 namespace lotus::tool {
+
+struct clock_step;
 
 inline constexpr std::string_view default_prefix = "lotustrace_log";
 
@@ -39,6 +42,9 @@ struct log_file {
   std::uint64_t first = 0;  ///< position on disk where reading begins; start of a line or block
   /// If not 0, only the file with this inode is read: another one may have got its name meanwhile.
   std::uint64_t inode = 0;
+  /// If the clock was set during the run, how; readers then correct all times. read_run() finds it
+  /// out when it first reads the run, and tells everyone who reads the same files later.
+  mutable std::shared_ptr<const clock_step> clock = {};
 };
 
 /// The logs of one directory: main logs first, then workers, each sorted by number. A named loader
