@@ -19799,10 +19799,12 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 
   // --- Beginning and ending a recording.
 
+  /// Makes `handler` receive the messages from now on.
+  void send_messages_to(void (*handler)(const char*)) noexcept { messages_.use(handler); }
+
   /// Begins a recording. Returns false, after reporting why, if the directory cannot be written.
   LOTUS_DETAIL_COLD bool open(const options& chosen) noexcept {
     const locked round{round_};
-    messages_.use(chosen.on_message);
     if (!may_read_clocks()) {
       say("this program may not read clocks (PR_SET_TSC), and is not recorded");
       return false;
@@ -20336,6 +20338,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   }
 
   LOTUS_DETAIL_COLD bool begin(options chosen) noexcept {
+    recorder_.send_messages_to(chosen.on_message);
     resolve(chosen);
     if (!recorder_.open(chosen)) return false;
     modules_.set_mode(mode());

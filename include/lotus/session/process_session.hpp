@@ -322,6 +322,7 @@ class LOTUS_DETAIL_PER_MODULE session {
   }
 
   LOTUS_DETAIL_COLD bool begin(options chosen) noexcept {
+    recorder_.send_messages_to(chosen.on_message);
     resolve(chosen);
     if (!recorder_.open(chosen)) return false;
     modules_.set_mode(mode());

@@ -56,10 +56,12 @@ class LOTUS_DETAIL_PER_MODULE recorder {
 
   // --- Beginning and ending a recording.
 
+  /// Makes `handler` receive the messages from now on.
+  void send_messages_to(void (*handler)(const char*)) noexcept { messages_.use(handler); }
+
   /// Begins a recording. Returns false, after reporting why, if the directory cannot be written.
   LOTUS_DETAIL_COLD bool open(const options& chosen) noexcept {
     const locked round{round_};
-    messages_.use(chosen.on_message);
     if (!may_read_clocks()) {
       say("this program may not read clocks (PR_SET_TSC), and is not recorded");
       return false;
