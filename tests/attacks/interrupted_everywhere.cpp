@@ -188,7 +188,8 @@ class recording {
     return instructions;
   }
 
-  /// Lets another thread send signals while the operation is executed again and again.
+  /// Lets another thread send signals while the operation is executed again and again, until enough
+  /// signals arrived: on a busy machine, the other thread may begin late.
   void execute_among_signals(const operation& what, int times) {
     std::atomic<bool> ended{false};
     const pthread_t self = pthread_self();
@@ -198,8 +199,10 @@ class recording {
         pthread_kill(self, SIGUSR1);
       }
     }};
-    for (int i = 0; i < times; ++i) what.run();
-    done_ += static_cast<std::uint64_t>(times);
+    for (int i = 0; i < times || (handled <= 50 && i < 1'000'000); ++i) {
+      what.run();
+      ++done_;
+    }
     ended = true;
     sender.join();
   }
