@@ -42,7 +42,7 @@ class repeated_wait {
   ~repeated_wait() { forget(); }
 
   /// @param tag  the tag with which the wait will be recorded, as far as it is known.
-  void begin(record_tag tag = {event_kind::batch_wait, 0}) noexcept {
+  void begin(record_tag tag = {event_kind::batch_wait, unknown_batch}) noexcept {
     if (is_recording()) look_at_batch();
     publish_wait();
     wait_.begin(tag);
@@ -61,7 +61,7 @@ class repeated_wait {
   void forget() noexcept {
     if (!wait_.runs()) return;
     publish_end_of_wait();
-    wait_.forget({event_kind::batch_wait, 0});
+    wait_.forget({event_kind::batch_wait, unknown_batch});
   }
 
  private:
@@ -84,7 +84,7 @@ class repeated_wait {
 class batch_preprocessed {
  public:
   [[nodiscard]] batch_preprocessed() noexcept {
-    begin({detail::event_kind::batch_preprocessed, 0});
+    begin({detail::event_kind::batch_preprocessed, detail::unknown_batch});
   }
   /// @param batch  the batch's number in its epoch.
   [[nodiscard]] explicit batch_preprocessed(std::uint64_t batch) noexcept {
@@ -107,7 +107,9 @@ class batch_preprocessed {
     if (span_.runs()) tag_ = tag_of(batch);
   }
   /// Ends the scope here and records nothing, because there is no batch.
-  void discard() noexcept { span_.forget({detail::event_kind::batch_preprocessed, 0}); }
+  void discard() noexcept {
+    span_.forget({detail::event_kind::batch_preprocessed, detail::unknown_batch});
+  }
 
  private:
   static detail::record_tag tag_of(std::uint64_t batch) noexcept {

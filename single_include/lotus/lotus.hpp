@@ -294,6 +294,9 @@ class record_tag {
   std::uint64_t word_ = 0;
 };
 
+/// The number in the tag of a span that began before its batch's number was known.
+inline constexpr std::uint64_t unknown_batch = (std::uint64_t{1} << record_tag::value_bits) - 1;
+
 /// One finished span or event. A span is stored once, when it ends.
 struct record {
   std::uint64_t begin_ticks;
@@ -1504,7 +1507,7 @@ class repeated_wait {
   ~repeated_wait() { forget(); }
 
   /// @param tag  the tag with which the wait will be recorded, as far as it is known.
-  void begin(record_tag tag = {event_kind::batch_wait, 0}) noexcept {
+  void begin(record_tag tag = {event_kind::batch_wait, unknown_batch}) noexcept {
     if (is_recording()) look_at_batch();
     publish_wait();
     wait_.begin(tag);
@@ -1523,7 +1526,7 @@ class repeated_wait {
   void forget() noexcept {
     if (!wait_.runs()) return;
     publish_end_of_wait();
-    wait_.forget({event_kind::batch_wait, 0});
+    wait_.forget({event_kind::batch_wait, unknown_batch});
   }
 
  private:
@@ -1546,7 +1549,7 @@ class repeated_wait {
 class batch_preprocessed {
  public:
   [[nodiscard]] batch_preprocessed() noexcept {
-    begin({detail::event_kind::batch_preprocessed, 0});
+    begin({detail::event_kind::batch_preprocessed, detail::unknown_batch});
   }
   /// @param batch  the batch's number in its epoch.
   [[nodiscard]] explicit batch_preprocessed(std::uint64_t batch) noexcept {
@@ -1569,7 +1572,9 @@ class batch_preprocessed {
     if (span_.runs()) tag_ = tag_of(batch);
   }
   /// Ends the scope here and records nothing, because there is no batch.
-  void discard() noexcept { span_.forget({detail::event_kind::batch_preprocessed, 0}); }
+  void discard() noexcept {
+    span_.forget({detail::event_kind::batch_preprocessed, detail::unknown_batch});
+  }
 
  private:
   static detail::record_tag tag_of(std::uint64_t batch) noexcept {
@@ -3747,11 +3752,10 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void span::end_annotated(std::uint64_t begin
   push(begin_ticks, end_ticks, tag);
 }
 
-/// Whether a measured_span with this tag is shown on other profilers' timelines. Only segments of
-/// asynchronous operations are shown. A batch cannot be shown: the profiler needs the name when a
-/// span begins, but the batch's number may become known only at the end.
+/// Whether a measured_span with this tag is shown on other profilers' timelines.
 inline bool has_task(record_tag tag) noexcept {
-  return tag.kind() == event_kind::async_segment;
+  return tag.kind() == event_kind::async_segment || tag.kind() == event_kind::batch_preprocessed ||
+         tag.kind() == event_kind::batch_wait;
 }
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM bool measured_span::begin_slow(record_tag tag) noexcept {
@@ -20183,7 +20187,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     const record_kind& kind = kind_of(tag);
     if (!has_name(kind)) {
       std::optional<std::uint64_t> batch;
-      if (is_of_batch(kind)) batch = tag.value();
+      if (is_of_batch(kind) && tag.value() != unknown_batch) batch = tag.value();
       return begin_task(kind.task(), kind_handles_[static_cast<std::uint8_t>(kind.kind)], batch);
     }
     const name_entry& name = recorder_.name(name_of(kind, tag));
@@ -20722,14 +20726,14 @@ LOTUS_DETAIL_SEAM lotus_span lotus_begin_batch() {
   using namespace lotus::detail;
   if (!is_recording()) return {};
   look_at_batch();
-  return begin_c_span({event_kind::batch_preprocessed, 0}, 0);
+  return begin_c_span({event_kind::batch_preprocessed, unknown_batch}, 0);
 }
 LOTUS_DETAIL_SEAM lotus_span lotus_begin_wait() {
   using namespace lotus::detail;
   if (!is_recording()) return {};
   look_at_batch();
   publish_wait();
-  return begin_c_span({event_kind::batch_wait, 0}, 0);
+  return begin_c_span({event_kind::batch_wait, unknown_batch}, 0);
 }
 
 LOTUS_DETAIL_SEAM void lotus_end(lotus_span* span) {

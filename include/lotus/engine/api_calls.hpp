@@ -47,11 +47,10 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void span::end_annotated(std::uint64_t begin
   push(begin_ticks, end_ticks, tag);
 }
 
-/// Whether a measured_span with this tag is shown on other profilers' timelines. Only segments of
-/// asynchronous operations are shown. A batch cannot be shown: the profiler needs the name when a
-/// span begins, but the batch's number may become known only at the end.
+/// Whether a measured_span with this tag is shown on other profilers' timelines.
 inline bool has_task(record_tag tag) noexcept {
-  return tag.kind() == event_kind::async_segment;
+  return tag.kind() == event_kind::async_segment || tag.kind() == event_kind::batch_preprocessed ||
+         tag.kind() == event_kind::batch_wait;
 }
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM bool measured_span::begin_slow(record_tag tag) noexcept {

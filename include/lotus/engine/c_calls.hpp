@@ -85,14 +85,14 @@ LOTUS_DETAIL_SEAM lotus_span lotus_begin_batch() {
   using namespace lotus::detail;
   if (!is_recording()) return {};
   look_at_batch();
-  return begin_c_span({event_kind::batch_preprocessed, 0}, 0);
+  return begin_c_span({event_kind::batch_preprocessed, unknown_batch}, 0);
 }
 LOTUS_DETAIL_SEAM lotus_span lotus_begin_wait() {
   using namespace lotus::detail;
   if (!is_recording()) return {};
   look_at_batch();
   publish_wait();
-  return begin_c_span({event_kind::batch_wait, 0}, 0);
+  return begin_c_span({event_kind::batch_wait, unknown_batch}, 0);
 }
 
 LOTUS_DETAIL_SEAM void lotus_end(lotus_span* span) {

@@ -107,6 +107,9 @@ class record_tag {
   std::uint64_t word_ = 0;
 };
 
+/// The number in the tag of a span that began before its batch's number was known.
+inline constexpr std::uint64_t unknown_batch = (std::uint64_t{1} << record_tag::value_bits) - 1;
+
 /// One finished span or event. A span is stored once, when it ends.
 struct record {
   std::uint64_t begin_ticks;

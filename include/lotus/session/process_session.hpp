@@ -167,7 +167,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     const record_kind& kind = kind_of(tag);
     if (!has_name(kind)) {
       std::optional<std::uint64_t> batch;
-      if (is_of_batch(kind)) batch = tag.value();
+      if (is_of_batch(kind) && tag.value() != unknown_batch) batch = tag.value();
       return begin_task(kind.task(), kind_handles_[static_cast<std::uint8_t>(kind.kind)], batch);
     }
     const name_entry& name = recorder_.name(name_of(kind, tag));

@@ -84,7 +84,7 @@ class consumer_log {
   /// instead.
   void begin_wait() noexcept {
     if (wait_.runs()) return;
-    wait_.begin(tag_of(0));
+    wait_.begin(tag_of(lotus::detail::unknown_batch));
     lotus::detail::publish_wait();
     lotus::detail::look_at_batch();
   }
@@ -121,7 +121,7 @@ class consumer_log {
 
   void give_up_wait() noexcept {
     if (wait_.runs()) lotus::detail::publish_end_of_wait();
-    wait_.forget(tag_of(0));
+    wait_.forget(tag_of(lotus::detail::unknown_batch));
   }
 
   std::uint32_t loader_;

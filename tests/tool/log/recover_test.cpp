@@ -191,7 +191,7 @@ TEST_CASE("every command reports records that were only in a killed process's me
       CAPTURE(said.out, said.err);
       CHECK(count_in(said.err, lost) == 1);
       std::vector<std::string> quiet = command;
-      quiet.push_back("--quiet");
+      quiet.emplace_back("--quiet");
       support::fs::remove_all(output);
       CHECK(count_in(lotus::tool_test::run(quiet).err, lost) == 1);
     }

@@ -201,7 +201,7 @@ void with_dying_worker(int batches) {
     const auto index = static_cast<std::size_t>(i);
     changed.wait(hold, [&] { return is_ready[index] || (died && i % 2 == 1); });
     if (!is_ready[index]) continue;
-    wait.consumed(i);
+    wait.consumed(static_cast<std::uint64_t>(i));
     hold.unlock();
     work_for(std::chrono::milliseconds(1));
   }
@@ -229,7 +229,7 @@ void consumed_after_step(int batches, void (*step)()) {
       ready.wait(hold, [&] { return built > i; });
     }
     step();
-    wait.consumed(i);
+    wait.consumed(static_cast<std::uint64_t>(i));
   }
   worker.join();
 }

@@ -76,7 +76,7 @@ inline std::optional<result> recorded_in_peace(const temp_dir& dir, const std::s
                                                const std::string& command) {
   for (int time = 0; time < 8; ++time) {
     const other_programs others;
-    const result r = recorded(dir, slip, command);
+    result r = recorded(dir, slip, command);
     if (others.cpus() < 0.3) return r;
     std::filesystem::remove_all(dir.path() + "/run");
   }

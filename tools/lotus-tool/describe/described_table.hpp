@@ -33,6 +33,7 @@ template <class T, class NameOf>
 void print_rows(const std::string& head, const std::vector<T>& rows, const description<T>& of,
                 const NameOf& name_of, std::ostream& out, unsigned outputs = ~0U) {
   std::vector<named_row> named;
+  named.reserve(rows.size());
   for (const T& row : rows) named.emplace_back(name_of(row), &row);
   print_named_rows(head, named, of, out, outputs);
 }

@@ -107,7 +107,7 @@ class stored_function {
   }
   template <class F>
   const F& as() const noexcept {
-    return *std::launder(static_cast<const F*>(static_cast<const void*>(bytes_.data())));
+    return *std::launder(reinterpret_cast<const F*>(bytes_.data()));
   }
 
  private:

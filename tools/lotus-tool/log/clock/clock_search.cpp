@@ -88,7 +88,7 @@ class way_back {
   void see(const log_line& line) {
     ++lines_;
     const std::int64_t end_ns = line.end_ns();
-    first_ns_ = std::min(first_ns_, std::min(line.start_ns, end_ns));
+    first_ns_ = std::min({first_ns_, line.start_ns, end_ns});
     if (end_ns < latest_start_ns_ - clock_watch::least_back_ns || line.duration_ns < 0) {
       if (++turns_ == 1) next_ns_ = std::max(line.start_ns, end_ns);
       next_ns_ = std::min(next_ns_, line.duration_ns < 0 ? end_ns : line.start_ns);

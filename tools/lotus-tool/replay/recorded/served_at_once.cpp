@@ -227,7 +227,7 @@ auto one_by_one(const std::vector<Element>& all) {
   };
 }
 auto one_by_one(packed_operations::reader all) {
-  return [all = std::move(all)]() mutable { return all.next(); };
+  return [all]() mutable { return all.next(); };
 }
 
 /// Returns the maximum number of calls that were open at the same time.
