@@ -215,6 +215,7 @@ TEST_CASE("snapshot copies counted calls of a running, an unresponsive and an en
     if (write(done[1], "", 1) != 1) _exit(1);
     pause();
   }
+  close(done[1]);  // so that reading ends if the child does
   char byte = 0;
   REQUIRE(read(done[0], &byte, 1) == 1);
   for (const int how : {0, SIGSTOP, SIGKILL}) {
@@ -231,7 +232,6 @@ TEST_CASE("snapshot copies counted calls of a running, an unresponsive and an en
     CHECK(document.at("runs").at(0).at("aggregated").at("SToken").at("count") == 400);
   }
   close(done[0]);
-  close(done[1]);
 }
 
 TEST_CASE("snapshot reports a directory that contains no run") {
