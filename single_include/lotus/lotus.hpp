@@ -13966,8 +13966,9 @@ class storage_reports {
     constexpr std::int64_t slow_ns = 2'000'000'000;
     if (LOTUS_DETAIL_LIKELY(ns < slow_ns) || slow_reported_) return;
     slow_reported_ = true;
-    say("writing to %s took %lld s: its file system was frozen or is very slow, and threads that "
-        "record may have waited as long",
+    say("writing to %s took %lld s: its file system was frozen or is very slow, or this process "
+        "was "
+        "stopped meanwhile; threads that record may have waited as long",
         location.directory, static_cast<long long>(ns / 1'000'000'000));
   }
 
@@ -15281,9 +15282,9 @@ class reported_reach {
 ///   clock <ticks> <ns since 1970> <ns per tick * 2^32>
 ///   cpu_time <ns since 1970> <ns> <idle ns>: CPU time of all threads of the process until
 ///     then, and how long its CPUs were idle (idle_time.hpp), or -1
-///   limits <periods> <stopped> <system ns> <faults>: until the cpu_time line before: periods of
-///   its
-///     cgroup's CPU limit, those in which it was stopped; CPU time in the kernel, and page faults
+///   limits <periods> <stopped> <system ns> <faults>: until the previous line cpu_time: periods of
+///     the cgroup's CPU limit, those in which the limit stopped the process, CPU time in the
+///     kernel, page faults
 ///   affinity <tid> <CPUs> <first CPU>: a thread that may run on fewer CPUs than the process
 ///   thread <tid> <name> / log <number> <tid> / records <written> <dropped>
 ///   back <ns>: maximum time by which a line of a text log ends earlier than a line before it
@@ -20322,8 +20323,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     }
     if (chosen.keep_ms != 0 && chosen.keep_ms < chosen.drain_interval_ms) {
       say("options::keep_ms is %u, less than drain_interval_ms, which is %u: records may be "
-          "deleted "
-          "as soon as they are written",
+          "deleted as soon as they are written",
           chosen.keep_ms, chosen.drain_interval_ms);
     }
     keep_as_before(chosen);

@@ -302,8 +302,7 @@ class LOTUS_DETAIL_PER_MODULE session {
     }
     if (chosen.keep_ms != 0 && chosen.keep_ms < chosen.drain_interval_ms) {
       say("options::keep_ms is %u, less than drain_interval_ms, which is %u: records may be "
-          "deleted "
-          "as soon as they are written",
+          "deleted as soon as they are written",
           chosen.keep_ms, chosen.drain_interval_ms);
     }
     keep_as_before(chosen);

@@ -92,8 +92,9 @@ class storage_reports {
     constexpr std::int64_t slow_ns = 2'000'000'000;
     if (LOTUS_DETAIL_LIKELY(ns < slow_ns) || slow_reported_) return;
     slow_reported_ = true;
-    say("writing to %s took %lld s: its file system was frozen or is very slow, and threads that "
-        "record may have waited as long",
+    say("writing to %s took %lld s: its file system was frozen or is very slow, or this process "
+        "was "
+        "stopped meanwhile; threads that record may have waited as long",
         location.directory, static_cast<long long>(ns / 1'000'000'000));
   }
 

@@ -1,5 +1,5 @@
-// Puts sentences together from a template and typed values. Each template stands beside the finding
-// that uses it; only text_of() makes texts of them.
+// Makes sentences of a template and typed values. A template is stored with the finding that uses
+// it; only text_of() makes texts.
 #ifndef LOTUS_TOOL_FINDINGS_WORDS_HPP
 #define LOTUS_TOOL_FINDINGS_WORDS_HPP
 

@@ -93,9 +93,9 @@ class reported_reach {
 ///   clock <ticks> <ns since 1970> <ns per tick * 2^32>
 ///   cpu_time <ns since 1970> <ns> <idle ns>: CPU time of all threads of the process until
 ///     then, and how long its CPUs were idle (idle_time.hpp), or -1
-///   limits <periods> <stopped> <system ns> <faults>: until the cpu_time line before: periods of
-///   its
-///     cgroup's CPU limit, those in which it was stopped; CPU time in the kernel, and page faults
+///   limits <periods> <stopped> <system ns> <faults>: until the previous line cpu_time: periods of
+///     the cgroup's CPU limit, those in which the limit stopped the process, CPU time in the
+///     kernel, page faults
 ///   affinity <tid> <CPUs> <first CPU>: a thread that may run on fewer CPUs than the process
 ///   thread <tid> <name> / log <number> <tid> / records <written> <dropped>
 ///   back <ns>: maximum time by which a line of a text log ends earlier than a line before it

@@ -70,7 +70,7 @@ std::optional<finding> pinned_threads(const run_facts& f) {
 std::optional<finding> unmarked_threads(const run_facts& f) {
   constexpr double worth_saying = 0.25;
   if (f.unmarked_share < worth_saying || f.cpus <= 0) return std::nullopt;
-  // Beside other programs that use more, these may be the cause.
+  // Other programs may be the cause if they use more.
   if (f.unmarked_cpus < 0.5 * f.others_cpus.value_or(0)) return std::nullopt;
   // Other threads matter if the path waits for a CPU while they use a good part of the CPUs, or if
   // it is blocked while they use most of them: then it probably waits for them.

@@ -21,7 +21,7 @@ bool is_handed_over_late(const run_facts& f) {
   if (f.d.pushed || f.d.makes_itself || w.every > 0 || w.share() < waits_much) return false;
   if (w.hand_over_ns < most_of_it * w.all_ns) return false;
   if (w.own_known && w.own_queue_ns > 0.3 * w.hand_over_ns) return false;
-  // Beside other programs, threads on the way to the consumer may wait for a CPU.
+  // If other programs use the CPUs, threads on the way to the consumer may wait for one.
   const bool crowded = f.others_cpus && *f.others_cpus > 0.25 * f.cpus;
   return !crowded || w.hand_over_ns > 0.25 * (w.all_ns + w.steps_ns);
 }
