@@ -16253,6 +16253,7 @@ class background_thread {
 
   /// @param stack  size of the thread's stack in bytes; 0: the program's default.
   LOTUS_DETAIL_COLD bool start(std::size_t stack) noexcept {
+    if (!may_allocate()) return false;
     pthread_attr_t how;
     pthread_attr_init(&how);
     pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
@@ -16266,6 +16267,15 @@ class background_thread {
     const bool started = pthread_create(&thread, &how, run, this) == 0;
     pthread_attr_destroy(&how);
     return started;
+  }
+
+  /// Returns whether malloc works on this thread. If a filter of system calls forbids malloc's
+  /// first allocation on a thread with another error than ENOMEM, glibc's pthread_create(3) calls
+  /// abort(3).
+  static bool may_allocate() noexcept {
+    void* volatile memory = std::malloc(64);
+    std::free(memory);
+    return memory != nullptr;
   }
 
   LOTUS_DETAIL_COLD static void* run(void* self) noexcept {
@@ -16668,7 +16678,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     files_.make_due_ring_file();
     files_.recover_thread(tid);
     if (p.ring != nullptr) ring_file::unmap(p.ring);
-    p.ring = nullptr;
+    use_no_ring(p);
     ring_block* const ring = files_.add_ring(tid, ring_records_, small_rings_, p.ring_in_file);
     if (ring == nullptr) return false;
     commit_point begin{};
@@ -16829,9 +16839,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     // ring, so the ring's address must stay mapped.
     const bool in_use = p.storing.load(std::memory_order_relaxed) != 0;
     if (p.ring != nullptr) in_use ? ring_file::replace(p.ring) : ring_file::unmap(p.ring);
-    p.ring = nullptr;
-    p.published = &p.none_published;
-    gate_of(p).waiting_since = nullptr;
+    use_no_ring(p);
     detach(p);
   }
   void after_fork_in_child() noexcept { retention_.after_fork_in_child(); }
@@ -16843,6 +16851,14 @@ class LOTUS_DETAIL_PER_MODULE storage {
     commit_point c = ring.committed();
     c.in_memory = 0;
     ring.commit(c);
+  }
+
+  /// `slots` stays, because interrupted code may still store a record there; see
+  /// after_fork_in_child().
+  static void use_no_ring(producer& p) noexcept {
+    p.ring = nullptr;
+    p.published = &p.none_published;
+    gate_of(p).waiting_since = nullptr;
   }
 
   static void use_ring(producer& p, ring_block& ring) noexcept {

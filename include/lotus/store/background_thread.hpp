@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 
 #include "lotus/base/interruption.hpp"
 #include "lotus/base/process_threads.hpp"
@@ -92,6 +93,7 @@ class background_thread {
 
   /// @param stack  size of the thread's stack in bytes; 0: the program's default.
   LOTUS_DETAIL_COLD bool start(std::size_t stack) noexcept {
+    if (!may_allocate()) return false;
     pthread_attr_t how;
     pthread_attr_init(&how);
     pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
@@ -105,6 +107,15 @@ class background_thread {
     const bool started = pthread_create(&thread, &how, run, this) == 0;
     pthread_attr_destroy(&how);
     return started;
+  }
+
+  /// Returns whether malloc works on this thread. If a filter of system calls forbids malloc's
+  /// first allocation on a thread with another error than ENOMEM, glibc's pthread_create(3) calls
+  /// abort(3).
+  static bool may_allocate() noexcept {
+    void* volatile memory = std::malloc(64);
+    std::free(memory);
+    return memory != nullptr;
   }
 
   LOTUS_DETAIL_COLD static void* run(void* self) noexcept {

@@ -70,7 +70,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     files_.make_due_ring_file();
     files_.recover_thread(tid);
     if (p.ring != nullptr) ring_file::unmap(p.ring);
-    p.ring = nullptr;
+    use_no_ring(p);
     ring_block* const ring = files_.add_ring(tid, ring_records_, small_rings_, p.ring_in_file);
     if (ring == nullptr) return false;
     commit_point begin{};
@@ -231,9 +231,7 @@ class LOTUS_DETAIL_PER_MODULE storage {
     // ring, so the ring's address must stay mapped.
     const bool in_use = p.storing.load(std::memory_order_relaxed) != 0;
     if (p.ring != nullptr) in_use ? ring_file::replace(p.ring) : ring_file::unmap(p.ring);
-    p.ring = nullptr;
-    p.published = &p.none_published;
-    gate_of(p).waiting_since = nullptr;
+    use_no_ring(p);
     detach(p);
   }
   void after_fork_in_child() noexcept { retention_.after_fork_in_child(); }
@@ -245,6 +243,14 @@ class LOTUS_DETAIL_PER_MODULE storage {
     commit_point c = ring.committed();
     c.in_memory = 0;
     ring.commit(c);
+  }
+
+  /// `slots` stays, because interrupted code may still store a record there; see
+  /// after_fork_in_child().
+  static void use_no_ring(producer& p) noexcept {
+    p.ring = nullptr;
+    p.published = &p.none_published;
+    gate_of(p).waiting_since = nullptr;
   }
 
   static void use_ring(producer& p, ring_block& ring) noexcept {
