@@ -136,7 +136,7 @@ class snapshot_triggers {
 
   /// Removes a request of `lotus-tool snapshot`, which is a file. If several processes of the run
   /// see the file, only the process that deletes it takes the snapshot.
-  static bool take_request(const log_folder& logs, char* reason) noexcept {
+  bool take_request(const log_folder& logs, char* reason) noexcept {
     struct stat status {};
     if (logs.directory < 0 ||
         fstatat(logs.directory, snapshot_request_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -146,6 +146,9 @@ class snapshot_triggers {
     if (fd < 0) return false;
     const ssize_t bytes = read(fd, reason, snapshot_place::max_reason_bytes);
     close(fd);
+    // A shell creates a file before it writes the reason, so an empty one is read once more.
+    if (bytes <= 0 && !std::exchange(empty_request_seen_, true)) return false;
+    empty_request_seen_ = false;
     reason[bytes > 0 ? bytes : 0] = '\0';
     return unlinkat(logs.directory, snapshot_request_name, 0) == 0;
   }
@@ -155,6 +158,7 @@ class snapshot_triggers {
   std::int64_t last_wait_ns_ = 0;
   std::uint64_t reported_wait_ = 0;
   bool wait_seen_ = false;
+  bool empty_request_seen_ = false;
   int signal_ = 0;
 };
 
