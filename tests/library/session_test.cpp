@@ -338,16 +338,16 @@ TEST_CASE("records of thread_local destructors are kept") {
   CHECK(count_named(read_logs(run.path()), "SLastWords") == 20);
 }
 
-// The pages of a sanitizer's shadow memory fault, too.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  #define HAS_SHADOW_MEMORY
+// The pages of a sanitizer's shadow memory fault, too, and those of an emulator.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(LOTUS_TEST_EMULATOR)
+  #define OTHER_PAGES_FAULT
 #elif defined(__has_feature)
   #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-    #define HAS_SHADOW_MEMORY
+    #define OTHER_PAGES_FAULT
   #endif
 #endif
 
-#ifndef HAS_SHADOW_MEMORY
+#ifndef OTHER_PAGES_FAULT
 TEST_CASE("a thread that records much stores records without page faults") {
   constexpr int populate_write = 23;
   alignas(4096) static char page[4096];
