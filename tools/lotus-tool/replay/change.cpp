@@ -99,34 +99,23 @@ class planner {
     std::vector<measured_work> sped_up;
     if (!change_.faster.empty()) sped_up = faster_works();
     const std::vector<measured_work>& works = change_.faster.empty() ? r_.works : sped_up;
+    // In a faster stage, all operations and the time outside of any operation become faster.
+    std::vector<double> stage_faster;
+    stage_faster.reserve(r_.stages.size());
+    for (const recorded_stage& s : r_.stages) stage_faster.push_back(faster_by(change_, s.name));
     plan_.works.reserve(works.size());
     for (std::uint32_t u = 0; u < plan_.units.size(); ++u) {
       const planned_unit& to = r_.units[u];
       const planned_unit& from = r_.units[source(u)];
       for (std::uint32_t s = to.first_stage; s < to.end_stage; ++s) {
-        const measured_work& w = works[from.first_work + (s - from.first_stage)];
+        const double faster = stage_faster[s];
+        const measured_work& w =
+            (faster == 1 ? works : r_.works)[from.first_work + (s - from.first_stage)];
         // The works of the units follow each other in the order of the units.
-        plan_.works.push_back({std::max(0.0, w.blocked_ns) / change_.preprocessing_faster,
-                               std::max(0.0, w.cpu_ns) / law_.longer(1 + w.others_busy) /
+        plan_.works.push_back({std::max(0.0, w.blocked_ns) / faster / change_.preprocessing_faster,
+                               std::max(0.0, w.cpu_ns) / law_.longer(1 + w.others_busy) / faster /
                                    change_.preprocessing_faster});
       }
-    }
-    // In a faster stage, all operations and the time outside of any operation become faster.
-    for (std::size_t s = 0; s < r_.stages.size(); ++s) {
-      const double faster = faster_by(change_, r_.stages[s].name);
-      if (faster != 1) scale_stage(s, faster);
-    }
-  }
-
-  void scale_stage(std::size_t stage, double faster) {
-    for (std::uint32_t u = 0; u < plan_.units.size(); ++u) {
-      const planned_unit& unit = r_.units[u];
-      if (stage < unit.first_stage || stage >= unit.end_stage) continue;
-      const measured_work& w =
-          r_.works[r_.units[source(u)].first_work + (stage - unit.first_stage)];
-      plan_.works[unit.first_work + (stage - unit.first_stage)] = {
-          w.blocked_ns / faster / change_.preprocessing_faster,
-          w.cpu_ns / law_.longer(1 + w.others_busy) / faster / change_.preprocessing_faster};
     }
   }
 
