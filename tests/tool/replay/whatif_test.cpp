@@ -100,7 +100,7 @@ TEST_CASE("predictions for workers, prefetch, faster work and steps are right") 
 }
 
 TEST_CASE("the interval of a run with very many batches is narrow and holds the truth") {
-  // Random samples of such a run contain only a part of its batches; see what_if::draw_runs().
+  // Random samples of such a run contain only a part of its batches; see what_if::what_if().
   for (const int epochs : {1, 7}) {
     truthful_loader a;
     a.workers = 3;

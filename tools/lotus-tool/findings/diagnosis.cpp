@@ -203,7 +203,11 @@ void predict(const run_data& run, const what_if& asked, const claims& facts, dia
   constexpr std::size_t max_ops = 20;
   d.gains_without_ops.resize(std::min(max_ops, d.ops.size()));
   for_each_in_parallel(d.gains_without_ops.size(), max_ops, [&](std::size_t i) {
-    d.gains_without_ops[i] = gain_without(asked, shown_name(d.ops[i].name));
+    const std::string name = shown_name(d.ops[i].name);
+    const auto known = std::find_if(d.path_gains.begin(), d.path_gains.end(),
+                                    [&name](const path_gain& of) { return of.path.name == name; });
+    d.gains_without_ops[i] =
+        known == d.path_gains.end() ? gain_without(asked, name) : known->gain_free;
   });
   d.limited_by_cpus = is_limited_by_cpus(asked, {});
   if (p.stages.size() == 1 && !p.makes_itself) {

@@ -166,14 +166,15 @@ best_settings best_settings_of(const what_if& run, bool unordered) {
   // Find the settings that certainly gain. To save simulations, try settings with additional
   // threads only if the setting with the most threads certainly gains.
   const recorded_pipeline& p = run.recorded();
-  const bool more_may_be_sure = run.min_guess(likely.back().change).gain >= 1 + worthwhile;
+  const bool more_may_be_sure =
+      run.min_gain(likely.back().change, likely.back().gain) >= 1 + worthwhile;
   const std::size_t now = workers_now(p);
   std::vector<found_setting> sure;
   for (const found_setting& one : likely) {
     const bool more =
         (one.change.workers && *one.change.workers > now) || !one.change.threads.empty();
     if (one.gain < 1 + worthwhile || (more && !more_may_be_sure)) continue;
-    sure.push_back({one.change, run.min_guess(one.change).gain});
+    sure.push_back({one.change, run.min_gain(one.change, one.gain)});
   }
   found.surely = cheapest_of(run, std::move(sure));
   return found;

@@ -35,7 +35,7 @@ double share_without_cpu(const recorded_pipeline& p) {
 
 }  // namespace
 
-std::string why_unlike(const what_if& run) {
+std::string why_unlike(const fitted_model& run) {
   if (!run.is_unlike()) return {};
   if (run.fitted() < run.achieved()) {
     return "by the recorded times, only " + rate(run.fitted()) +

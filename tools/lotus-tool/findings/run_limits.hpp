@@ -14,7 +14,7 @@
 namespace lotus::tool {
 
 /// Returns why the simulation of a run cannot be trusted; "" if it reproduces the recorded run.
-std::string why_unlike(const what_if& run);
+std::string why_unlike(const fitted_model& run);
 
 /// Returns the share (0..1) of the run's CPU time that was used outside of recorded work, for
 /// example by threads without markers; 0 if it is unknown.

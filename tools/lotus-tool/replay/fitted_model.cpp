@@ -148,17 +148,6 @@ bool fitted_model::is_unlike() const noexcept {
   return !(std::abs(fitted() / achieved() - 1) <= max_off);
 }
 
-bool fitted_model::waits_little_for_cpus() const {
-  constexpr double little = 0.2;
-  double queued_ns = 0;
-  double all_ns = 0;
-  for (const measured_work& w : pipeline.works) {
-    queued_ns += w.queued_ns;
-    all_ns += w.cpu_ns + w.blocked_ns + w.queued_ns;
-  }
-  return share_of_others <= 0 && queued_ns > 0 && queued_ns < little * all_ns;
-}
-
 double fitted_model::fewest_cpus() const {
   // If other programs used less than this share of the CPUs, assume that they were only the system
   // processes that run on every machine.
@@ -209,7 +198,9 @@ prediction fitted_model::guess_under(const explanation& why, const pipeline_chan
     law.cpus = cpus;
     asked.cpus.reset();
   }
-  const replay_result changed = replayed_with(asked, law, why.assumed, why.queued, unrecorded);
+  const bool as_it_is = change == pipeline_change{} && unrecorded == unrecorded_cpu::stays;
+  const replay_result changed =
+      as_it_is ? why.base : replayed_with(asked, law, why.assumed, why.queued, unrecorded);
   prediction p;
   const double gain = changed.whole_ns > 0 ? why.base.whole_ns / changed.whole_ns : 1;
   double error_left = 1;
@@ -236,6 +227,41 @@ prediction fitted_model::guess_under(const explanation& why, const pipeline_chan
   p.max_out = changed.max_out;
   p.cpus_busy = changed.whole_ns > 0 ? changed.busy_ns / changed.whole_ns : 0;
   return p;
+}
+
+double fitted_model::gain_between_pauses(const prediction& of) const {
+  const double scale = base.whole_ns > 0 ? run_ns() / base.whole_ns : 1;
+  const double pauses_ns = scale * base.pauses_ns;
+  const double before_ns = run_ns() - pauses_ns;
+  const double after_ns = of.run_ns - pauses_ns;
+  return before_ns > 0 && after_ns > 0 ? before_ns / after_ns : of.gain;
+}
+
+prediction fitted_model::guess(const pipeline_change& change) const {
+  const cpu_range cpus = cpus_with(change);
+  return guess_under(explanations.front(), change, std::sqrt(cpus.low * cpus.high));
+}
+
+prediction fitted_model::unlimited_guess(const pipeline_change& change) const {
+  const auto free = std::find_if(explanations.begin(), explanations.end(),
+                                 [](const explanation& why) { return why.assumed.is_free(); });
+  if (free == explanations.end()) return guess(change);
+  const cpu_range cpus = cpus_with(change);
+  return guess_under(*free, change, std::sqrt(cpus.low * cpus.high));
+}
+
+double fitted_model::min_gain(const pipeline_change& change, double likely) const {
+  double least = is_bracket(change) ? std::min(likely, 1.0) : likely;
+  const cpu_range cpus = cpus_with(change);
+  for (const explanation& why : explanations) {
+    const assumed_servers& a = why.assumed;
+    // There are three explanations for each rate limit, with three durations of a call. Use only
+    // the one with the mean duration here. The others only widen the confidence interval.
+    if (a.apart_ns > 0 && a.each_ns != a.operation->overlap.alone_ns) continue;
+    if (&why == &explanations.front() && cpus.low >= cpus.high) continue;
+    least = std::min(least, guess_under(why, change, cpus.low).gain);
+  }
+  return least;
 }
 
 namespace {
@@ -332,11 +358,23 @@ void fit_cpus(fitted_model& m) {
   m.share_of_others = compete ? 1 - measured / m.all_cpus : 1 - law.cpus / m.all_cpus;
 }
 
+/// Returns whether threads waited for CPUs, but for less than a fifth of their time.
+bool waits_little_for_cpus(const fitted_model& m) {
+  constexpr double little = 0.2;
+  double queued_ns = 0;
+  double all_ns = 0;
+  for (const measured_work& w : m.pipeline.works) {
+    queued_ns += w.queued_ns;
+    all_ns += w.cpu_ns + w.blocked_ns + w.queued_ns;
+  }
+  return m.share_of_others <= 0 && queued_ns > 0 && queued_ns < little * all_ns;
+}
+
 /// If the simulation under an explanation is too fast, counts waits for a CPU as blocked time,
 /// provided that the simulation then fits better. The reason: a thread that waits for a CPU also
 /// delays the threads that wait for its lock.
 void count_queueing(fitted_model& m, explanation& why) {
-  if (why.base.per_s() <= (1 + much_too_fast) * m.achieved() || !m.waits_little_for_cpus()) return;
+  if (why.base.per_s() <= (1 + much_too_fast) * m.achieved() || !waits_little_for_cpus(m)) return;
   if (!m.with_queues) m.with_queues = with_queueing(m.pipeline);
   const replay_result queued = m.replayed_with({}, m.speed.law, why.assumed, true);
   // In the simulation `queued`, waits for a CPU count as blocked time; in `why.base`, they are left
@@ -383,9 +421,24 @@ void find_explanations(fitted_model& m, const recorded_pipeline* also) {
   constexpr double like_it = 0.1;
   const bool both = also != nullptr && also->workers() != m.pipeline.workers() &&
                     !also->makes_itself && !m.pipeline.makes_itself;
-  std::vector<assumed_servers> all =
-      both ? explanations_of(m.pipeline, *also) : explanations_of(m.pipeline);
-  m.assume_sampled_lock(all);
+  // Wait samples say what is a lock. What they do not explain is inferred from the calls.
+  std::vector<assumed_servers> all = m.sampled_explanations();
+  const bool sampled = !all.empty();
+  std::vector<const shared_operation*> every;
+  every.reserve(m.pipeline.shared.size());
+  std::vector<const shared_operation*> unexplained;
+  for (const shared_operation& op : m.pipeline.shared) {
+    every.push_back(&op);
+    if (!sampled || !m.samples_explain(op)) unexplained.push_back(&op);
+  }
+  // Whether an assumption is the first of the sampled ones, or that nothing is limited.
+  const auto is_decided = [&m](const assumed_servers& a) {
+    return a.is_free() || (a.servers == 1 && a.operation->name == m.pipeline.lock->operation);
+  };
+  for (assumed_servers& inferred : both ? explanations_of(unexplained, m.pipeline, *also)
+                                        : explanations_of(unexplained, m.pipeline)) {
+    if (!sampled || !is_decided(inferred)) all.push_back(std::move(inferred));
+  }
   std::vector<replay_result> replayed(all.size(), m.base);
   for_each_in_parallel(all.size(), unlimited_threads, [&](std::size_t i) {
     if (!all[i].is_free()) replayed[i] = m.replayed_with({}, m.speed.law, all[i]);
@@ -401,7 +454,7 @@ void find_explanations(fitted_model& m, const recorded_pipeline* also) {
   m.explanations.push_back({{}, m.base});
   // No assumption about a limit reproduces the run. Add an explanation for each limit that the
   // recording may show, so that the confidence interval becomes wide enough.
-  for (const assumed_servers& assumed : explanations_of(m.pipeline)) {
+  for (const assumed_servers& assumed : explanations_of(every, m.pipeline)) {
     if (assumed.is_free()) continue;
     const replay_result limited = m.replayed_with({}, m.speed.law, assumed);
     if (limited.per_s() > 0) m.explanations.push_back({assumed, limited});

@@ -107,8 +107,6 @@ struct fitted_model {
   double length_ns() const;
   /// Returns the number of threads of all stages after a change.
   std::size_t threads_after(const pipeline_change& change) const;
-  /// Returns whether threads waited for CPUs, but for less than a fifth of their time.
-  bool waits_little_for_cpus() const;
   /// Returns how many CPUs the run got at least, if the recording shows that other programs used
   /// many; otherwise 0.
   double fewest_cpus() const;
@@ -135,28 +133,26 @@ struct fitted_model {
   /// @param cpus  the number of CPUs to simulate; only used if other programs used CPUs.
   prediction guess_under(const explanation& why, const pipeline_change& change, double cpus,
                          unrecorded_cpu unrecorded = unrecorded_cpu::stays) const;
+  /// Predicts the effect of a change without a confidence interval (`high` is `per_s`, and `low` is
+  /// at most `per_s`), which is ten times as fast as what_if::predict().
+  prediction guess(const pipeline_change& change) const;
+  /// Like guess(), but assumes that calls do not wait for a lock or device, if the run can be
+  /// explained without such waits.
+  prediction unlimited_guess(const pipeline_change& change) const;
+  /// Returns the smallest gain under all possible explanations of the run's throughput.
+  /// @param likely  the gain according to guess().
+  double min_gain(const pipeline_change& change, double likely) const;
+  /// Returns the gain that follows from the prediction `of` if the run's length does not include
+  /// the pauses between epochs. No change shortens these pauses.
+  double gain_between_pauses(const prediction& of) const;
 
-  /// Returns whether operations inside recorded_pipeline::lock's operation wait for the lock too.
-  bool several_wait_for_lock() const;
-  /// Returns the operations that wait for the lock or hold it: only the lock's operation, or, if
-  /// several wait, sampled_lock::users.
-  std::vector<lock_user> lock_users() const;
-  /// Returns the explanation of the run by this lock; nullptr if there is none.
-  const assumed_servers* simulated_lock() const;
-  /// Returns for how long operations waited for the lock, in ns.
-  double lock_wait_ns() const;
-  /// Returns assumptions about the lock that wait samples show: one with the estimated length of
-  /// the waits for it, and one with each end of their 90 % confidence interval. Empty if there is
-  /// no such lock.
-  std::vector<assumed_servers> lock_holds() const;
-  /// If wait samples show a lock, adds the assumptions of lock_holds() to `all`. Removes the
-  /// assumptions in `all` that the samples contradict:
-  /// - Calls do not delay each other.
-  /// - Another limit delays an operation, although waits for the lock explain most of its blocked
-  ///   time.
-  /// - Calls hold the lock from start to end, although their waits would then be much longer or
-  ///   shorter than the samples show.
-  void assume_sampled_lock(std::vector<assumed_servers>& all) const;
+  /// Returns assumptions about the lock that wait samples show: that calls hold it from start to
+  /// end, if the samples allow this; then one with the estimated length of the waits for it, and
+  /// one with each end of their 90 % confidence interval. Empty if there is no such lock.
+  std::vector<assumed_servers> sampled_explanations() const;
+  /// Returns whether waits for this lock explain most of the blocked time of an operation, so that
+  /// no other limit needs to be assumed for it, or whether operations inside it use the lock.
+  bool samples_explain(const shared_operation& op) const;
 
   const name_table* names = nullptr;
   recorded_pipeline pipeline;  ///< without rules that the run did not obey

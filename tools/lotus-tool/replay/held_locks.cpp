@@ -15,6 +15,7 @@
 #include "replay/plan.hpp"
 #include "replay/recorded/measured_work.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
+#include "replay/serving.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -163,13 +164,6 @@ double share_with(double wanted_ns, const TimeOf& time_of) {
   return 0.5 * (shorter + longer);
 }
 
-/// Returns whether waits for the lock, `waits_ns` in total, explain most of the blocked time of an
-/// operation. If so, no other limit needs to be assumed for it.
-bool is_explained_by(double waits_ns, const shared_operation& op) {
-  constexpr double most = 0.8;
-  return waits_ns >= most * op.blocked_share * op.calls->all_ns();
-}
-
 /// Returns the number of threads that work in the stage of an operation.
 std::size_t threads_at(const recorded_pipeline& p, const std::string& operation) {
   for (const shared_operation& op : p.shared) {
@@ -181,26 +175,66 @@ std::size_t threads_at(const recorded_pipeline& p, const std::string& operation)
   return p.workers();
 }
 
-}  // namespace
-
-double fitted_model::lock_wait_ns() const {
-  const sampled_lock& lock = *pipeline.lock;
+/// Returns for how long operations waited for the lock, in ns.
+double lock_wait_ns(const fitted_model& m) {
+  const sampled_lock& lock = *m.pipeline.lock;
   if (!lock.of_preprocessing) {
-    return lock.share * operation_time(pipeline, *names, lock.operation).blocked_ns;
+    return lock.share * operation_time(m.pipeline, *m.names, lock.operation).blocked_ns;
   }
   double blocked_ns = 0;
-  for (const measured_work& w : pipeline.works) blocked_ns += w.blocked_ns;
+  for (const measured_work& w : m.pipeline.works) blocked_ns += w.blocked_ns;
   return lock.share * blocked_ns;
 }
 
-std::vector<lock_user> fitted_model::lock_users() const {
-  if (several_wait_for_lock()) return pipeline.lock->users;
-  return {{pipeline.lock->operation, 1, 1}};
+/// Returns whether operations inside recorded_pipeline::lock's operation wait for the lock too.
+bool several_wait_for_lock(const fitted_model& m) {
+  const std::optional<sampled_lock>& lock = m.pipeline.lock;
+  if (!lock || !m.pipeline.cpu_known) return false;
+  // The samples count waits also in operations inside the lock's operation; its own blocked time
+  // does not contain them. A part of the excess is chance, because there are few samples.
+  const double most = 1.25 + 2 * lock->relative_sd;
+  const measured_work own = operation_time(m.pipeline, *m.names, lock->operation);
+  return lock_wait_ns(m) > most * own.blocked_ns;
 }
 
-std::vector<assumed_servers> fitted_model::lock_holds() const {
+/// Returns the operations that wait for the lock or hold it: only the lock's operation, or, if
+/// several wait, sampled_lock::users.
+std::vector<lock_user> lock_users(const fitted_model& m) {
+  if (several_wait_for_lock(m)) return m.pipeline.lock->users;
+  return {{m.pipeline.lock->operation, 1, 1}};
+}
+
+/// Returns the explanation of the run by the lock; nullptr if there is none.
+const assumed_servers* simulated_lock(const fitted_model& m) {
+  const auto found =
+      std::find_if(m.explanations.begin(), m.explanations.end(), [](const explanation& why) {
+        return !why.assumed.is_free() && why.assumed.operation == nullptr;
+      });
+  return found == m.explanations.end() ? nullptr : &found->assumed;
+}
+
+/// Returns the assumption that calls hold the lock from start to end, unless their waits would then
+/// be much longer or shorter than the samples show.
+std::optional<assumed_servers> always_held_lock(const fitted_model& m) {
+  // If operations inside the lock's operation wait too, no call of these operations holds the lock
+  // from start to end.
+  if (several_wait_for_lock(m)) return std::nullopt;
+  for (const shared_operation& op : m.pipeline.shared) {
+    if (op.name != m.pipeline.lock->operation) continue;
+    assumed_servers lock = served_by(op, 1, m.pipeline.works.size());
+    double waits_ns = 0;
+    for (const served_work& w : *lock.served.front().works) waits_ns += w.waited_ns;
+    const double noise = std::max(0.1, 2.33 * m.pipeline.lock->relative_sd);
+    if (std::abs(waits_ns - lock_wait_ns(m)) <= noise * lock_wait_ns(m)) return lock;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<assumed_servers> fitted_model::sampled_explanations() const {
   if (!pipeline.lock || !pipeline.cpu_known || achieved() <= 0) return {};
-  const lock_use lock(pipeline, *names, lock_users());
+  const lock_use lock(pipeline, *names, lock_users(*this));
   if (!lock.is_known() || lock.max_waits_ns() <= 0) return {};
   const auto works = static_cast<double>(pipeline.works.size());
   const std::size_t threads = threads_at(pipeline, pipeline.lock->operation);
@@ -218,7 +252,8 @@ std::vector<assumed_servers> fitted_model::lock_holds() const {
   };
   std::vector<estimate> by_wait;
   for (const double factor : {1 - error, 1.0, 1 + error}) {
-    const double waits_ns = std::min(lock.max_waits_ns(), std::max(0.0, factor) * lock_wait_ns());
+    const double waits_ns =
+        std::min(lock.max_waits_ns(), std::max(0.0, factor) * lock_wait_ns(*this));
     const double hold_ns = exponential_hold_ns(threads, cycle_ns, waits_ns / works);
     const auto simulated_waits_ns = [&](double held) {
       const replay_result simulated = replayed_with({}, speed.law, lock.assume(waits_ns, held));
@@ -233,41 +268,29 @@ std::vector<assumed_servers> fitted_model::lock_holds() const {
   const estimate& fewest = by_wait[0];
   const estimate& mean = by_wait[1];
   const estimate& most = by_wait[2];
-  return {with(mean, 0.5 * (mean.regular + mean.random)),
-          with(fewest, std::min(fewest.regular, fewest.random)),
-          with(most, std::max(most.regular, most.random))};
-}
-
-bool fitted_model::several_wait_for_lock() const {
-  if (!pipeline.lock || !pipeline.cpu_known) return false;
-  // The samples count waits also in operations inside the lock's operation; its own blocked time
-  // does not contain them. A part of the excess is chance, because there are few samples.
-  const double most = 1.25 + 2 * pipeline.lock->relative_sd;
-  const measured_work own = operation_time(pipeline, *names, pipeline.lock->operation);
-  return lock_wait_ns() > most * own.blocked_ns;
+  std::vector<assumed_servers> all{with(mean, 0.5 * (mean.regular + mean.random)),
+                                   with(fewest, std::min(fewest.regular, fewest.random)),
+                                   with(most, std::max(most.regular, most.random))};
+  // This assumption is more precise, because the times of calls show how long each call waited.
+  if (const std::optional<assumed_servers> always = always_held_lock(*this)) {
+    all.insert(all.begin(), *always);
+  }
+  return all;
 }
 
 double fitted_model::gain_without_lock_waits() const {
   if (!has_unknown_lock()) return 1;
   double all_ns = 0;
   for (const measured_work& w : pipeline.works) all_ns += w.cpu_ns + w.blocked_ns + w.queued_ns;
-  return all_ns / std::max(0.1 * all_ns, all_ns - lock_wait_ns());
-}
-
-const assumed_servers* fitted_model::simulated_lock() const {
-  const auto found =
-      std::find_if(explanations.begin(), explanations.end(), [](const explanation& why) {
-        return !why.assumed.is_free() && why.assumed.operation == nullptr;
-      });
-  return found == explanations.end() ? nullptr : &found->assumed;
+  return all_ns / std::max(0.1 * all_ns, all_ns - lock_wait_ns(*this));
 }
 
 bool fitted_model::has_unknown_lock() const {
-  return several_wait_for_lock() && simulated_lock() == nullptr;
+  return several_wait_for_lock(*this) && simulated_lock(*this) == nullptr;
 }
 
 std::optional<fitted_model::lock_holder> fitted_model::lock_held() const {
-  const assumed_servers* const lock = simulated_lock();
+  const assumed_servers* const lock = simulated_lock(*this);
   if (lock == nullptr) return std::nullopt;
   const served_operation& holder = lock->served.front();
   const measured_work time = operation_time(pipeline, *names, holder.name);
@@ -281,48 +304,24 @@ std::optional<fitted_model::lock_holder> fitted_model::lock_held() const {
   return lock_holder{holder.name, held_ns / left_ns};
 }
 
-void fitted_model::assume_sampled_lock(std::vector<assumed_servers>& all) const {
-  const std::vector<assumed_servers> held = lock_holds();
-  if (held.empty()) return;
-  const double waits_ns = lock_wait_ns();
-  const double noise = std::max(0.1, 2.33 * pipeline.lock->relative_sd);
-  // If operations inside the lock's operation wait too, no call of these operations holds the lock
-  // from start to end.
-  const bool inside = several_wait_for_lock();
-  const auto holds_always = [&](const assumed_servers& a) {
-    return !inside && a.servers == 1 && a.operation->name == pipeline.lock->operation;
-  };
-  const auto uses_lock = [&](const std::string& name) {
-    const std::vector<lock_user>& users = pipeline.lock->users;
-    return name == pipeline.lock->operation ||
-           std::any_of(users.begin(), users.end(),
-                       [&name](const lock_user& user) { return user.operation == name; });
-  };
-  all.erase(std::remove_if(all.begin(), all.end(),
-                           [&](const assumed_servers& a) {
-                             if (a.is_free()) return true;
-                             if (inside && uses_lock(a.operation->name)) return true;
-                             if (!holds_always(a)) return is_explained_by(waits_ns, *a.operation);
-                             double assumed_ns = 0;
-                             for (const served_work& w : *a.served.front().works) {
-                               assumed_ns += w.waited_ns;
-                             }
-                             return std::abs(assumed_ns - waits_ns) > noise * waits_ns;
-                           }),
-            all.end());
-  // Put assumptions that calls hold the lock from start to end first: they are more precise,
-  // because the times of such calls show how long each call waited.
-  const auto middle = std::stable_partition(all.begin(), all.end(), holds_always);
-  all.insert(middle, held.begin(), held.end());
+bool fitted_model::samples_explain(const shared_operation& op) const {
+  const sampled_lock& lock = *pipeline.lock;
+  const auto uses_lock = [&op](const lock_user& user) { return user.operation == op.name; };
+  if (several_wait_for_lock(*this) &&
+      (op.name == lock.operation || std::any_of(lock.users.begin(), lock.users.end(), uses_lock))) {
+    return true;
+  }
+  constexpr double most = 0.8;
+  return lock_wait_ns(*this) >= most * op.blocked_share * op.all_ns;
 }
 
 fitted_model::limited_operation fitted_model::limited() const {
   const assumed_servers& likeliest = explanations.front().assumed;
   if (likeliest.operation == nullptr) return {};  // no limit, or a lock that wait samples show
-  const served_at_once& served = likeliest.operation->served;
   const auto is_open = [&](const explanation& why) {
     return why.assumed.operation == nullptr ||
-           (why.assumed.apart_ns <= 0 && why.assumed.servers >= served.max_inside);
+           (why.assumed.apart_ns <= 0 &&
+            why.assumed.servers >= likeliest.operation->overlap.max_inside);
   };
   if (std::any_of(explanations.begin(), explanations.end(), is_open)) return {};
   std::size_t most = 1;

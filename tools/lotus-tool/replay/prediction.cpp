@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
+#include <random>
 #include <utility>
 #include <vector>
 
 #include "base/parallel.hpp"
 #include "replay/change.hpp"
 #include "replay/plan.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/speed_law.hpp"
 
 namespace lotus::tool {
@@ -31,14 +34,114 @@ constexpr double limit_sd = 0.06;
 /// only roughly fair: measured on nine pairs of runs next to a program that always wanted two CPUs.
 constexpr double crowded_sd = 0.1;
 
+/// Draws random samples of a run's batches, with repetition (a block bootstrap). Predictions from
+/// several samples show how much a prediction depends on chance. Draws blocks of successive
+/// batches, because successive batches are similar and not independent.
+class block_sampler {
+ public:
+  explicit block_sampler(const recorded_pipeline& p) : p_(p) {}
+
+  /// Draws a sample for each epoch from the batches of the epoch.
+  drawn_units draw() {
+    drawn_units drawn(p_.units.size());
+    for (const planned_epoch& e : p_.epochs) {
+      draw_into(drawn, e.first_unit, e.end_unit, e.first_unit, e.end_unit);
+    }
+    return drawn;
+  }
+
+  /// Draws a sample of `count` batches, fewer than the run has, from all batches of the run.
+  drawn_units draw(std::uint32_t count) {
+    drawn_units drawn(count);
+    draw_into(drawn, 0, count, 0, static_cast<std::uint32_t>(p_.units.size()));
+    return drawn;
+  }
+
+ private:
+  /// Fills the elements [begin, end) of `drawn` with blocks of the units [first, last).
+  void draw_into(drawn_units& drawn, std::uint32_t begin, std::uint32_t end, std::uint32_t first,
+                 std::uint32_t last) {
+    if (first == last) return;
+    const std::uint32_t count = end - begin;
+    const auto length = std::max<std::uint32_t>(
+        1, std::min<std::uint32_t>(count / 5, static_cast<std::uint32_t>(std::sqrt(count))));
+    for (std::uint32_t at = 0; at < count; at += length) {
+      const std::uint32_t from =
+          std::uniform_int_distribution<std::uint32_t>(0, last - first - 1)(random_);
+      for (std::uint32_t i = 0; i < length && at + i < count; ++i) {
+        drawn[begin + at + i] = first + (from + i) % (last - first);
+      }
+    }
+  }
+
+  const recorded_pipeline& p_;
+  std::mt19937_64 random_{1};
+};
+
+bool has_items(const recorded_pipeline& p) {
+  return std::any_of(p.stages.begin(), p.stages.end(),
+                     [](const recorded_stage& s) { return s.of_items; });
+}
+
 }  // namespace
 
-double what_if::gain_between_pauses(const prediction& of) const {
-  const double scale = base.whole_ns > 0 ? run_ns() / base.whole_ns : 1;
-  const double pauses_ns = scale * base.pauses_ns;
-  const double before_ns = run_ns() - pauses_ns;
-  const double after_ns = of.run_ns - pauses_ns;
-  return before_ns > 0 && after_ns > 0 ? before_ns / after_ns : of.gain;
+what_if::what_if(fitted_model of) : fitted_model(std::move(of)) {
+  if (is_unlike()) return;
+  block_sampler blocks(pipeline);
+  std::mt19937_64 random(2);
+  std::normal_distribution<double> slowing(speed.law.slowing, speed.slowing_sd);
+  std::uniform_real_distribution<double> slice_factor(0.8, 1.25);
+  // Limits the time of all simulations. A sample of a longer run contains only a part of its
+  // batches, so it varies more than the run; with so many batches, this makes little difference.
+  constexpr std::size_t most_batches = 200'000;
+  constexpr std::size_t least_draws = 8;
+  constexpr std::uint32_t most_in_draw = most_batches / least_draws;
+  const std::size_t draws = std::clamp<std::size_t>(
+      most_batches / std::max<std::size_t>(1, pipeline.units.size()), least_draws, 100);
+  const bool items = has_items(pipeline);
+  for (std::size_t i = 0; i < draws; ++i) {
+    drawn_run& run = drawn_.emplace_back();
+    if (!items) {
+      run.units = pipeline.units.size() > most_in_draw ? blocks.draw(most_in_draw) : blocks.draw();
+    }
+    run.law = speed.law;
+    run.law.slowing = std::max(0.0, slowing(random));
+    run.law.turn_ns *= slice_factor(random);
+  }
+  for_each_in_parallel(draws, unlimited_threads, [&](std::size_t i) {
+    drawn_[i].before_per_s = drawn_per_s({}, drawn_[i].law, drawn_[i].units);
+  });
+}
+
+double what_if::drawn_per_s(const pipeline_change& change, const speed_law& law,
+                            const drawn_units& units) const {
+  const explanation& why = explanations.front();
+  return budget
+      .replay_within(plan(change, law, units, why.assumed, why.queued), unrecorded_cpu::stays)
+      .per_s();
+}
+
+double what_if::drawn_sd(const pipeline_change& change) const {
+  const cpu_range cpus = cpus_with(change);
+  pipeline_change asked = change;
+  if (share_of_others > 0) asked.cpus.reset();
+  std::vector<double> after_per_s(drawn_.size());
+  for_each_in_parallel(drawn_.size(), unlimited_threads, [&](std::size_t i) {
+    speed_law law = drawn_[i].law;
+    if (share_of_others > 0) law.cpus = std::sqrt(cpus.low * cpus.high);
+    after_per_s[i] = drawn_per_s(asked, law, drawn_[i].units);
+  });
+  double sum = 0;
+  double squares = 0;
+  for (std::size_t i = 0; i < drawn_.size(); ++i) {
+    const double before = drawn_[i].before_per_s;
+    if (before <= 0 || after_per_s[i] <= 0) continue;
+    const double log_gain = std::log(after_per_s[i] / before);
+    sum += log_gain;
+    squares += log_gain * log_gain;
+  }
+  const auto n = static_cast<double>(drawn_.size());
+  return n > 0 ? std::sqrt(std::max(0.0, squares / n - sum / n * sum / n)) : HUGE_VAL;
 }
 
 std::vector<prediction> what_if::other_guesses(const pipeline_change& change) const {
@@ -57,47 +160,11 @@ std::vector<prediction> what_if::other_guesses(const pipeline_change& change) co
     assumptions.push_back({&why, cpus.high, unrecorded_cpu::vanishes});
   }
   std::vector<prediction> guesses(assumptions.size());
-  for_each_in_parallel(guesses.size(), unbounded, [&](std::size_t i) {
+  for_each_in_parallel(guesses.size(), unlimited_threads, [&](std::size_t i) {
     const assumption& a = assumptions[i];
     guesses[i] = guess_under(*a.why, change, a.cpus, a.unrecorded);
   });
   return guesses;
-}
-
-prediction what_if::guess(const pipeline_change& change) const {
-  if (const std::optional<prediction> known = guesses_.find(change)) return *known;
-  const cpu_range cpus = cpus_with(change);
-  const prediction p = guess_under(explanations.front(), change, std::sqrt(cpus.low * cpus.high));
-  guesses_.add(change, p);
-  return p;
-}
-
-prediction what_if::min_guess(const pipeline_change& change) const {
-  prediction least = guess(change);
-  const cpu_range cpus = cpus_with(change);
-  for (const explanation& why : explanations) {
-    const assumed_servers& a = why.assumed;
-    // There are three explanations for each rate limit, with three durations of a call. Use only
-    // the one with the mean duration here. The others only widen the confidence interval.
-    if (a.apart_ns > 0 && a.each_ns != a.operation->served.alone_ns) continue;
-    if (&why == &explanations.front() && cpus.low >= cpus.high) continue;
-    const prediction other = guess_under(why, change, cpus.low);
-    if (other.gain < least.gain) least = other;
-  }
-  if (is_bracket(change) && least.per_s > achieved()) {
-    least.per_s = achieved();
-    least.run_ns = run_ns();
-    least.gain = 1;
-  }
-  return least;
-}
-
-prediction what_if::unlimited_guess(const pipeline_change& change) const {
-  const auto free = std::find_if(explanations.begin(), explanations.end(),
-                                 [](const explanation& why) { return why.assumed.is_free(); });
-  if (free == explanations.end()) return guess(change);
-  const cpu_range cpus = cpus_with(change);
-  return guess_under(*free, change, std::sqrt(cpus.low * cpus.high));
 }
 
 void what_if::use_measurement(const pipeline_change& change, prediction& p) const {

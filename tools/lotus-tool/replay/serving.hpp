@@ -2,6 +2,7 @@
 #ifndef LOTUS_TOOL_REPLAY_SERVING_HPP
 #define LOTUS_TOOL_REPLAY_SERVING_HPP
 
+#include <cstddef>
 #include <vector>
 
 #include "replay/change.hpp"
@@ -9,17 +10,10 @@
 
 namespace lotus::tool {
 
-/// An operation whose calls wait for a lock, a device or a rate limit according to the recording.
-struct serving_limit {
-  const shared_operation* operation = nullptr;
-  std::size_t fewest = 1;  ///< lowest plausible number of calls that are served simultaneously
-  std::size_t most = 1;
-};
-
-/// Returns the operations whose calls wait for a lock, a device or a rate limit according to the
-/// recording. The operation that limits the run most comes first; of nested operations with similar
-/// capacity, the inner one comes first.
-std::vector<serving_limit> shown_limits(const recorded_pipeline& pipeline);
+/// Returns the assumption that at most `servers` calls of an operation are served at the same time,
+/// each from its start to its end.
+/// @param works  number of recorded_pipeline::works.
+assumed_servers served_by(const shared_operation& op, std::size_t servers, std::size_t works);
 
 /// Returns the possible explanations of a run's throughput, most likely first. If the recording
 /// shows that calls of an operation wait for a lock, a device or a rate limit, the explanations
@@ -27,12 +21,15 @@ std::vector<serving_limit> shown_limits(const recorded_pipeline& pipeline);
 /// "nothing is limited", and the others assume a limit for each operation that may have one. If an
 /// operation is mostly blocked, its limit may be the number of calls that were open at the same
 /// time.
-std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline);
+/// @param operations  those of recorded_pipeline::shared that may be limited.
+std::vector<assumed_servers> explanations_of(const std::vector<const shared_operation*>& operations,
+                                             const recorded_pipeline& pipeline);
 
 /// Returns possible explanations of two recordings of one pipeline with different numbers of
 /// workers: nothing is limited, or one operation is limited to a number of simultaneous calls or to
 /// a rate. The caller has to check which explanations fit both recordings.
-std::vector<assumed_servers> explanations_of(const recorded_pipeline& pipeline,
+std::vector<assumed_servers> explanations_of(const std::vector<const shared_operation*>& operations,
+                                             const recorded_pipeline& pipeline,
                                              const recorded_pipeline& also);
 
 }  // namespace lotus::tool

@@ -137,8 +137,8 @@ estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipeli
   const double left = std::max(0.0, sums.yy - 2 * slope * sums.xy + slope * slope * sums.xx);
   // Standard deviation of an error that the fit does not show: at times of a higher load, the work
   // itself may differ.
-  constexpr double crowded_sd = 0.04;
-  const double sd = std::hypot(std::sqrt(left / freedom * sums.zz) / sums.zx / at_none, crowded_sd);
+  constexpr double unseen_sd = 0.04;
+  const double sd = std::hypot(std::sqrt(left / freedom * sums.zz) / sums.zx / at_none, unseen_sd);
   found.levels_seen = sd < usual_sd;
   const double weight = 1 / (sd * sd);
   const double usual_weight = 1 / (usual_sd * usual_sd);

@@ -124,9 +124,9 @@ const forecast::simulation& forecast::simulation_of(std::size_t base) const {
   simulation& found = simulations_[{base, also}];
   if (found.run == nullptr) {
     const recorded_trial& trial = *trials_[base].trial;
-    found.run = std::make_unique<what_if>(trial.run, *trial.pipeline,
-                                          also == base ? nullptr : &*trials_[also].trial->pipeline,
-                                          std::nullopt);
+    found.run = std::make_unique<fitted_model>(
+        fit_model(trial.run, *trial.pipeline,
+                  also == base ? nullptr : &*trials_[also].trial->pipeline, std::nullopt));
     pipeline_change as_it_is;
     as_it_is.no_start_up = true;
     found.base_per_s = found.run->unlimited_guess(as_it_is).trend_per_s;

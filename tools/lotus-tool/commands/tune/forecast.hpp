@@ -16,7 +16,7 @@
 #include "log/folder/log_files.hpp"
 #include "model/run_data.hpp"
 #include "replay/change.hpp"
-#include "replay/prediction.hpp"
+#include "replay/fitted_model.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 
 namespace lotus::tool {
@@ -65,7 +65,7 @@ class forecast {
   /// A simulation of one trial. It also uses a second trial, to find what depends on the number of
   /// workers.
   struct simulation {
-    std::unique_ptr<what_if> run;
+    std::unique_ptr<fitted_model> run;
     double base_per_s = 0;  ///< simulated throughput of the trial itself
   };
 

@@ -11,13 +11,9 @@
 #include <queue>
 #include <random>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "base/sort_runs.hpp"
-#include "model/calls/nesting_times.hpp"
-#include "model/packed_operations.hpp"
-#include "replay/recorded/stored_calls.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -196,52 +192,6 @@ std::vector<time_span_ns> sorted_by_start(const std::vector<operation_call>& cal
   return spans;
 }
 
-std::int64_t end_of(const operation& op) {
-  return op.end_ns();
-}
-std::int64_t end_of(const operation_call& c) {
-  return c.end_ns;
-}
-
-/// Calls `on_call(call, index, ended)` for all calls in the order of their starts. `index` counts
-/// the calls from 0; `ended` is the number of calls that ended before `call` began.
-/// @param next_start  returns a pointer to the next call in the order of starts; nullptr at the
-/// end.
-/// @param next_end    the same in the order of ends.
-template <class NextStart, class NextEnd, class OnCall>
-void sweep(NextStart next_start, NextEnd next_end, OnCall on_call) {
-  std::size_t ended = 0;
-  auto end = next_end();
-  std::size_t index = 0;
-  for (auto c = next_start(); c != nullptr; c = next_start(), ++index) {
-    for (; end != nullptr && end_of(*end) <= c->start_ns; end = next_end()) ++ended;
-    on_call(*c, index, ended);
-  }
-}
-
-/// Returns a function that returns pointers to the elements one after another, then nullptr.
-template <class Element>
-auto one_by_one(const std::vector<Element>& all) {
-  return [&all, at = std::size_t{0}]() mutable -> const Element* {
-    return at < all.size() ? &all[at++] : nullptr;
-  };
-}
-auto one_by_one(packed_operations::reader all) {
-  return [all]() mutable { return all.next(); };
-}
-
-/// Returns the maximum number of calls that were open at the same time.
-/// @param calls  the calls, sorted by their ends.
-std::size_t max_at_once(const std::vector<operation_call>& calls) {
-  std::size_t most = 0;
-  const std::vector<time_span_ns> by_start = sorted_by_start(calls);
-  sweep(one_by_one(by_start), one_by_one(calls),
-        [&most](const time_span_ns&, std::size_t index, std::size_t ended) {
-          if (index + 1 > ended) most = std::max(most, index + 1 - ended);
-        });
-  return most;
-}
-
 /// Returns the pauses of the threads between their calls. If most threads make only few calls,
 /// distributes the calls to `at_once` virtual threads and returns the pauses of the virtual
 /// threads.
@@ -337,109 +287,92 @@ double deviation_of(const std::vector<call>& calls, std::size_t servers, std::si
 /// Returns the CPU time of all calls divided by the time in which at least one call was open. At
 /// least this many calls were served at the same time, because a call on a CPU does not wait.
 double busy_at_once(const std::vector<operation_call>& calls) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> spans;
   double cpu_ns = 0;
-  for (const operation_call& c : calls) {
-    spans.emplace_back(c.start_ns, c.end_ns);
-    cpu_ns += c.cpu_ns;
-  }
-  std::sort(spans.begin(), spans.end());
+  for (const operation_call& c : calls) cpu_ns += static_cast<double>(c.cpu_ns);
   double open_ns = 0;
   std::int64_t until = INT64_MIN;
-  for (const auto& [start, end] : spans) {
-    if (end <= until) continue;
-    open_ns += static_cast<double>(end - std::max(start, until));
-    until = end;
+  for (const time_span_ns& c : sorted_by_start(calls)) {
+    if (c.end_ns <= until) continue;
+    open_ns += static_cast<double>(c.end_ns - std::max(c.start_ns, until));
+    until = c.end_ns;
   }
   return open_ns > 0 ? cpu_ns / open_ns : 0;
 }
 
-/// The mean and the standard deviation of durations, which are added twice: first to the mean, then
-/// to the deviation.
+/// The mean and the standard deviation of durations.
 class durations {
  public:
-  void add_to_mean(double ns) {
-    sum_ns_ += ns;
+  void add(double ns) {
     ++count_;
+    sum_ns_ += ns;
+    squares_ += ns * ns;
   }
-  double mean_ns() const { return count_ == 0 ? 0 : sum_ns_ / static_cast<double>(count_); }
-  void add_to_deviation(double ns) {
-    const double mean = mean_ns();
-    squares_ += (ns - mean) * (ns - mean);
-  }
+  double count() const noexcept { return count_; }
+  double mean_ns() const noexcept { return count_ > 0 ? sum_ns_ / count_ : 0; }
   /// Returns the standard deviation divided by the mean.
   double sd_share() const {
-    const double mean = mean_ns();
-    return mean > 0 ? std::sqrt(squares_ / static_cast<double>(count_)) / mean : 0;
+    return sum_ns_ > 0 ? std::sqrt(std::max(0.0, count_ * squares_ / (sum_ns_ * sum_ns_) - 1)) : 0;
   }
-  std::size_t count() const noexcept { return count_; }
 
  private:
+  double count_ = 0;
   double sum_ns_ = 0;
   double squares_ = 0;
-  std::size_t count_ = 0;
 };
 
-/// Returns the mean time between successive ends of calls while another call was open.
-double mean_gap_ns(const stored_calls& all) {
-  durations gaps;
-  packed_operations::reader starts = all.by_start();
-  packed_operations::reader ends = all.by_end();
-  const operation* start = starts.next();
-  const operation* end = ends.next();
-  std::size_t begun = 0;
-  for (std::size_t i = 1; i < all.size(); ++i) {
-    const std::int64_t before_ns = end->end_ns();
-    for (; start != nullptr && start->start_ns <= before_ns; start = starts.next()) ++begun;
-    end = ends.next();
-    if (begun > i) gaps.add_to_mean(static_cast<double>(end->end_ns() - before_ns));
-  }
-  return gaps.mean_ns();
-}
-
-/// Finds the maximum number of calls that were open at the same time. Compares the calls that began
-/// while no other call was open with all other calls. Sets the members max_inside, alone_*,
-/// shared_ns and gap_ns of `found`.
-void compare_alone(const stored_calls& all, served_at_once& found) {
-  durations alone;
-  durations shared;
-  // If several calls began at the same time, only the one that ends first counts as having been
-  // alone.
-  const auto is_alone = [](std::size_t index, std::size_t ended) { return index <= ended; };
-  std::size_t most = 1;
-  sweep(one_by_one(all.by_start()), one_by_one(all.by_end()),
-        [&](const operation& c, std::size_t index, std::size_t ended) {
-          if (index + 1 > ended) most = std::max(most, index + 1 - ended);
-          const auto ns = static_cast<double>(c.duration_ns);
-          (is_alone(index, ended) ? alone : shared).add_to_mean(ns);
-        });
-  found.max_inside = most;
-  found.gap_ns = mean_gap_ns(all);
-  found.shared_ns = shared.mean_ns();
-  if (alone.count() == 0) return;
-  found.alone_ns = alone.mean_ns();
-  // Usually only few calls began while no other call was open: too few to estimate the standard
-  // deviation of their durations. Assume that it is at least that of the other calls.
-  sweep(one_by_one(all.by_start()), one_by_one(all.by_end()),
-        [&](const operation& c, std::size_t index, std::size_t ended) {
-          const auto ns = static_cast<double>(c.duration_ns);
-          (is_alone(index, ended) ? alone : shared).add_to_deviation(ns);
-        });
-  const double share = std::max(alone.sd_share(), shared.sd_share()) + 0.02;
-  const double error = std::exp(1.645 * share / std::sqrt(static_cast<double>(alone.count())));
-  found.alone_low_ns = found.alone_ns / error;
-  found.alone_high_ns = found.alone_ns * error;
+/// Returns consecutive calls from the middle of the run, because the calls at its start and end are
+/// not typical.
+std::vector<operation_call> middle_of(const std::vector<operation_call>& calls) {
+  constexpr std::size_t most = 300;
+  const std::size_t left_out = calls.size() - std::min(calls.size(), most);
+  const auto begin = calls.begin() + static_cast<std::ptrdiff_t>(left_out / 2);
+  return {begin, begin + static_cast<std::ptrdiff_t>(calls.size() - left_out)};
 }
 
 }  // namespace
 
-served_at_once find_served_at_once(const stored_calls& all) {
+call_overlap overlap_of(const std::vector<operation_call>& calls) {
+  call_overlap found;
+  const std::vector<time_span_ns> by_start = sorted_by_start(calls);
+  durations alone;
+  durations shared;
+  found.max_inside = 1;
+  std::size_t ended = 0;  // number of calls that ended before the next one began
+  for (std::size_t i = 0; i < by_start.size(); ++i) {
+    const time_span_ns& c = by_start[i];
+    while (ended < calls.size() && calls[ended].end_ns <= c.start_ns) ++ended;
+    found.max_inside = std::max(found.max_inside, i + 1 - std::min(ended, i));
+    // If several calls began at the same time, only the one that ends first counts as having been
+    // alone.
+    (i <= ended ? alone : shared).add(static_cast<double>(c.end_ns - c.start_ns));
+  }
+  durations gaps;
+  std::size_t begun = 0;
+  for (std::size_t i = 1; i < calls.size(); ++i) {
+    const std::int64_t before_ns = calls[i - 1].end_ns;
+    while (begun < by_start.size() && by_start[begun].start_ns <= before_ns) ++begun;
+    if (begun > i) gaps.add(static_cast<double>(calls[i].end_ns - before_ns));
+  }
+  found.gap_ns = gaps.mean_ns();
+  found.shared_ns = shared.mean_ns();
+  if (alone.count() == 0) return found;
+  found.alone_ns = alone.mean_ns();
+  // Usually only few calls began while no other call was open: too few to estimate the standard
+  // deviation of their durations. Assume that it is at least that of the other calls.
+  const double share = std::max(alone.sd_share(), shared.sd_share()) + 0.02;
+  const double error = std::exp(1.645 * share / std::sqrt(alone.count()));
+  found.alone_low_ns = found.alone_ns / error;
+  found.alone_high_ns = found.alone_ns * error;
+  return found;
+}
+
+served_at_once find_served_at_once(const std::vector<operation_call>& all,
+                                   const call_overlap& overlap) {
   served_at_once found;
-  compare_alone(all, found);
-  found.likeliest = found.max_inside;
-  const std::vector<operation_call>& window = all.window();
-  const std::size_t at_once = std::max<std::size_t>(1, max_at_once(window));
-  std::vector<std::size_t> candidates = candidates_up_to(found.max_inside);
+  found.likeliest = overlap.max_inside;
+  const std::vector<operation_call> window = middle_of(all);
+  const std::size_t at_once = overlap_of(window).max_inside;
+  std::vector<std::size_t> candidates = candidates_up_to(overlap.max_inside);
   found.plausible = candidates;
   constexpr std::size_t fewest = 24;
   // If all calls were open at the same time, no call shows when a server was free again.
@@ -462,9 +395,11 @@ served_at_once find_served_at_once(const stored_calls& all) {
   std::vector<double> spreads;
   std::vector<double> deviations;
   for (const std::size_t c : candidates) {
-    std::vector<double> services = service_times(window, c);
+    std::vector<double> services;
+    for_each_served(window, c, [&](const operation_call&, double ns, bool) {
+      services.push_back(std::max(1e-6, ns * 1e-6));
+    });
     services.erase(services.begin(), services.begin() + static_cast<std::ptrdiff_t>(c));
-    for (double& s : services) s = std::max(1e-6, s * 1e-6);
     spreads.push_back(spread_of(services));
     const bool too_few = static_cast<double>(c) < busy;
     deviations.push_back(too_few ? HUGE_VAL : deviation_of(calls, c, at_once, services, thinks));
@@ -476,13 +411,13 @@ served_at_once find_served_at_once(const stored_calls& all) {
     if (spreads[i] > std::max(tight, much_wider * tightest)) deviations[i] = HUGE_VAL;
   }
   constexpr double far_slower = 1.5;
-  if (found.is_slower_when_shared() && found.shared_ns > far_slower * found.alone_high_ns) {
+  if (overlap.is_slower_when_shared() && overlap.shared_ns > far_slower * overlap.alone_high_ns) {
     deviations.back() = HUGE_VAL;
   }
   const double best = *std::min_element(deviations.begin(), deviations.end());
   found.plausible.clear();
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const std::size_t c = candidates[i] == at_once ? found.max_inside : candidates[i];
+    const std::size_t c = candidates[i] == at_once ? overlap.max_inside : candidates[i];
     if (deviations[i] <= best) found.likeliest = c;
     // The candidate `at_once` (as many servers as calls that were ever open at the same time) means
     // that there is no limit. This is the usual case, so a larger deviation is required to reject

@@ -7,17 +7,18 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "base/parallel.hpp"
+#include "base/sort_runs.hpp"
 #include "log/shown_name.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 #include "replay/recorded/measured_work.hpp"
 #include "replay/recorded/recorded_parts.hpp"
 #include "replay/recorded/served_at_once.hpp"
-#include "replay/recorded/stored_calls.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -27,6 +28,22 @@ struct outer_span {
   std::int64_t end_ns;
   std::uint32_t work;
 };
+
+/// Sorts the calls by their ends, without those inside another call (recursion).
+void sort_outermost(std::vector<operation_call>& calls) {
+  sort_runs(calls.begin(), calls.end(), [](const operation_call& a, const operation_call& b) {
+    return std::tie(a.file, a.start_ns, b.end_ns) < std::tie(b.file, b.start_ns, a.end_ns);
+  });
+  std::size_t kept = 0;
+  for (const operation_call& c : calls) {
+    const operation_call* const last = kept == 0 ? nullptr : &calls[kept - 1];
+    if (last == nullptr || last->file != c.file || c.end_ns > last->end_ns) calls[kept++] = c;
+  }
+  calls.resize(kept);
+  sort_runs(calls.begin(), calls.end(), [](const operation_call& a, const operation_call& b) {
+    return std::tie(a.end_ns, a.start_ns, a.file) < std::tie(b.end_ns, b.start_ns, b.file);
+  });
+}
 
 class call_finder {
  public:
@@ -64,21 +81,19 @@ class call_finder {
     return names;
   }
 
-  std::shared_ptr<const stored_calls> calls_of(std::uint32_t name) const {
-    const auto calls = std::make_shared<stored_calls>(cpu_known_);
+  std::vector<operation_call> calls_of(std::uint32_t name) const {
+    std::vector<operation_call> calls;
     for_each_inner([&](std::uint32_t file, const outer_span& in, const operation& op) {
-      if (op.name == name) calls->add(call(file, op.start_ns, op.end_ns(), in.work));
+      if (op.name == name) calls.push_back(call(file, op.start_ns, op.end_ns(), in.work));
     });
-    calls->finish();
     return calls;
   }
 
-  std::shared_ptr<const stored_calls> whole_stage() const {
-    const auto calls = std::make_shared<stored_calls>(cpu_known_);
+  std::vector<operation_call> whole_stage() const {
+    std::vector<operation_call> calls;
     for (const auto& [file, of] : outer_) {
-      for (const outer_span& s : of) calls->add(call(file, s.start_ns, s.end_ns, s.work));
+      for (const outer_span& s : of) calls.push_back(call(file, s.start_ns, s.end_ns, s.work));
     }
-    calls->finish();
     return calls;
   }
 
@@ -136,9 +151,10 @@ class call_finder {
     const measured_work all =
         work_in(run_.side.off_cpu_of(optional_file(file_id(file)), true), start_ns, end_ns, known);
     if (!known) return c;
-    c.cpu_ns = all.cpu_ns;
-    c.queued_ns = std::max(0.0, all.queued_ns);
-    c.start_ns += std::llround(c.queued_ns);
+    const double queued_ns = std::max(0.0, all.queued_ns);
+    c.cpu_ns = static_cast<float>(all.cpu_ns);
+    c.queued_ns = static_cast<float>(queued_ns);
+    c.start_ns += std::llround(queued_ns);
     return c;
   }
 
@@ -149,16 +165,21 @@ class call_finder {
   bool cpu_known_;
 };
 
-shared_operation judged(std::string name, const std::string& stage,
-                        std::shared_ptr<const stored_calls> calls) {
+shared_operation measure_operation(std::string name, const std::string& stage,
+                                   std::vector<operation_call> calls) {
+  sort_outermost(calls);
   shared_operation found;
   found.is_stage = name == stage;
   found.name = std::move(name);
   found.stage = stage;
-  found.calls = std::move(calls);
-  const double all_ns = found.calls->all_ns();
-  found.blocked_share = all_ns > 0 ? std::clamp(1 - found.calls->cpu_ns() / all_ns, 0.0, 1.0) : 1;
-  found.served = find_served_at_once(*found.calls);
+  double cpu_ns = 0;
+  for (const operation_call& c : calls) {
+    found.all_ns += static_cast<double>(c.end_ns - c.start_ns);
+    cpu_ns += static_cast<double>(c.cpu_ns);
+  }
+  found.blocked_share = found.all_ns > 0 ? std::clamp(1 - cpu_ns / found.all_ns, 0.0, 1.0) : 1;
+  found.overlap = overlap_of(calls);
+  found.calls = std::make_shared<const std::vector<operation_call>>(std::move(calls));
   return found;
 }
 
@@ -177,9 +198,9 @@ std::vector<shared_operation> shared_operations_of(const run_data& run,
   const bool with_stage = finder.one_by_one() || names.empty() || names.front().first < half;
   std::vector<shared_operation> found(names.size() + (with_stage ? 1 : 0));
   for_each_in_parallel(found.size(), found.size(), [&](std::size_t i) {
-    found[i] = i < names.size() ? judged(shown_name(run.names.name(names[i].second)), name,
-                                         finder.calls_of(names[i].second))
-                                : judged(name, name, finder.whole_stage());
+    found[i] = i < names.size() ? measure_operation(shown_name(run.names.name(names[i].second)),
+                                                    name, finder.calls_of(names[i].second))
+                                : measure_operation(name, name, finder.whole_stage());
   });
   return found;
 }

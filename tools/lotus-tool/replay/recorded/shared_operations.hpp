@@ -10,7 +10,6 @@
 #include "model/run_data.hpp"
 #include "replay/recorded/measured_work.hpp"
 #include "replay/recorded/served_at_once.hpp"
-#include "replay/recorded/stored_calls.hpp"
 
 namespace lotus::tool {
 
@@ -20,9 +19,11 @@ struct shared_operation {
   /// Name of the stage in which the operation runs; equals `name` for a stage.
   std::string stage;
   bool is_stage = false;
-  /// Calls of the operation; shared, because a recorded_pipeline may be copied.
-  std::shared_ptr<const stored_calls> calls;
-  served_at_once served;
+  /// Calls of the operation, sorted by their ends, except those inside another call of the same
+  /// operation (recursion). Shared, because a recorded_pipeline may be copied.
+  std::shared_ptr<const std::vector<operation_call>> calls;
+  double all_ns = 0;  ///< duration of all calls
+  call_overlap overlap;
   /// Share (0..1) of the calls' time during which they were blocked, without waits for a CPU; 1 if
   /// CPU time is unknown.
   double blocked_share = 0;
@@ -32,9 +33,6 @@ struct shared_operation {
 /// itself in two cases: if no operation takes half of its time, and if only one thread at a time
 /// worked in the stage. In the second case, the recording does not show whether two threads would
 /// delay each other.
-///
-/// If a later log format records which lock or device a thread waited for, use that here: it would
-/// determine served_at_once::plausible without statistics.
 /// @param work_of    for each span of run_batches::preprocessing_spans(): the index of the work to
 ///   which the span belongs, if any.
 /// @param stage      the stage as in preprocessing_span.
