@@ -14,6 +14,7 @@
 #include "base/files/output_file.hpp"
 #include "base/printable.hpp"
 #include "log/folder/starts.hpp"
+#include "threads/analysis/named_stacks.hpp"
 #include "threads/record/thread_recorder.hpp"
 
 namespace lotus::tool {
@@ -112,7 +113,7 @@ std::string reason_not_sampled(const thread_recorder& recorder) {
   return {};
 }
 
-bool store_samples(const thread_samples& samples, pid_t pid, const std::string& dir) {
+bool store_samples(thread_samples samples, pid_t pid, const std::string& dir) {
   std::uint64_t count = 0;
   for (const sampled_thread& t : samples.threads) count += t.wait_samples;
   for (const thread_sample& s : samples.samples) count += s.count;
@@ -120,6 +121,7 @@ bool store_samples(const thread_samples& samples, pid_t pid, const std::string& 
   if (count < enough) return false;
   std::error_code error;
   std::filesystem::create_directories(dir, error);
+  name_places(samples);
   output_file to(dir + '/' + std::string(thread_samples_start) + std::to_string(pid) + '_' +
                      std::to_string(samples.time_ns),
                  std::cout);

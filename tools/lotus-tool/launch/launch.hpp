@@ -74,7 +74,7 @@ std::string reason_not_sampled(const thread_recorder& recorder);
 /// Stores the samples of a program in a folder, which it creates if necessary. Returns false if
 /// there are fewer than ten samples, which would show nothing. Throws input_error.
 /// @param pid  the program's process, which becomes a part of the file's name.
-bool store_samples(const thread_samples& samples, pid_t pid, const std::string& dir);
+bool store_samples(thread_samples samples, pid_t pid, const std::string& dir);
 
 }  // namespace lotus::tool
 

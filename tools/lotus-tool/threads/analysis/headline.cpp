@@ -1,7 +1,9 @@
 #include "threads/analysis/headline.hpp"
 
+#include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +11,8 @@
 #include "base/printable.hpp"
 #include "threads/analysis/named_stacks.hpp"
 #include "threads/analysis/thread_activity.hpp"
+#include "threads/analysis/wait_chain.hpp"
+#include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -23,16 +27,19 @@ bool is_several(const thread_activity& group) {
   return group.threads > 1;
 }
 
-/// Returns a clause such as "wait 80 % of the time, in `get` (pool.h:8) for a lock".
-std::string waiting_clause(const thread_activity& group) {
-  const blocked_part& part = group.blocked.front();
+/// Returns a clause such as "wait 80 % of the time, in `get` (pool.h:8) for a lock", or, if `next`
+/// is not empty, "wait 80 % of the time, in `get` (pool.h:8), for 2 threads in `decode`".
+std::string waiting_clause(const thread_activity& group, const chain_hop& hop,
+                           const std::string& next) {
+  const blocked_part& part = group.blocked[*hop.wait];
   const bool sleeps = part.reason == wait_reason::sleep;
   std::string text = sleeps ? "sleep" : "wait";
   if (!is_several(group)) text += 's';
-  text += ' ' + percent(part.share) + " of the time";
+  text += ' ' + percent(hop.share) + (hop.seen ? " of that time" : " of the time");
   if (!part.function.function.empty() || !part.function.module.empty()) {
     text += ", in " + shown_place(part.function);
   }
+  if (!next.empty()) return text + (part.sure ? ", for " : ", probably for ") + next;
   return sleeps ? text : text + ' ' + shown_wait(part);
 }
 
@@ -52,9 +59,8 @@ std::string working_clause(const thread_activity& group) {
   return text;
 }
 
-std::string clause(const thread_activity& group) {
-  const bool waits = group.blocked_share() > 0.5 && !group.blocked.empty();
-  return waits ? waiting_clause(group) : working_clause(group);
+std::string clause(const thread_activity& group, const chain_hop& hop, const std::string& next) {
+  return hop.wait ? waiting_clause(group, hop, next) : working_clause(group);
 }
 
 /// Returns the group that uses the CPU most, other than the subject of the sentence; null if no
@@ -69,8 +75,25 @@ const thread_activity* busiest(const std::vector<thread_activity>& groups, std::
 
 }  // namespace
 
+std::string shown_target(const blocked_part& part, const std::vector<thread_activity>& groups,
+                         const thread_activity& group) {
+  if (!part.of) return {};
+  const thread_activity& of = groups[*part.of];
+  const std::string name = &of == &group ? "others of these threads" : shown_group(of);
+  return part.sure || *part.why == '\0' ? name : name + " (" + part.why + ')';
+}
+
 std::string shown_wait(const blocked_part& part) {
   const std::string what = printable_line(part.what);
+  if (part.outside) {
+    constexpr std::array<const char*, 3> names{"standard input", "standard output",
+                                               "standard error"};
+    const std::uint64_t descriptor = part.descriptor / 2;
+    const std::string name = descriptor < names.size() ? names[descriptor] : what;
+    const std::string whom =
+        part.descriptor % 2 != 0 ? "for a reader outside (" : "for input from outside (";
+    return whom + name + ')';
+  }
   switch (part.reason) {
     case wait_reason::lock:
       return "for a lock";
@@ -97,32 +120,29 @@ std::string shown_wait(const blocked_part& part) {
   return what.empty() ? "in the kernel" : "in the kernel (" + what + ')';
 }
 
-std::string headline_of(const std::vector<thread_activity>& groups) {
+std::string headline_of(const thread_samples& samples, const std::vector<thread_activity>& groups) {
   constexpr std::uint64_t min_samples = 20;
   if (groups.empty() || !groups.front().is_main) return {};
   const std::size_t subject = subject_of(groups);
   const thread_activity& main = groups[subject];
   if (main.wait_samples + main.cpu_samples < min_samples) return {};
-  const bool waits = main.blocked_share() > 0.5 && !main.blocked.empty();
-  const bool knows_why = waits && main.blocked.front().of && *main.blocked.front().of != subject;
-  std::string text = shown_group(main) + ' ';
-  if (!knows_why) {
-    text += waits ? waiting_clause(main) : working_clause(main);
-    const thread_activity* const other = busiest(groups, subject);
-    if (other != nullptr) {
-      text +=
-          is_several(*other) ? ". The busiest other threads are " : ". The busiest other one is ";
-      text += shown_group(*other) + ", which " + clause(*other);
-    }
-    return text;
+  const std::vector<chain_hop> chain = wait_chain(samples, groups, subject);
+  std::string text = shown_group(main);
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    const thread_activity& group = groups[chain[i].group];
+    if (i > 0) text += is_several(group) ? ". These threads" : ". This thread";
+    const std::string next =
+        i + 1 == chain.size() ? "" : shown_target(group.blocked[*chain[i].wait], groups, group);
+    text += ' ' + clause(group, chain[i], next);
   }
-  const blocked_part& part = main.blocked.front();
-  const thread_activity& of = groups[*part.of];
-  text += (is_several(main) ? "wait " : "waits ") + percent(part.share) + " of the time, in " +
-          shown_place(part.function) + ',';
-  text += part.sure ? " for " : " probably for ";
-  return text + shown_group(of) + (is_several(of) ? ". These threads " : ". This thread ") +
-         clause(of);
+  const bool ends_outside = chain.front().wait && main.blocked[*chain.front().wait].outside;
+  const bool is_explained = chain.size() > 1 || ends_outside;
+  const thread_activity* const other = is_explained ? nullptr : busiest(groups, subject);
+  if (other == nullptr) return text;
+  const auto index = static_cast<std::size_t>(other - groups.data());
+  const chain_hop hop = wait_chain(samples, groups, index).front();
+  text += is_several(*other) ? ". The busiest other threads are " : ". The busiest other one is ";
+  return text + shown_group(*other) + ", which " + clause(*other, hop, "");
 }
 
 }  // namespace lotus::tool

@@ -6,17 +6,24 @@
 #include <vector>
 
 #include "threads/analysis/thread_activity.hpp"
+#include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {
 
 /// Returns sentences such as "main thread waits 82 % of the time, in `Loader::next` (loader.h:61),
 /// for 4 threads in `worker_loop`. These threads spend 71 % of their CPU time in
-/// `jpeg_idct_islow`"; "" if there are too few samples.
-std::string headline_of(const std::vector<thread_activity>& groups);
+/// `jpeg_idct_islow`", with one sentence for each group in the chain of waits; "" if there are too
+/// few samples.
+std::string headline_of(const thread_samples& samples, const std::vector<thread_activity>& groups);
 
 /// Returns a text about the reason of a wait, such as "for a lock" or "for the file
 /// /data/train.tar".
 std::string shown_wait(const blocked_part& part);
+
+/// Returns the group for which the threads of `group` wait, such as "4 threads in `decode`", and if
+/// it is a guess also its reason; "" if it is unknown.
+std::string shown_target(const blocked_part& part, const std::vector<thread_activity>& groups,
+                         const thread_activity& group);
 
 }  // namespace lotus::tool
 

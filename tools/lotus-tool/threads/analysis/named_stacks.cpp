@@ -134,6 +134,12 @@ std::string shown_function(const source_frame& frame, const std::string& module)
   }
   constexpr std::string_view internal = "__GI_";
   if (begins(function, internal)) function.remove_prefix(internal.size());
+  // Compilers make variants of functions, such as "read.constprop.0".
+  static constexpr std::array<std::string_view, 5> variants{".constprop.", ".isra.", ".part.",
+                                                            ".cold", "._omp_fn."};
+  for (const std::string_view variant : variants) {
+    function = function.substr(0, function.find(variant));
+  }
   return std::string(without_version(function));
 }
 
@@ -190,34 +196,51 @@ std::string shown_place(const source_place& place) {
   std::string text = !owner.empty()                   ? "a lambda in `" + owner + '`'
                      : place.function == "operator()" ? "a lambda"
                                                       : '`' + short_function(place.function) + '`';
+  std::string where;
   if (!place.file.empty() && place.line > 0) {
-    text.append(" (").append(file_name(place.file)).append(1, ':');
-    text += std::to_string(place.line) + ')';
+    where = std::string(file_name(place.file)) + ':' + std::to_string(place.line);
   } else if (place.has_name && !is_program(comparable_module(place.module))) {
-    text.append(" (").append(file_name(place.module)).append(1, ')');
+    where = file_name(place.module);
   }
-  return printable_line(text);
+  if (!place.callee.empty()) {
+    where.append(where.empty() ? "in " : ", in ").append(short_function(place.callee));
+  }
+  return printable_line(where.empty() ? text : text + " (" + where + ')');
 }
 
-named_stacks::named_stacks(const thread_samples& samples) {
+void name_places(thread_samples& samples) {
+  if (!samples.names.empty()) return;
   // Missing symbols are not reported, because most programs use stripped libraries.
   diagnostic_log silent = diagnostic_log::silenced();
   symbol_source symbols(silent);
-  std::vector<named_stack> places;
   for (const code_offset& place : samples.places) {
     const std::string& module = samples.modules[place.module];
     named_stack calls;
     for (source_frame& frame : symbols.frames_at(module, place.offset, samples.time_ns)) {
       calls.push_back({shown_function(frame, module), module, std::move(frame.file), frame.line,
                        frame.function != no_symbols, std::move(frame.defined_in), frame.defined_at,
-                       frame.has_object});
+                       frame.has_object, true});
     }
-    places.push_back(std::move(calls));
+    if (!calls.empty()) calls.back().is_inlined = false;
+    samples.names.push_back(std::move(calls));
   }
+}
+
+named_stacks::named_stacks(const thread_samples& samples) {
+  std::vector<named_stack> found;
+  if (samples.names.empty()) {
+    thread_samples places;
+    places.modules = samples.modules;
+    places.places = samples.places;
+    places.time_ns = samples.time_ns;
+    name_places(places);
+    found = std::move(places.names);
+  }
+  const std::vector<named_stack>& names = samples.names.empty() ? found : samples.names;
   for (const sampled_stack& stack : samples.stacks) {
     named_stack named;
     for (const std::uint32_t place : stack) {
-      named.insert(named.end(), places[place].begin(), places[place].end());
+      if (place < names.size()) named.insert(named.end(), names[place].begin(), names[place].end());
     }
     stacks_.push_back(std::move(named));
   }
@@ -260,11 +283,68 @@ bool is_of_runtime(const source_place& place) {
          is_c_function(place.function);
 }
 
-std::size_t working_call(const named_stack& stack) {
-  for (std::size_t i = 0; i < stack.size(); ++i) {
-    if (!is_of_cpp_library(stack[i].function)) return i;
+namespace {
+
+/// Returns whether the call is of a function that belongs to the program: not to the runtime, to a
+/// library of the system, or to a header of the compiler such as emmintrin.h.
+bool is_own(const source_place& place, const std::string& program) {
+  const bool is_of_system =
+      place.module != program && (begins(place.module, "/usr/lib") || begins(place.module, "/lib"));
+  return place.has_name && !is_of_system && !begins(place.file, "/usr/") && !is_of_runtime(place);
+}
+
+/// Returns the name of a function of the C library without the suffixes of its variants: "memset"
+/// for "__memset_avx512_unaligned_erms".
+std::string plain_c_name(const std::string& function) {
+  constexpr std::array<std::string_view, 6> variants{"_avx",  "_sse",       "_evex",
+                                                     "_erms", "_unaligned", "_nocancel"};
+  std::size_t end = function.size();
+  for (const std::string_view variant : variants) end = std::min(end, function.find(variant));
+  const std::size_t begin = end < function.size() ? function.find_first_not_of('_') : 0;
+  return function.substr(begin, end - begin);
+}
+
+/// Returns the name of the library function that the call with this index calls, or of its library;
+/// "" if it calls only functions of the C++ library, or none.
+std::string callee_of(const named_stack& stack, std::size_t call) {
+  std::string library;
+  for (std::size_t i = call; i-- > 0;) {
+    if (is_of_cpp_library(stack[i].function) || stack[i].is_inlined) continue;
+    if (stack[i].module == stack[call].module && !is_of_runtime(stack[i])) continue;
+    if (stack[i].has_name) return plain_c_name(stack[i].function);
+    if (library.empty()) library = file_name(stack[i].module);
   }
-  return 0;
+  return library;
+}
+
+}  // namespace
+
+source_place working_place(const named_stack& stack, const std::string& program) {
+  std::size_t at = 0;
+  while (at < stack.size() && !is_own(stack[at], program)) ++at;
+  if (at == stack.size()) {  // no function of the program
+    for (at = 0; at + 1 < stack.size() && is_of_cpp_library(stack[at].function);) ++at;
+    return stack.empty() ? source_place{} : stack[at];
+  }
+  std::size_t outer = at;
+  for (std::size_t i = at; i < stack.size(); ++i) {
+    if (is_own(stack[i], program)) outer = i;
+    if (!stack[i].is_inlined) break;
+  }
+  // A thread's first function says little, so functions that are inlined into it count themselves.
+  const bool is_first =
+      std::none_of(stack.begin() + static_cast<std::ptrdiff_t>(outer) + 1, stack.end(),
+                   [&](const source_place& call) { return is_own(call, program); });
+  if (is_first && outer > at) {
+    for (std::size_t i = outer; i-- > at;) {
+      if (!is_own(stack[i], program)) continue;
+      outer = i;
+      break;
+    }
+  }
+  source_place place = stack[outer];
+  place.callee = callee_of(stack, outer);
+  return place;
 }
 
 std::size_t waiting_call(const named_stack& stack) {
@@ -284,6 +364,18 @@ bool waits_for_future(const named_stack& stack) {
   return std::any_of(
       stack.begin(), stack.begin() + static_cast<std::ptrdiff_t>(waiting_call(stack)),
       [](const source_place& call) { return begins_with_any(call.function, starts); });
+}
+
+std::vector<const source_place*> calls_from_start(const named_stack& stack) {
+  std::vector<const source_place*> calls;
+  if (start_of_thread(stack).symbol.empty()) return calls;
+  bool reached = false;
+  for (auto call = stack.rbegin(); call != stack.rend(); ++call) {
+    if (is_of_runtime(*call)) continue;
+    if (reached && is_own(*call, "")) calls.push_back(&*call);
+    reached = true;
+  }
+  return calls;
 }
 
 thread_start start_of_thread(const named_stack& stack) {

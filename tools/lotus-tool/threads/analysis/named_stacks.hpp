@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "base/diagnostics.hpp"
@@ -15,29 +14,6 @@
 #include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {
-
-/// A position in the source code of a program.
-struct source_place {
-  /// Name of the function, such as "Loader::next"; "libz.so.1+0x5a20" if the function at this
-  /// address has no name.
-  std::string function;
-  std::string module;    ///< path of the program or library
-  std::string file;      ///< "" without debug information
-  int line = 0;          ///< 0: unknown
-  bool has_name = true;  ///< whether the function has a name
-  // The next members come from the debug information, and are equal for all lines of the function.
-  std::string defined_in{};  ///< file that defines the function; "" if unknown
-  int defined_at = 0;        ///< first line of the function; 0: unknown
-  bool has_object = false;   ///< whether the function is known to be called on an object
-
-  friend bool operator<(const source_place& a, const source_place& b) {
-    return std::tie(a.function, a.module, a.file, a.line) <
-           std::tie(b.function, b.module, b.file, b.line);
-  }
-  friend bool operator==(const source_place& a, const source_place& b) {
-    return !(a < b) && !(b < a);
-  }
-};
 
 /// Returns a function's name in which long template arguments are replaced by "...".
 std::string short_function(const std::string& function);
@@ -48,8 +24,13 @@ std::string shown_place(const source_place& place);
 /// A stack with names, the innermost call first. Contains inlined calls too.
 using named_stack = std::vector<source_place>;
 
+/// Looks up the calls at each place, and stores them in samples.names. Then they stay right if the
+/// program is rebuilt, moved or removed. Does nothing if this was done before.
+void name_places(thread_samples& samples);
+
 class named_stacks {
  public:
+  /// @param samples  looks up the calls if this was not done before.
   explicit named_stacks(const thread_samples& samples);
 
   const named_stack& of(std::uint32_t stack) const { return stacks_[stack]; }
@@ -61,9 +42,11 @@ class named_stacks {
 /// Returns whether a call belongs to the C or C++ library, or starts a program or thread.
 bool is_of_runtime(const source_place& place);
 
-/// Returns the index of the call in which a running thread works: the innermost one that is not in
-/// the C++ library.
-std::size_t working_call(const named_stack& stack);
+/// Returns the call in which a running thread works: the innermost one of a function that belongs
+/// to the program. The functions of libraries that it calls are named in source_place::callee, and
+/// inlined functions count for the function that contains them.
+/// @param program  path of the thread's program; libraries of the system do not belong to it.
+source_place working_place(const named_stack& stack, const std::string& program);
 
 /// Returns the index of the call in which a waiting thread waits: the innermost one outside of the
 /// C and C++ libraries.
@@ -85,6 +68,10 @@ struct thread_start {
 };
 
 thread_start start_of_thread(const named_stack& stack);
+
+/// Returns the functions of the program that are active in a thread, the outermost first, without
+/// the one with which it began; empty if the stack does not reach the beginning of the thread.
+std::vector<const source_place*> calls_from_start(const named_stack& stack);
 
 /// Returns whether the function is a lambda.
 bool is_lambda(const source_place& place);

@@ -13,97 +13,13 @@
 
 #include "base/printable.hpp"
 #include "threads/analysis/named_stacks.hpp"
+#include "threads/analysis/seen_together.hpp"
+#include "threads/analysis/started_threads.hpp"
 #include "threads/analysis/waited_for.hpp"
 #include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {
 namespace {
-
-/// The properties by which threads are grouped; all threads of a group have the same key.
-struct group_key {
-  int kind = 0;  ///< 0: the main thread, 1: main threads of other processes, 2: other threads
-  std::string program;  ///< path; "" if unknown
-  std::string start;    ///< thread_start::symbol, or the thread's name if that is unknown
-
-  friend bool operator<(const group_key& a, const group_key& b) {
-    return std::tie(a.kind, a.program, a.start) < std::tie(b.kind, b.program, b.start);
-  }
-};
-
-class started_threads {
- public:
-  started_threads(const thread_samples& samples, const named_stacks& stacks);
-
-  /// Returns whether there are samples or times of a thread.
-  bool is_seen(std::size_t thread) const { return seen_[thread]; }
-  const group_key& key(std::size_t thread) const { return key_[thread]; }
-  /// Returns the function with which the threads of a group began. For a lambda, the result has the
-  /// line that occurs in most samples.
-  thread_start start(const group_key& key) const;
-
- private:
-  struct lines_of_start {
-    thread_start start;
-    std::map<std::pair<std::string, int>, std::uint64_t> lines;
-  };
-
-  group_key key_of(std::size_t thread, const std::map<std::string, std::uint64_t>& starts) const;
-
-  const thread_samples& samples_;
-  std::vector<bool> seen_;
-  std::vector<group_key> key_;
-  std::map<std::string, lines_of_start> starts_;  // the key is thread_start::symbol
-  std::map<std::uint32_t, std::string> program_;  // path of each process's program, by pid
-};
-
-/// Returns the element with the largest count.
-template <class Counts>
-typename Counts::const_iterator most_frequent(const Counts& counts) {
-  return std::max_element(counts.begin(), counts.end(),
-                          [](const auto& a, const auto& b) { return a.second < b.second; });
-}
-
-started_threads::started_threads(const thread_samples& samples, const named_stacks& stacks)
-    : samples_(samples) {
-  for (const sampled_process& p : samples.processes) program_[p.pid] = p.program;
-  std::vector<std::map<std::string, std::uint64_t>> starts(samples.threads.size());
-  seen_.resize(samples.threads.size());
-  for (const thread_sample& s : samples.samples) {
-    seen_[s.thread] = true;
-    thread_start start = start_of_thread(stacks.of(s.stack));
-    if (start.symbol.empty()) continue;
-    starts[s.thread][start.symbol] += s.count;
-    lines_of_start& known = starts_[start.symbol];
-    if (start.line > 0) known.lines[{start.file, start.line}] += s.count;
-    known.start = std::move(start);
-  }
-  for (std::size_t i = 0; i < samples.threads.size(); ++i) {
-    if (samples.threads[i].wait_samples > 0 || samples.threads[i].span_ns > 0) seen_[i] = true;
-    key_.push_back(key_of(i, starts[i]));
-  }
-}
-
-group_key started_threads::key_of(std::size_t thread,
-                                  const std::map<std::string, std::uint64_t>& starts) const {
-  const sampled_thread& t = samples_.threads[thread];
-  const auto known = program_.find(t.pid);
-  const std::string program = known == program_.end() ? std::string() : known->second;
-  if (thread == 0) return {0, program, "main"};
-  if (t.pid == t.tid) return {1, program, "main of " + t.name};
-  const auto most = most_frequent(starts);
-  return {2, program, most != starts.end() ? most->first : t.name};
-}
-
-thread_start started_threads::start(const group_key& key) const {
-  thread_start start;
-  start.symbol = start.function = key.start;
-  const auto known = starts_.find(key.start);
-  if (key.kind != 2 || known == starts_.end()) return start;
-  start = known->second.start;
-  const auto most = most_frequent(known->second.lines);
-  if (most != known->second.lines.end()) std::tie(start.file, start.line) = most->first;
-  return start;
-}
 
 using lotus::detail::wait_reason;
 
@@ -122,7 +38,9 @@ class analysis {
     }
     name_programs();
     // Add the waits last, because waited_for needs the states of all groups.
-    const waited_for others(samples, stacks, groups_);
+    find_wrappers();
+    const seen_together together(samples, group_of_, groups_.size());
+    const waited_for others(samples, stacks, groups_, together);
     for (std::size_t i = 0; i < groups_.size(); ++i) add_blocked(i, others);
   }
 
@@ -152,38 +70,134 @@ class analysis {
   void collect() {
     const started_threads found(samples_, stacks_);
     std::map<group_key, std::size_t> known;
-    // Index of the group of each thread.
-    std::vector<std::size_t> group_of(samples_.threads.size());
+    group_of_.assign(samples_.threads.size(), seen_together::no_group);
     std::vector<thread_start> starts;
-    for (std::size_t i = 0; i < samples_.threads.size(); ++i) {
-      if (!found.is_seen(i)) continue;
-      const sampled_thread& t = samples_.threads[i];
+    const auto add_to_group = [&](std::size_t i) {
       const auto [at, is_new] = known.try_emplace(found.key(i), groups_.size());
       if (is_new) {
         groups_.emplace_back();
         starts.push_back(found.start(found.key(i)));
+        thread_activity& of = groups_.back().of;
+        of.program = found.key(i).program;
+        of.is_main = i == 0;
+        of.is_process = i != 0 && samples_.threads[i].pid == samples_.threads[i].tid;
       }
-      group_samples& group = groups_[at->second];
-      group_of[i] = at->second;
-      group.of.program = found.key(i).program;
-      group.of.is_main = i == 0;
-      group.of.is_process = i != 0 && t.pid == t.tid;
-      ++group.of.threads;
-      group.of.members.insert(i);
-      group.processes.insert(t.pid);
-      group.of.processes = group.processes.size();
-      group.of.wait_samples += t.wait_samples;
-      group.span_ns += t.span_ns;
-      group.waits += t.waits;
-      group.cpu_ns += t.cpu_ns;
-      group.queue_ns += t.queue_ns;
+      add_member(at->second, i);
+    };
+    for (std::size_t i = 0; i < samples_.threads.size(); ++i) {
+      if (found.is_seen(i) && found.is_named(i)) add_to_group(i);
     }
+    add_unnamed();
+    for (std::size_t i = 0; i < samples_.threads.size(); ++i) {
+      if (found.is_seen(i) && group_of_[i] == seen_together::no_group) add_to_group(i);
+    }
+    std::vector<std::uint64_t> cpu_samples(samples_.threads.size());
     for (const thread_sample& s : samples_.samples) {
-      group_samples& group = groups_[group_of[s.thread]];
+      group_samples& group = groups_[group_of_[s.thread]];
       (s.waits ? group.waiting : group.running).push_back(&s);
-      if (!s.waits) group.of.cpu_samples += s.count;
+      if (s.waits) continue;
+      group.of.cpu_samples += s.count;
+      cpu_samples[s.thread] += s.count;
     }
     name_starts(starts);
+    // A thread may have run after its times were read for the last time.
+    for (std::size_t i = 0; i < samples_.threads.size(); ++i) {
+      if (group_of_[i] == seen_together::no_group) continue;
+      const std::uint64_t sampled_ns = cpu_samples[i] * samples_.interval_ns;
+      groups_[group_of_[i]].of.cpu_s +=
+          1e-9 * static_cast<double>(std::max(samples_.threads[i].cpu_ns, sampled_ns));
+    }
+    for (group_samples& group : groups_) add_lifetimes(group);
+  }
+
+  void add_member(std::size_t index, std::size_t thread) {
+    const sampled_thread& t = samples_.threads[thread];
+    group_samples& group = groups_[index];
+    group_of_[thread] = index;
+    ++group.of.threads;
+    group.of.members.insert(thread);
+    group.processes.insert(t.pid);
+    group.of.processes = group.processes.size();
+    group.of.wait_samples += t.wait_samples;
+    group.span_ns += t.span_ns;
+    group.waits += t.waits;
+    group.cpu_ns += t.cpu_ns;
+    group.queue_ns += t.queue_ns;
+  }
+
+  /// Adds threads that were too short-lived to see how they began to the group of those that the
+  /// same group of threads started, if nearly all of these are in one group.
+  void add_unnamed() {
+    constexpr double nearly_all = 0.8;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> thread_of;
+    for (std::size_t i = 0; i < samples_.threads.size(); ++i) {
+      thread_of[{samples_.threads[i].pid, samples_.threads[i].tid}] = i;
+    }
+    const auto starter = [&](std::size_t thread) {
+      const sampled_thread& t = samples_.threads[thread];
+      const auto at = thread_of.find({t.pid, t.parent});
+      return t.parent == 0 || at == thread_of.end() ? +seen_together::no_group
+                                                    : group_of_[at->second];
+    };
+    std::map<std::size_t, std::map<std::size_t, double>> started;  // groups by starter's group
+    for (std::size_t i = 0; i < group_of_.size(); ++i) {
+      if (group_of_[i] != seen_together::no_group) started[starter(i)][group_of_[i]] += 1;
+    }
+    started.erase(+seen_together::no_group);
+    for (std::size_t i = 0; i < group_of_.size(); ++i) {
+      if (group_of_[i] != seen_together::no_group || samples_.threads[i].started_ns == 0) continue;
+      const auto found = started.find(starter(i));
+      if (found == started.end()) continue;
+      const auto most = most_frequent(found->second);
+      double sum = 0;
+      for (const auto& [group, count] : found->second) sum += count;
+      if (most->second < nearly_all * sum) continue;
+      add_member(most->first, i);
+      if (samples_.threads[i].wait_samples == 0) ++groups_[most->first].of.unsampled;
+    }
+  }
+
+  /// Sets the times for which the threads of a group existed, and how many existed at once.
+  void add_lifetimes(group_samples& group) const {
+    std::vector<std::pair<std::uint64_t, int>> changes;
+    for (const std::size_t thread : group.of.members) {
+      const sampled_thread& t = samples_.threads[thread];
+      const std::uint64_t end = t.ended_ns != 0 ? t.ended_ns : samples_.duration_ns;
+      if (end < t.started_ns) continue;
+      group.of.time_s += static_cast<double>(end - t.started_ns) * 1e-9;
+      changes.emplace_back(t.started_ns, 1);
+      changes.emplace_back(end, -1);
+    }
+    std::sort(changes.begin(), changes.end());
+    int now = 0;
+    int most = 0;
+    for (const auto& [time, change] : changes) most = std::max(most, now += change);
+    group.of.at_once = static_cast<std::size_t>(most);
+    // Files of earlier versions contain only the time between two readings.
+    if (samples_.duration_ns == 0) group.of.time_s = static_cast<double>(group.span_ns) * 1e-9;
+    group.of.cpu_s = std::min(group.of.cpu_s, group.of.time_s);
+  }
+
+  /// Finds functions of no class, such as a wrapper of pthread_cond_wait, in which threads wait for
+  /// several callers. Then the callers say more.
+  void find_wrappers() {
+    std::map<std::string, std::set<std::string>> callers;
+    for (const group_samples& group : groups_) {
+      for (const thread_sample* s : group.waiting) {
+        const named_stack& stack = stacks_.of(s->stack);
+        std::size_t at = stack.empty() ? 0 : waiting_call(stack);
+        for (std::size_t i = at + 1; i < stack.size(); ++i) {
+          if (is_of_runtime(stack[i])) continue;
+          if (class_of(stack[at].function).empty()) {
+            callers[stack[at].function].insert(stack[i].function);
+          }
+          at = i;
+        }
+      }
+    }
+    for (const auto& [function, by] : callers) {
+      if (by.size() > 1) wrappers_.insert(function);
+    }
   }
 
   /// Sets the names of the functions with which the groups' threads began. The name of a lambda
@@ -232,10 +246,12 @@ class analysis {
   void add_states(group_samples& group) const {
     thread_activity& of = group.of;
     constexpr double min_span_s = 0.1;
-    if (of.wait_samples == 0 && static_cast<double>(group.span_ns) * 1e-9 < min_span_s) {
+    const double span_s = static_cast<double>(group.span_ns) * 1e-9;
+    if (of.wait_samples == 0 && span_s < min_span_s) {
       // These threads were so short-lived that they are only in CPU samples. Assume that they
       // always ran.
       of.running = 1;
+      if (samples_.duration_ns > 0) return;
       of.time_s = static_cast<double>(of.cpu_samples * samples_.interval_ns) * 1e-9;
       return;
     }
@@ -243,9 +259,8 @@ class analysis {
     // of wait samples, of which there may be too few.
     const auto ran = static_cast<double>(group.cpu_ns);
     const auto queued = static_cast<double>(group.queue_ns);
-    of.time_s = static_cast<double>(group.span_ns) * 1e-9;
-    double awake = std::min(1.0, (ran + queued) * 1e-9 / of.time_s);
-    if (of.time_s < min_span_s) {
+    double awake = span_s > 0 ? std::min(1.0, (ran + queued) * 1e-9 / span_s) : 0;
+    if (span_s < min_span_s) {
       awake = 1 - static_cast<double>(group.waits) / static_cast<double>(of.wait_samples);
     } else if (group.waits == 0 && of.wait_samples > 0) {
       awake = 1;
@@ -260,57 +275,91 @@ class analysis {
       bool has_name = true;
       std::map<std::pair<std::string, int>, std::uint64_t> lines;
     };
-    std::map<std::pair<std::string, std::string>, found> functions;
+    std::map<std::tuple<std::string, std::string, std::string>, found> functions;
     for (const thread_sample* s : group.running) {
       const named_stack& stack = stacks_.of(s->stack);
       if (stack.empty()) continue;
-      const source_place& place = stack[working_call(stack)];
-      found& f = functions[{place.function, place.module}];
+      const source_place place = working_place(stack, group.of.program);
+      found& f = functions[{place.function, place.module, place.callee}];
       f.count += s->count;
       f.has_name = place.has_name;
       f.lines[{place.file, place.line}] += s->count;
     }
     for (const auto& [name, f] : functions) {
-      const auto line =
-          std::max_element(f.lines.begin(), f.lines.end(),
-                           [](const auto& a, const auto& b) { return a.second < b.second; });
-      group.of.functions.push_back(
-          {{name.first, name.second, line->first.first, line->first.second, f.has_name},
-           static_cast<double>(f.count) / static_cast<double>(group.of.cpu_samples)});
+      function_share one;
+      std::tie(one.function.function, one.function.module, one.function.callee) = name;
+      std::tie(one.function.file, one.function.line) = most_frequent(f.lines)->first;
+      one.function.has_name = f.has_name;
+      one.share = static_cast<double>(f.count) / static_cast<double>(group.of.cpu_samples);
+      group.of.functions.push_back(std::move(one));
     }
     std::stable_sort(
         group.of.functions.begin(), group.of.functions.end(),
         [](const function_share& a, const function_share& b) { return a.share > b.share; });
   }
 
+  /// Returns the call in which a thread waits: the innermost one of a function of the program that
+  /// is no wrapper.
+  source_place waiting_place(const named_stack& stack) const {
+    if (stack.empty()) return {};
+    std::size_t at = waiting_call(stack);
+    std::string callee;
+    for (std::size_t i = at + 1; i < stack.size() && wrappers_.count(stack[at].function) != 0;
+         ++i) {
+      if (is_of_runtime(stack[i])) continue;
+      callee = stack[at].function;
+      at = i;
+    }
+    source_place place = stack[at];
+    place.callee = std::move(callee);
+    return place;
+  }
+
   void add_blocked(std::size_t index, const waited_for& others) {
     group_samples& group = groups_[index];
     struct found {
+      std::map<std::optional<waited_for::target>, std::uint64_t> of;
+      std::map<std::optional<waited_for::target>, std::set<std::size_t>> samples;
       std::uint64_t count = 0;
-      std::map<std::pair<std::size_t, bool>, std::uint64_t> of;
+      bool outside = false;
+      std::uint64_t descriptor = 0;
     };
     std::map<std::tuple<wait_reason, std::string, source_place>, found> parts;
     std::uint64_t sum = 0;
     for (const thread_sample* s : group.waiting) {
-      const named_stack& stack = stacks_.of(s->stack);
-      const source_place place = stack.empty() ? source_place{} : stack[waiting_call(stack)];
-      found& part = parts[{s->reason, s->what, place}];
+      found& part = parts[{s->reason, s->what, waiting_place(stacks_.of(s->stack))}];
+      const auto of = others.of(*s, index);
+      part.of[of] += s->count;
+      part.samples[of].insert(static_cast<std::size_t>(s - samples_.samples.data()));
       part.count += s->count;
+      part.outside = is_outside(samples_, *s);
+      part.descriptor = s->address;
       sum += s->count;
-      if (const auto of = others.of(*s, index)) part.of[*of] += s->count;
     }
-    for (const auto& [key, part] : parts) {
-      blocked_part one;
-      std::tie(one.reason, one.what, one.function) = key;
-      one.share = (1 - group.of.running - group.of.run_queue) * static_cast<double>(part.count) /
-                  static_cast<double>(sum);
-      const auto most =
-          std::max_element(part.of.begin(), part.of.end(),
-                           [](const auto& a, const auto& b) { return a.second < b.second; });
-      if (most != part.of.end() && 2 * most->second >= part.count) {
-        std::tie(one.of, one.sure) = most->first;
+    for (auto& [key, part] : parts) {
+      // If the holder of a lock is mostly known, the other waits for it are distributed among the
+      // known holders.
+      const auto unknown = part.of.find(std::nullopt);
+      const std::uint64_t without = unknown == part.of.end() ? 0 : unknown->second;
+      const bool mostly_known = 2 * without <= part.count;
+      for (const auto& [of, count] : part.of) {
+        if (!of && mostly_known) continue;
+        const std::uint64_t all = mostly_known ? part.count - without : part.count;
+        blocked_part one;
+        std::tie(one.reason, one.what, one.function) = key;
+        one.outside = part.outside;
+        one.descriptor = part.descriptor;
+        one.share = group.of.blocked_share() * static_cast<double>(part.count) /
+                    static_cast<double>(sum) * static_cast<double>(count) /
+                    static_cast<double>(all);
+        one.samples = std::move(part.samples[of]);
+        if (of) {
+          one.of = of->group;
+          one.sure = of->sure;
+          one.why = of->why;
+        }
+        group.of.blocked.push_back(std::move(one));
       }
-      group.of.blocked.push_back(std::move(one));
     }
     std::stable_sort(group.of.blocked.begin(), group.of.blocked.end(), by_share);
   }
@@ -318,6 +367,8 @@ class analysis {
   const thread_samples& samples_;
   const named_stacks& stacks_;
   std::vector<group_samples> groups_;
+  std::vector<std::size_t> group_of_;  // index of the group of each thread
+  std::set<std::string> wrappers_;     // functions in which threads wait for several callers
 };
 
 }  // namespace
@@ -329,6 +380,15 @@ double thread_activity::blocked_share() const {
 std::vector<thread_activity> activity_of(const thread_samples& samples,
                                          const named_stacks& stacks) {
   return analysis(samples, stacks).take();
+}
+
+std::vector<std::size_t> groups_of_threads(const thread_samples& samples,
+                                           const std::vector<thread_activity>& groups) {
+  std::vector<std::size_t> of(samples.threads.size(), seen_together::no_group);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    for (const std::size_t thread : groups[i].members) of[thread] = i;
+  }
+  return of;
 }
 
 std::size_t subject_of(const std::vector<thread_activity>& groups) {

@@ -23,7 +23,11 @@ struct blocked_part {
   source_place function;          ///< the function in which the threads wait
   double share = 0;               ///< share of the group's time, 0..1
   std::optional<std::size_t> of;  ///< index of the group that holds the lock or that is waited for
-  bool sure = false;              ///< whether `of` was observed; otherwise it is a guess
+  bool sure = false;              ///< whether `of` was observed; otherwise it is probable
+  const char* why = "";           ///< the reason why `of` is probable; "" if it is sure
+  bool outside = false;           ///< whether the wait is for somebody outside of the program
+  std::uint64_t descriptor = 0;   ///< of a pipe: as thread_sample::address
+  std::set<std::size_t> samples;  ///< indices in thread_samples::samples
 };
 
 /// A function in which the threads of a group use the CPU, with its share of their CPU time.
@@ -51,7 +55,10 @@ struct thread_activity {
   std::set<std::size_t> members;  ///< indices in thread_samples::threads
   std::uint64_t wait_samples = 0;
   std::uint64_t cpu_samples = 0;
-  double time_s = 0;  ///< sum of the threads' times in seconds
+  double time_s = 0;          ///< sum of the threads' lifetimes in seconds
+  double cpu_s = 0;           ///< sum of the threads' CPU times in seconds
+  std::size_t at_once = 0;    ///< largest number of the threads that existed at the same time
+  std::size_t unsampled = 0;  ///< number of the threads that were too short-lived to be sampled
   // `running`, `run_queue` and the elements of `blocked` contain shares of `time_s` (0..1), which
   // add up to 1.
   double running = 0;
@@ -62,9 +69,13 @@ struct thread_activity {
   double blocked_share() const;
 };
 
-/// Returns the groups: the main thread first, then those with the most running time first. Threads
-/// without samples are left out.
+/// Returns the groups: the main thread first, then those with the most running time first. A thread
+/// without samples belongs to the group of the other threads that its starter's group started.
 std::vector<thread_activity> activity_of(const thread_samples& samples, const named_stacks& stacks);
+
+/// Returns the index of each thread's group; seen_together::no_group for threads without a group.
+std::vector<std::size_t> groups_of_threads(const thread_samples& samples,
+                                           const std::vector<thread_activity>& groups);
 
 /// Returns the index of the group that interests the user: the main thread. If the main thread only
 /// waits for child processes, as that of a shell does, the result is the group of main threads of

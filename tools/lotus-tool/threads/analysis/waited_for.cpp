@@ -13,6 +13,7 @@
 
 #include "base/text.hpp"
 #include "threads/analysis/named_stacks.hpp"
+#include "threads/analysis/seen_together.hpp"
 #include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {
@@ -27,11 +28,6 @@ constexpr std::uint64_t condition_bytes = 8;
 constexpr std::uint64_t object_bytes = 256;
 // Waits at addresses that are farther apart than this are in different objects.
 constexpr std::uint64_t max_object_bytes = 4096;
-// While threads wait for a group, that group works. So it must have had time to work during at
-// least this share of their waits: not during all of them, because times are estimated from
-// samples.
-constexpr double min_time = 0.9;
-
 std::uint64_t distance(std::uint64_t a, std::uint64_t b) {
   return std::max(a, b) - std::min(a, b);
 }
@@ -50,8 +46,8 @@ std::string name_of_call(const named_stack& stack, std::size_t call) {
 }  // namespace
 
 waited_for::waited_for(const thread_samples& samples, const named_stacks& stacks,
-                       const std::vector<group_samples>& groups)
-    : samples_(samples), stacks_(stacks), groups_(groups) {
+                       const std::vector<group_samples>& groups, const seen_together& together)
+    : samples_(samples), stacks_(stacks), groups_(groups), together_(together) {
   for (std::size_t i = 0; i < groups.size(); ++i) {
     for (const std::size_t thread : groups[i].of.members) {
       group_of_tid_[samples.threads[thread].tid] = i;
@@ -62,7 +58,7 @@ waited_for::waited_for(const thread_samples& samples, const named_stacks& stacks
 
 void waited_for::add_calls(const group_samples& group) {
   group_calls calls;
-  std::map<std::tuple<std::uint32_t, std::uint64_t, std::size_t, bool>, std::uint64_t> waits;
+  std::set<std::tuple<std::uint32_t, std::uint64_t, std::size_t, bool>> waits;
   const auto add_classes = [&](const thread_sample& s, std::size_t without) {
     const named_stack& stack = stacks_.of(s.stack);
     for (std::size_t i = 0; i < stack.size(); ++i) {
@@ -77,16 +73,13 @@ void waited_for::add_calls(const group_samples& group) {
     const named_stack& stack = stacks_.of(s->stack);
     const std::size_t function = function_of(s->stack);
     const bool for_condition = s->reason == wait_reason::condition;
-    waits[{pid_of(*s), wait_of(*s).address, function, for_condition}] += s->count;
-    calls.all_waits += s->count;
-    if (for_condition) calls.condition_waits += s->count;
+    waits.emplace(pid_of(*s), wait_of(*s).address, function, for_condition);
     // If the address of the wait is known, it shows which object the waiting call uses, so the call
     // is left out here.
     add_classes(*s, wait_of(*s).address != 0 ? waiting_call(stack) : stack.size());
   }
-  for (const auto& [key, count] : waits) {
-    const auto& [pid, address, function, for_condition] = key;
-    calls.waits.push_back({pid, address, function, for_condition, count});
+  for (const auto& [pid, address, function, for_condition] : waits) {
+    calls.waits.push_back({pid, address, function, for_condition});
   }
   calls_.push_back(std::move(calls));
 }
@@ -116,7 +109,7 @@ std::size_t waited_for::function_of(std::uint32_t stack) {
 waited_for::object_wait waited_for::wait_of(const thread_sample& s) const {
   const bool is_of_library = waits_for_future(stacks_.of(s.stack));
   return {pid_of(s), is_of_library ? 0 : s.address, function_of_stack_.at(s.stack),
-          s.reason == wait_reason::condition, s.count};
+          s.reason == wait_reason::condition};
 }
 
 /// Returns how likely it is that two waits are at the two ends of one object, such as a queue: in
@@ -137,30 +130,6 @@ waited_for::evidence waited_for::at_same_object(const object_wait& own,
   if (a.scope == b.scope) return a.in_class || b.in_class ? evidence::sure : evidence::weak;
   const bool same_template = without_arguments(a.scope) == without_arguments(b.scope);
   return same_template ? evidence::none : evidence::weak;
-}
-
-double waited_for::seconds_at(const object_wait& own, std::size_t group) const {
-  const group_calls& calls = calls_[group];
-  std::uint64_t count = 0;
-  for (const object_wait& other : calls.waits) {
-    if (at_same_object(own, other) != evidence::none) count += other.count;
-  }
-  if (count == 0) return 0;
-  const thread_activity& of = groups_[group].of;
-  return of.time_s * of.blocked_share() * static_cast<double>(count) /
-         static_cast<double>(calls.all_waits);
-}
-
-double waited_for::needed_seconds(const object_wait& own, std::size_t own_group) const {
-  const group_calls& calls = calls_[own_group];
-  std::uint64_t count = 0;
-  for (const object_wait& one : calls.waits) {
-    if (one.function == own.function) count += one.count;
-  }
-  const thread_activity& of = groups_[own_group].of;
-  if (calls.all_waits == 0 || of.threads == 0) return 0;
-  return of.time_s / static_cast<double>(of.threads) * of.blocked_share() *
-         static_cast<double>(count) / static_cast<double>(calls.all_waits);
 }
 
 /// `own` is a wait in a function of a class. Returns whether threads also wait in another object of
@@ -207,122 +176,108 @@ waited_for::evidence waited_for::in_same_class(const object_wait& own, std::size
   return evidence::none;
 }
 
+/// Returns for each group during which share of the waits that equal `own` it worked; empty if that
+/// is unknown.
+std::vector<double> waited_for::working_during(const object_wait& own,
+                                               std::size_t own_group) const {
+  const auto [at, is_new] = working_.try_emplace({own_group, own.pid, own.address, own.function});
+  if (!is_new) return at->second;
+  return at->second = together_.working_during([&](std::size_t index) {
+    const thread_sample& s = samples_.samples[index];
+    if (groups_[own_group].of.members.count(s.thread) == 0) return false;
+    const object_wait other = wait_of(s);
+    return other.function == own.function && other.address == own.address && other.pid == own.pid;
+  });
+}
+
 /// Returns the group that uses the object in which `own` waits, or that calls functions of the
-/// object's class; nullopt if several groups do so.
-std::optional<waited_for::target> waited_for::user_of_object(const object_wait& own,
-                                                             std::size_t own_group) const {
+/// object's class; nullopt if this is unclear. If any group works while `own` waits, only such
+/// groups count, because only they can end the wait.
+std::optional<waited_for::target> waited_for::user_of_object(
+    const object_wait& own, std::size_t own_group, const std::vector<double>& working) const {
+  constexpr double mostly = 0.6;
   const bool several = several_objects(own);
-  const double needed_s = needed_seconds(own, own_group);
-  std::vector<evidence> by_object(groups_.size(), evidence::none);
-  std::vector<evidence> by_class(groups_.size(), evidence::none);
+  std::vector<evidence> found(groups_.size(), evidence::none);
+  std::vector<const char*> why(groups_.size(), "");
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     if (i == own_group) continue;
-    // Only a group that works while `own_group` waits can end these waits. Its threads have time to
-    // work only while they do not wait near the address of `own` themselves. If this time is
-    // shorter than the waits of `own_group`, skip the group: its threads use another object near
-    // that address, such as the next queue in an array.
-    if (groups_[i].of.time_s - seconds_at(own, i) < min_time * needed_s) continue;
     for (const object_wait& other : calls_[i].waits) {
       const bool same = distance(own.address, other.address) <= condition_bytes;
-      evidence found = at_same_object(own, other);
-      if (several && !same) found = std::min(found, evidence::weak);
-      by_object[i] = std::max(by_object[i], found);
+      evidence one = at_same_object(own, other);
+      if (several && !same) one = std::min(one, evidence::weak);
+      if (one > found[i]) why[i] = "it waits at a neighboring address";
+      found[i] = std::max(found[i], one);
     }
-    by_class[i] = in_same_class(own, i, several);
+    const evidence by_class = in_same_class(own, i, several);
+    if (by_class > found[i]) why[i] = "it uses the same class";
+    found[i] = std::max(found[i], by_class);
   }
-  const auto only = [](const std::vector<evidence>& found, evidence wanted, bool& several_found) {
-    const auto count = std::count(found.begin(), found.end(), wanted);
-    several_found = several_found || count > 1;
-    const auto at = std::find(found.begin(), found.end(), wanted) - found.begin();
-    return count == 1
-               ? std::optional(target(static_cast<std::size_t>(at), wanted == evidence::sure))
-               : std::nullopt;
+  const bool any_works =
+      std::any_of(working.begin(), working.end(), [](double share) { return share >= mostly; });
+  const auto only = [&](evidence wanted) -> std::optional<target> {
+    std::optional<target> one;
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      if (found[i] != wanted || (any_works && working[i] < mostly)) continue;
+      if (one) return std::nullopt;
+      one = target{i, wanted == evidence::sure, wanted == evidence::sure ? "" : why[i]};
+    }
+    return one;
   };
-  bool unclear = false;
-  if (const auto group = only(by_object, evidence::sure, unclear)) return group;
-  if (const auto group = only(by_class, evidence::sure, unclear)) return group;
-  if (unclear) return std::nullopt;
-  if (const auto group = only(by_object, evidence::weak, unclear)) return group;
-  return unclear ? std::nullopt : only(by_class, evidence::weak, unclear);
+  const auto sure = only(evidence::sure);
+  if (sure || (!working.empty() && !any_works)) return sure;
+  return only(evidence::weak);
 }
 
 std::optional<waited_for::target> waited_for::of(const thread_sample& s,
                                                  std::size_t own_group) const {
   const auto holder = group_of_tid_.find(s.holder);
-  if (s.holder != 0 && holder != group_of_tid_.end()) return target(holder->second, true);
-  if (s.reason == wait_reason::condition && s.address != 0) {
-    const object_wait own = wait_of(s);
-    if (const auto user = user_of_object(own, own_group)) return user;
-    return only_other_worker(s, own_group, needed_seconds(own, own_group));
-  }
+  if (s.holder != 0 && holder != group_of_tid_.end()) return target{holder->second, true};
+  // A thread that never woke up waits for an event that did not happen, such as a signal.
+  if (!samples_.threads[s.thread].woke || is_outside(samples_, s)) return std::nullopt;
   if (s.reason == wait_reason::process) return only_process(own_group);
-  if (s.reason == wait_reason::pipe) {
-    if (const auto only = only_worker_of_others(s)) return only;
-    return only_other_worker(s, own_group, 0);
-  }
-  return std::nullopt;
-}
-
-bool waited_for::works(std::size_t group) const {
-  const thread_activity& of = groups_[group].of;
-  return of.cpu_samples >= 10 ||
-         (of.running + of.run_queue) * static_cast<double>(of.wait_samples) > 10;
-}
-
-namespace {
-
-/// If `found` contains exactly one group, returns this group, marked as not certain.
-std::optional<waited_for::target> only_group(const std::set<std::size_t>& found) {
-  if (found.size() != 1) return std::nullopt;
-  return waited_for::target(*found.begin(), false);
-}
-
-}  // namespace
-
-/// Returns the group of threads that does work in the process of the waiting thread, if there is
-/// only one. Groups that wait for conditions nearly all the time do not count, because they have no
-/// time for the work.
-std::optional<waited_for::target> waited_for::only_other_worker(const thread_sample& s,
-                                                                std::size_t own_group,
-                                                                double needed_s) const {
-  std::set<std::size_t> found;
-  for (std::size_t i = 0; i < groups_.size(); ++i) {
-    const thread_activity& of = groups_[i].of;
-    if (i == own_group || of.is_main || !works(i)) continue;
-    const bool is_here = std::any_of(of.members.begin(), of.members.end(), [&](std::size_t thread) {
-      return samples_.threads[thread].pid == pid_of(s);
-    });
-    const group_calls& calls = calls_[i];
-    const double idle = calls.all_waits == 0
-                            ? 0
-                            : of.blocked_share() * static_cast<double>(calls.condition_waits) /
-                                  static_cast<double>(calls.all_waits);
-    if (is_here && of.time_s * (1 - idle) >= min_time * needed_s) found.insert(i);
-  }
-  return only_group(found);
+  if (s.reason == wait_reason::pipe) return user_of_pipe(s, own_group);
+  if (s.reason != wait_reason::condition || s.address == 0) return std::nullopt;
+  const object_wait own = wait_of(s);
+  const std::vector<double> working = working_during(own, own_group);
+  const auto only = only_worker_of(working);
+  const auto user = user_of_object(own, own_group, working);
+  if (user && (user->sure || !only || *only != user->group)) return user;
+  return only ? std::optional(target{*only, false, "nobody else works meanwhile"}) : std::nullopt;
 }
 
 /// Returns the group of main threads of other processes, if there is only one besides `own_group`.
 std::optional<waited_for::target> waited_for::only_process(std::size_t own_group) const {
-  std::set<std::size_t> found;
+  std::optional<target> only;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
-    if (i != own_group && groups_[i].of.is_process) found.insert(i);
+    if (i == own_group || !groups_[i].of.is_process) continue;
+    if (only) return std::nullopt;
+    only = target{i, false, "there is no other process"};
   }
-  return only_group(found);
+  return only;
 }
 
-/// Returns the group of threads that does work in other processes than the waiting thread's, if
-/// there is only one.
-std::optional<waited_for::target> waited_for::only_worker_of_others(const thread_sample& s) const {
-  std::set<std::size_t> found;
+/// Returns the group that writes to the pipe from which a thread reads, or the other way round:
+/// among the threads of the processes that have opened its other end, the only group, or the only
+/// one that works during these waits.
+std::optional<waited_for::target> waited_for::user_of_pipe(const thread_sample& s,
+                                                           std::size_t own_group) const {
+  constexpr double often = 0.5;
+  const std::set<std::uint32_t> others = at_other_end(samples_, s);
+  const bool is_own_pipe = others.count(pid_of(s)) != 0;
+  const std::vector<double> working = working_during(wait_of(s), own_group);
+  std::vector<target> all;
+  std::vector<target> workers;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
-    const thread_activity& of = groups_[i].of;
-    const bool is_elsewhere =
-        std::any_of(of.members.begin(), of.members.end(),
-                    [&](std::size_t thread) { return samples_.threads[thread].pid != pid_of(s); });
-    if (is_elsewhere && works(i)) found.insert(i);
+    const std::set<std::uint32_t>& processes = groups_[i].processes;
+    const bool is_there = std::any_of(processes.begin(), processes.end(),
+                                      [&](std::uint32_t pid) { return others.count(pid) != 0; });
+    if (!is_there || (is_own_pipe && i == own_group)) continue;
+    all.push_back({i, true});
+    if (working.empty() || working[i] < often) continue;
+    workers.push_back({i, !is_own_pipe, is_own_pipe ? "nobody else works meanwhile" : ""});
   }
-  return only_group(found);
+  if (all.size() == 1) return all.front();
+  return workers.size() == 1 ? std::optional(workers.front()) : std::nullopt;
 }
 
 }  // namespace lotus::tool

@@ -8,10 +8,12 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "threads/analysis/named_stacks.hpp"
+#include "threads/analysis/seen_together.hpp"
 #include "threads/analysis/thread_activity.hpp"
 #include "threads/data/thread_samples.hpp"
 
@@ -28,19 +30,26 @@ struct group_samples {
   std::vector<const thread_sample*> waiting;
 };
 
-/// Finds the group for which a thread waits. For a lock, this is the group of the lock's holder.
-/// For a condition, it is the group that waits elsewhere in the same object, such as at the other
-/// end of a queue, or that calls functions of the object's class (Queue<int>, not Queue<float>).
-/// The addresses at which threads wait distinguish two objects of the same class. Most results are
-/// guesses.
+/// Finds the group for which a thread waits. For a lock, this is the group of the lock's holder;
+/// for a pipe, that of the process with its other end. For a condition, it is a group that waits
+/// elsewhere in the same object, such as at the other end of a queue, or that calls functions of
+/// the object's class (Queue<int>, not Queue<float>), or the only group that works meanwhile. The
+/// addresses at which threads wait distinguish two objects of the same class.
 class waited_for {
  public:
   /// @param groups  with their times and states. All arguments must outlive this object.
   waited_for(const thread_samples& samples, const named_stacks& stacks,
-             const std::vector<group_samples>& groups);
+             const std::vector<group_samples>& groups, const seen_together& together);
 
-  /// The index of a group, and whether it is certain that the thread waits for this group.
-  using target = std::pair<std::size_t, bool>;
+  struct target {
+    std::size_t group = 0;
+    bool sure = false;     ///< whether it was seen that the thread waits for this group
+    const char* why = "";  ///< the reason why it is probable; "" if it is sure
+
+    friend bool operator<(const target& a, const target& b) {
+      return std::tie(a.group, a.sure, a.why) < std::tie(b.group, b.sure, b.why);
+    }
+  };
 
   /// Returns the group for which a thread of `own_group` waits; nullopt if it is unclear.
   std::optional<target> of(const thread_sample& s, std::size_t own_group) const;
@@ -61,12 +70,9 @@ class waited_for {
     std::uint64_t address = 0;
     std::size_t function = 0;  // index in functions_
     bool for_condition = false;
-    std::uint64_t count = 0;
   };
   struct group_calls {
     std::vector<object_wait> waits;
-    std::uint64_t all_waits = 0;
-    std::uint64_t condition_waits = 0;
     /// The functions that the group calls, by class and module. Functions that wait at a known
     /// address are left out.
     std::map<std::pair<std::string, std::string>, std::set<std::string>> classes;
@@ -78,29 +84,25 @@ class waited_for {
   object_wait wait_of(const thread_sample& s) const;
 
   evidence at_same_object(const object_wait& own, const object_wait& other) const;
-  /// Returns for how many seconds the threads of a group wait in the object in which `own` waits.
-  double seconds_at(const object_wait& own, std::size_t group) const;
-  /// Returns for how many seconds a thread of the group `own_group` waits in the function of `own`,
-  /// on average.
-  double needed_seconds(const object_wait& own, std::size_t own_group) const;
   bool several_objects(const object_wait& own) const;
   evidence in_same_class(const object_wait& own, std::size_t group, bool several) const;
-  std::optional<target> user_of_object(const object_wait& own, std::size_t own_group) const;
-
-  bool works(std::size_t group) const;
-  std::optional<target> only_other_worker(const thread_sample& s, std::size_t own_group,
-                                          double needed_s) const;
+  std::vector<double> working_during(const object_wait& own, std::size_t own_group) const;
+  std::optional<target> user_of_object(const object_wait& own, std::size_t own_group,
+                                       const std::vector<double>& working) const;
+  std::optional<target> user_of_pipe(const thread_sample& s, std::size_t own_group) const;
   std::optional<target> only_process(std::size_t own_group) const;
-  std::optional<target> only_worker_of_others(const thread_sample& s) const;
 
   const thread_samples& samples_;
   const named_stacks& stacks_;
   const std::vector<group_samples>& groups_;
+  const seen_together& together_;
   std::map<std::uint32_t, std::size_t> group_of_tid_;
   std::vector<waiting_function> functions_;
   std::map<std::pair<std::string, std::string>, std::size_t> known_functions_;
   std::map<std::uint32_t, std::size_t> function_of_stack_;
   std::vector<group_calls> calls_;  // of each group
+  using wait_key = std::tuple<std::size_t, std::uint32_t, std::uint64_t, std::size_t>;
+  mutable std::map<wait_key, std::vector<double>> working_;  // results of working_during()
 };
 
 }  // namespace lotus::tool

@@ -1,6 +1,7 @@
 #include "threads/commands/threads.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -44,19 +45,64 @@ std::vector<Part> main_parts(const std::vector<Part>& all, double of, std::size_
   return chosen;
 }
 
-void print_summary(const std::vector<thread_activity>& groups, std::ostream& out) {
+std::string fixed(double value, int digits) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", digits, value);  // NOLINT(*-vararg)
+  return text.data();
+}
+
+/// Returns a time such as "4.2 s" or "12 ms".
+std::string shown_time(double time_s) {
+  if (time_s < 0.1) return fixed(1e3 * time_s, time_s < 0.01 ? 1 : 0) + " ms";
+  return fixed(time_s, time_s < 10 ? 2 : 1) + " s";
+}
+
+void print_summary(const threads_result& result, std::ostream& out) {
   constexpr std::size_t max_groups = 12;
+  const std::vector<thread_activity>& groups = result.groups;
+  const bool has_times = result.samples.duration_ns > 0;
+  const bool several_in_turn =
+      has_times && std::any_of(groups.begin(), groups.end(), [](const thread_activity& group) {
+        return group.threads > group.at_once;
+      });
   table summary;
-  summary.row({"threads (% of their time)", "on CPU", "waits for CPU", "blocked"});
+  std::vector<std::string> head{"threads (% of their time)", "on CPU", "waits for CPU", "blocked"};
+  if (has_times) head.emplace_back("CPU time");
+  if (several_in_turn) head.insert(head.end(), {"lifetime", "at once"});
+  summary.row(head);
   for (std::size_t i = 0; i < std::min(groups.size(), max_groups); ++i) {
     const thread_activity& group = groups[i];
-    summary.row({shown_group(group), percent_of(group.running), percent_of(group.run_queue),
-                 percent_of(group.blocked_share())});
+    std::vector<std::string> row{shown_group(group), percent_of(group.running),
+                                 percent_of(group.run_queue), percent_of(group.blocked_share())};
+    if (has_times) row.push_back(shown_time(group.cpu_s));
+    if (several_in_turn) {
+      row.push_back(shown_time(group.time_s / static_cast<double>(group.threads)));
+      row.push_back(std::to_string(group.at_once));
+    }
+    summary.row(row);
   }
   if (groups.size() > max_groups) {
     summary.row({std::to_string(groups.size() - max_groups) + " more groups of threads"});
   }
   summary.print(out);
+}
+
+/// Prints for each phase of the run which threads used the CPUs, if there are several phases.
+void print_phases(const threads_result& result, std::ostream& out) {
+  if (result.phases.size() < 2) return;
+  table phases;
+  const std::string of_cpus =
+      result.samples.cpus > 0 ? " (of " + std::to_string(result.samples.cpus) + ')' : "";
+  phases.row({"phases", "CPUs in use" + of_cpus});
+  for (const run_phase& phase : result.phases) {
+    const std::string mostly = phase.group ? shown_group(result.groups[*phase.group]) + ", in " +
+                                                 shown_place(phase.function)
+                                           : "nearly nothing runs";
+    phases.row({fixed(phase.begin_s, 2) + " to " + fixed(phase.end_s, 2) + " s: " + mostly,
+                fixed(phase.cpus, 2)});
+  }
+  out << '\n';
+  phases.print(out);
 }
 
 void print_group(const thread_activity& group, const std::vector<thread_activity>& groups,
@@ -77,8 +123,7 @@ void print_group(const thread_activity& group, const std::vector<thread_activity
                            : "waits in " + shown_place(part.function) + ' ' + shown_wait(part);
     if (part.of) {
       text += part.sure ? ", so it waits for " : ", so it probably waits for ";
-      text +=
-          &groups[*part.of] == &group ? "others of these threads" : shown_group(groups[*part.of]);
+      text += shown_target(part, groups, group);
     }
     line(part.share, text);
   }
@@ -121,7 +166,8 @@ void print_text(const threads_result& result, std::ostream& out) {
   const thread_samples& samples = result.samples;
   constexpr std::size_t max_groups = 6;
   if (!result.headline.empty()) out << fitted_sentences(out, result.headline + '.') << "\n\n";
-  print_summary(result.groups, out);
+  print_summary(result, out);
+  print_phases(result, out);
   std::size_t shown = 0;
   for (const thread_activity& group : result.groups) {
     if (shown++ < max_groups) print_group(group, result.groups, out);
@@ -151,9 +197,8 @@ void print_text(const threads_result& result, std::ostream& out) {
            std::to_string(std::lround(1e9 / static_cast<double>(samples.interval_ns))) +
            " per second of CPU time";
   }
-  char cost[32];
-  std::snprintf(cost, sizeof cost, "%.2f", 100 * samples.cost);
-  out << fitted_sentences(out, how + ". The sampling itself used " + cost + " % of one CPU.")
+  out << fitted_sentences(out, how + ". The sampling itself used " + fixed(100 * samples.cost, 2) +
+                                   " % of one CPU.")
       << '\n';
 }
 
@@ -216,6 +261,8 @@ const description<shown_wait_of_group>& description_of(const shown_wait_of_group
            "path or name of the thing; empty if unknown"},
           {"function", [](w of) { return of.part->function.function; },
            "function that waits; empty if unknown"},
+          {"callee", [](w of) { return of.part->function.callee; },
+           "function that it calls for this; empty if it waits itself"},
           {"module", [](w of) { return of.part->function.module; },
            "path of the program or library of the function"},
           {"file", [](w of) { return of.part->function.file; }, file_meaning, if_any},
@@ -226,7 +273,12 @@ const description<shown_wait_of_group>& description_of(const shown_wait_of_group
           {"waits_for_group", [](w of) { return *of.part->of; }, "index of this group in groups",
            is_of_group},
           {"sure", [](w of) { return of.part->sure; },
-           "whether this group was seen to be waited for; otherwise it is a guess", is_of_group},
+           "whether this group was seen to be waited for; otherwise it is probable", is_of_group},
+          {"why", [](w of) { return of.part->why; }, "the reason why it is probable",
+           [](w of) { return is_of_group(of) && !of.part->sure; }},
+          {"outside", [](w of) { return of.part->outside; },
+           "whether it waited for input from outside of the recorded program, or for a reader "
+           "there"},
       });
   return all;
 }
@@ -237,6 +289,8 @@ const description<function_share>& description_of(const function_share*) {
       "function", "a function that uses the CPU",
       {
           {"name", [](f of) { return of.function.function; }, "name; empty if unknown"},
+          {"callee", [](f of) { return of.function.callee; },
+           "function or library that it calls and that uses the CPU; empty if it uses it itself"},
           {"module", [](f of) { return of.function.module; }, "path of the program or library"},
           {"file", [](f of) { return of.function.file; }, file_meaning, if_any},
           {"line", [](f of) { return of.function.line; }, line_meaning,
@@ -260,7 +314,12 @@ const description<shown_group_of>& description_of(const shown_group_of*) {
            "number of wait samples of the threads"},
           {"cpu_samples", of_group(&thread_activity::cpu_samples),
            "samples of their use of the CPU"},
-          {"seconds", of_group(&thread_activity::time_s), "sum of the threads' times"},
+          {"seconds", of_group(&thread_activity::time_s), "sum of the threads' lifetimes"},
+          {"cpu_s", of_group(&thread_activity::cpu_s), "sum of the threads' CPU times in seconds"},
+          {"at_once", of_group(&thread_activity::at_once),
+           "largest number of the threads that existed at the same time; 0: unknown"},
+          {"unsampled", of_group(&thread_activity::unsampled),
+           "number of the threads that ended before they were sampled"},
           {"running", of_group(&thread_activity::running),
            "share of this time for which they used a CPU"},
           {"run_queue", of_group(&thread_activity::run_queue),
@@ -296,6 +355,59 @@ const description<suggested_marker>& description_of(const suggested_marker*) {
   return all;
 }
 
+struct shown_hop {
+  const chain_hop* hop = nullptr;
+  const std::vector<thread_activity>* groups = nullptr;
+
+  const blocked_part* wait() const {
+    return hop->wait ? &(*groups)[hop->group].blocked[*hop->wait] : nullptr;
+  }
+};
+
+const description<shown_hop>& description_of(const shown_hop*) {
+  using h = const shown_hop&;
+  const auto waits = [](h of) { return of.wait() != nullptr; };
+  static const description<shown_hop> all(
+      "hop", "what a group's threads did while the group before waited for them",
+      {
+          {"group", [](h of) { return of.hop->group; }, "index of the group in groups"},
+          {"start", [](h of) { return (*of.groups)[of.hop->group].start; }, "start of this group"},
+          {"share", [](h of) { return of.hop->share; },
+           "share of the previous wait; first, or if seen_together is false: share of its time"},
+          {"seen_together", [](h of) { return of.hop->seen; },
+           "whether both groups were seen at the same moments"},
+          {"waits", [waits](h of) { return waits(of); },
+           "whether it waited; otherwise it used a CPU, or waited for one"},
+          {"wait", [](h of) { return *of.hop->wait; }, "index of the wait in the group's blocked",
+           waits},
+      });
+  return all;
+}
+
+struct shown_phase {
+  const run_phase* phase = nullptr;
+  const std::vector<thread_activity>* groups = nullptr;
+};
+
+const description<shown_phase>& description_of(const shown_phase*) {
+  using p = const shown_phase&;
+  const auto is_used = [](p of) { return of.phase->group.has_value(); };
+  static const description<shown_phase> all(
+      "phase", "a part of the run in which the same group used the CPUs most",
+      {
+          {"begin_s", [](p of) { return of.phase->begin_s; },
+           "begin in seconds since the beginning of the recording"},
+          {"end_s", [](p of) { return of.phase->end_s; }, "end in seconds"},
+          {"cpus", [](p of) { return of.phase->cpus; }, "number of CPUs in use, on average"},
+          {"group", [](p of) { return *of.phase->group; },
+           "index in groups of the group that used them most; absent if nearly none did", is_used},
+          {"share", [](p of) { return of.phase->share; }, "its share of the CPU time", is_used},
+          {"function", [](p of) { return of.phase->function.function; },
+           "function in which it mostly ran", is_used},
+      });
+  return all;
+}
+
 const description<threads_result>& description_of(const threads_result*) {
   static const description<threads_result> all(
       "threads", "what the threads of a sampled program did",
@@ -312,6 +424,23 @@ const description<threads_result>& description_of(const threads_result*) {
            },
            "groups of threads of one program that began with the same function; the main thread "
            "first"},
+          {"chain",
+           [](const threads_result& of) {
+             std::vector<shown_hop> hops;
+             hops.reserve(of.chain.size());
+             for (const chain_hop& hop : of.chain) hops.push_back({&hop, &of.groups});
+             return hops;
+           },
+           "the dominant chain of waits: the main thread first, and last the group that works, "
+           "sleeps, or waits for something else"},
+          {"phases",
+           [](const threads_result& of) {
+             std::vector<shown_phase> phases;
+             phases.reserve(of.phases.size());
+             for (const run_phase& phase : of.phases) phases.push_back({&phase, &of.groups});
+             return phases;
+           },
+           "parts of the run in which different groups used the CPUs most"},
           {"suggested_markers", &threads_result::markers,
            "lines to add to the program for times per batch; empty if unclear"},
       });
@@ -323,12 +452,18 @@ int run_threads(const threads_options& options, std::ostream& out, std::ostream&
   threads_result result;
   result.samples = read_thread_samples(options.dir, diagnostics);
   const thread_samples& samples = result.samples;
+  // Files of earlier versions contain no names.
   for (const std::string& module : samples.modules) {
-    if (samples.time_ns > 0) report_change(module, samples.time_ns, diagnostics);
+    const bool is_named = !samples.names.empty();
+    if (samples.time_ns > 0 && !is_named) report_change(module, samples.time_ns, diagnostics);
   }
   const named_stacks stacks(samples);
   result.groups = activity_of(samples, stacks);
-  result.headline = headline_of(result.groups);
+  result.phases = phases_of(samples, stacks, result.groups);
+  result.headline = headline_of(samples, result.groups);
+  if (!result.groups.empty()) {
+    result.chain = wait_chain(samples, result.groups, subject_of(result.groups));
+  }
   if (!has_batches(options.dir)) {
     result.markers = suggested_markers(samples, stacks, result.groups);
   }

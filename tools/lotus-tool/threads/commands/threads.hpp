@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "describe/described.hpp"
+#include "threads/analysis/run_phases.hpp"
 #include "threads/analysis/suggested_markers.hpp"
 #include "threads/analysis/thread_activity.hpp"
+#include "threads/analysis/wait_chain.hpp"
 #include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {
@@ -26,6 +28,8 @@ struct threads_result {
   std::vector<thread_activity> groups;
   std::string headline;
   std::vector<suggested_marker> markers;
+  std::vector<chain_hop> chain;
+  std::vector<run_phase> phases;
 };
 const description<threads_result>& description_of(const threads_result*);
 

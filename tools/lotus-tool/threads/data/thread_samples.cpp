@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
@@ -29,6 +31,16 @@ namespace fs = std::filesystem;
 //   thread,<pid>,<tid>,<wait samples>,<waits>,<span ns>,<CPU ns>,<queue ns>,<name>
 //   cpu,<thread>,<stack>,<count>
 //   wait,<thread>,<stack>,<count>,<reason>,<address, hexadecimal>,<holder's tid>,<what>
+// The lines that follow may be absent. Times are relative to the beginning of the recording.
+//   run,<duration ns>,<CPUs>,<CPU ns of all processes>,<number of threads without a line>
+//   life,<thread>,<start ns>,<end ns, or 0>,<1 if it ran after the first wait sample, else 0>,
+//     <tid of the thread that started it, or 0>
+//   text,<text>                                      numbered from 1; 0 is the empty text
+//   frame,<place>,<text of the function>,<text of the module>,<text of the file>,<line>,
+//     <has name>,<text of the defining file>,<first line>,<has object>,<is inlined>
+//   at,<sample, of all cpu and wait lines>,<ms>[;<ms>...]
+//   round,<ms>,<number of threads>,<thread>=<sample, or -1, or -2>[;...]
+//   end,<pid>,<1: reads, 2: writes, 3: both>,<what>
 constexpr std::string_view first_line = "lotus-threads,1";
 
 /// Replaces control characters in a text, so that it fits on one line of the file.
@@ -75,22 +87,107 @@ class fields {
   std::string_view rest_;
 };
 
-bool take_stack(std::string_view line, thread_samples& to) {
-  sampled_stack stack;
+/// Reads numbers that `separator` separates. Returns false if there is anything else.
+template <class Number>
+bool take_numbers(std::string_view line, char separator, std::vector<Number>& to) {
   while (!line.empty()) {
-    const std::size_t at = line.find(';');
-    std::uint32_t place = 0;
+    const std::size_t at = line.find(separator);
+    Number value = 0;
     const std::string_view number = line.substr(0, at);
     const auto [after, error] =
-        std::from_chars(number.data(), number.data() + number.size(), place);
-    if (error != std::errc{} || after != number.data() + number.size() ||
-        place >= to.places.size()) {
-      return false;
-    }
-    stack.push_back(place);
+        std::from_chars(number.data(), number.data() + number.size(), value);
+    if (error != std::errc{} || after != number.data() + number.size()) return false;
+    to.push_back(value);
     line.remove_prefix(at == std::string_view::npos ? line.size() : at + 1);
   }
+  return true;
+}
+
+bool take_stack(std::string_view line, thread_samples& to) {
+  sampled_stack stack;
+  if (!take_numbers(line, ';', stack)) return false;
+  for (const std::uint32_t place : stack) {
+    if (place >= to.places.size()) return false;
+  }
   to.stacks.push_back(std::move(stack));
+  return true;
+}
+
+bool take_round(fields of, thread_samples& to) {
+  sampled_round round;
+  if (!of.number(round.at_ms) || !of.number(round.alive)) return false;
+  const std::string states = of.rest();
+  std::string_view left(states);
+  while (!left.empty()) {
+    const std::size_t end = left.find(';');
+    std::vector<std::int64_t> both;
+    if (!take_numbers(left.substr(0, end), '=', both) || both.size() != 2) return false;
+    const auto threads = static_cast<std::int64_t>(to.threads.size());
+    const auto samples = static_cast<std::int64_t>(to.samples.size());
+    if (both[0] < 0 || both[0] >= threads || both[1] < sampled_round::waits_unknown ||
+        both[1] >= samples) {
+      return false;
+    }
+    round.states.push_back(
+        {static_cast<std::uint32_t>(both[0]), static_cast<std::int32_t>(both[1])});
+    left.remove_prefix(end == std::string_view::npos ? left.size() : end + 1);
+  }
+  to.rounds.push_back(std::move(round));
+  return true;
+}
+
+bool take_life(fields of, thread_samples& to) {
+  std::size_t thread = 0;
+  unsigned woke = 0;
+  std::uint64_t started_ns = 0;
+  std::uint64_t ended_ns = 0;
+  std::uint32_t parent = 0;
+  if (!of.number(thread) || !of.number(started_ns) || !of.number(ended_ns) || !of.number(woke) ||
+      !of.number(parent) || thread >= to.threads.size()) {
+    return false;
+  }
+  to.threads[thread].started_ns = started_ns;
+  to.threads[thread].ended_ns = ended_ns;
+  to.threads[thread].woke = woke != 0;
+  to.threads[thread].parent = parent;
+  return true;
+}
+
+/// @param texts  the texts that were read so far.
+bool take_frame(fields of, const std::vector<std::string>& texts, thread_samples& to) {
+  std::size_t place = 0;
+  source_place frame;
+  const auto text = [&](std::string& value) {
+    std::size_t number = 0;
+    if (!of.number(number) || number > texts.size()) return false;
+    if (number > 0) value = texts[number - 1];
+    return true;
+  };
+  const auto flag = [&of](bool& value) {
+    unsigned number = 0;
+    if (!of.number(number)) return false;
+    value = number != 0;
+    return true;
+  };
+  if (!of.number(place) || place >= to.places.size() || !text(frame.function) ||
+      !text(frame.module) || !text(frame.file) || !of.number(frame.line) || !flag(frame.has_name) ||
+      !text(frame.defined_in) || !of.number(frame.defined_at) || !flag(frame.has_object) ||
+      !flag(frame.is_inlined)) {
+    return false;
+  }
+  to.names.resize(to.places.size());
+  to.names[place].push_back(std::move(frame));
+  return true;
+}
+
+bool take_end(fields of, thread_samples& to) {
+  open_end end;
+  unsigned mode = 0;
+  if (!of.number(end.pid) || !of.number(mode)) return false;
+  end.reads = (mode & 1U) != 0;
+  end.writes = (mode & 2U) != 0;
+  end.what = of.rest();
+  to.ends.push_back(std::move(end));
   return true;
 }
 
@@ -120,7 +217,7 @@ bool take_sample(fields of, bool waits, thread_samples& to) {
   return true;
 }
 
-bool take_line(std::string_view line, thread_samples& to) {
+bool take_line(std::string_view line, std::vector<std::string>& texts, thread_samples& to) {
   fields of(line);
   const std::string_view kind = of.text();
   if (kind == "sampling") {
@@ -141,6 +238,23 @@ bool take_line(std::string_view line, thread_samples& to) {
     return true;
   }
   if (kind == "stack") return take_stack(of.rest(), to);
+  if (kind == "text") {
+    texts.push_back(of.rest());
+    return true;
+  }
+  if (kind == "frame") return take_frame(of, texts, to);
+  if (kind == "life") return take_life(of, to);
+  if (kind == "round") return take_round(of, to);
+  if (kind == "end") return take_end(of, to);
+  if (kind == "run") {
+    return of.number(to.duration_ns) && of.number(to.cpus) && of.number(to.all_cpu_ns) &&
+           of.number(to.more_threads);
+  }
+  if (kind == "at") {
+    std::size_t sample = 0;
+    return of.number(sample) && sample < to.samples.size() &&
+           take_numbers(of.rest(), ';', to.samples[sample].at_ms);
+  }
   if (kind == "process") {
     sampled_process process;
     if (!of.number(process.pid)) return false;
@@ -180,6 +294,49 @@ std::string newest_file(const std::string& dir) {
 
 }  // namespace
 
+namespace {
+
+/// Writes the calls at each place. Each text, such as a long name of a function, is written once.
+std::string names_text(const thread_samples& samples) {
+  std::map<std::string, std::size_t> known{{"", 0}};
+  std::string texts;
+  std::string frames;
+  const auto text = [&](const std::string& value) {
+    const auto [at, is_new] = known.try_emplace(value, known.size());
+    if (is_new) texts += "text," + on_one_line(value) + '\n';
+    return ',' + std::to_string(at->second);
+  };
+  for (std::size_t place = 0; place < samples.names.size(); ++place) {
+    for (const source_place& frame : samples.names[place]) {
+      frames += "frame," + std::to_string(place);
+      frames += text(frame.function) + text(frame.module) + text(frame.file);
+      frames += ',' + std::to_string(frame.line) + (frame.has_name ? ",1" : ",0");
+      frames += text(frame.defined_in) + ',' + std::to_string(frame.defined_at);
+      frames.append(frame.has_object ? ",1" : ",0").append(frame.is_inlined ? ",1\n" : ",0\n");
+    }
+  }
+  return texts + frames;
+}
+
+template <class Number>
+std::string list_text(const std::vector<Number>& all) {
+  std::string text;
+  for (const Number value : all) text.append(text.empty() ? "" : ";").append(std::to_string(value));
+  return text;
+}
+
+std::string round_text(const sampled_round& round) {
+  std::string text = "round," + std::to_string(round.at_ms) + ',' + std::to_string(round.alive);
+  char separator = ',';
+  for (const sampled_round::state& one : round.states) {
+    text += separator + std::to_string(one.thread) + '=' + std::to_string(one.sample);
+    separator = ';';
+  }
+  return text + (round.states.empty() ? ",\n" : "\n");
+}
+
+}  // namespace
+
 std::string thread_samples_text(const thread_samples& samples) {
   const auto number = [](auto value) { return std::to_string(value); };
   std::string text(first_line);
@@ -191,9 +348,7 @@ std::string thread_samples_text(const thread_samples& samples) {
     text += "place," + number(place.module) + ',' + hexadecimal(place.offset) + '\n';
   }
   for (const sampled_stack& stack : samples.stacks) {
-    text += "stack,";
-    for (std::size_t i = 0; i < stack.size(); ++i) text += (i == 0 ? "" : ";") + number(stack[i]);
-    text += '\n';
+    text += "stack," + list_text(stack) + '\n';
   }
   for (const sampled_process& p : samples.processes) {
     text += "process," + number(p.pid) + ',' + on_one_line(p.program) + '\n';
@@ -213,12 +368,29 @@ std::string thread_samples_text(const thread_samples& samples) {
     }
     text += '\n';
   }
-  return text;
+  text += "run," + number(samples.duration_ns) + ',' + number(samples.cpus) + ',' +
+          number(samples.all_cpu_ns) + ',' + number(samples.more_threads) + '\n';
+  for (std::size_t i = 0; i < samples.threads.size(); ++i) {
+    const sampled_thread& t = samples.threads[i];
+    text += "life," + number(i) + ',' + number(t.started_ns) + ',' + number(t.ended_ns) +
+            (t.woke ? ",1," : ",0,") + number(t.parent) + '\n';
+  }
+  for (std::size_t i = 0; i < samples.samples.size(); ++i) {
+    const std::vector<std::uint32_t>& at_ms = samples.samples[i].at_ms;
+    if (!at_ms.empty()) text += "at," + number(i) + ',' + list_text(at_ms) + '\n';
+  }
+  for (const sampled_round& round : samples.rounds) text += round_text(round);
+  for (const open_end& end : samples.ends) {
+    text += "end," + number(end.pid) + ',' + number((end.reads ? 1 : 0) + (end.writes ? 2 : 0)) +
+            ',' + on_one_line(end.what) + '\n';
+  }
+  return text + names_text(samples);
 }
 
 thread_samples parse_thread_samples(std::string_view text, const std::string& path,
                                     diagnostic_log& diagnostics) {
   thread_samples samples;
+  std::vector<std::string> texts;
   std::uint64_t number = 0;
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
@@ -231,7 +403,7 @@ thread_samples parse_thread_samples(std::string_view text, const std::string& pa
     if (++number == 1 && line != first_line) {
       throw input_error(path + ": not a file of sampled threads of this version");
     }
-    if (number > 1 && !take_line(line, samples)) {
+    if (number > 1 && !take_line(line, texts, samples)) {
       diagnostics.malformed(path, number, "no sample of a thread");
     }
   }

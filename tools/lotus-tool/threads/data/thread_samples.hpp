@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "base/diagnostics.hpp"
@@ -16,6 +17,33 @@ namespace lotus::tool {
 struct code_offset {
   std::uint32_t module = 0;  ///< index in thread_samples::modules
   std::uint64_t offset = 0;  ///< position of the instruction in the module's file, in bytes
+};
+
+/// A position in the source code of a program.
+struct source_place {
+  /// Name of the function, such as "Loader::next"; "libz.so.1+0x5a20" if the function at this
+  /// address has no name.
+  std::string function;
+  std::string module;    ///< path of the program or library
+  std::string file;      ///< "" without debug information
+  int line = 0;          ///< 0: unknown
+  bool has_name = true;  ///< whether the function has a name
+  // The next members come from the debug information, and are equal for all lines of the function.
+  std::string defined_in{};  ///< file that defines the function; "" if unknown
+  int defined_at = 0;        ///< first line of the function; 0: unknown
+  bool has_object = false;   ///< whether the function is known to be called on an object
+  bool is_inlined = false;   ///< whether the compiler put the function into its caller
+  /// The function or library that `function` calls and that does the work or waits; "" if it is
+  /// `function` itself.
+  std::string callee{};
+
+  friend bool operator<(const source_place& a, const source_place& b) {
+    return std::tie(a.function, a.module, a.file, a.line, a.callee) <
+           std::tie(b.function, b.module, b.file, b.line, b.callee);
+  }
+  friend bool operator==(const source_place& a, const source_place& b) {
+    return !(a < b) && !(b < a);
+  }
 };
 
 /// The active calls of a thread, the innermost first, as indices in thread_samples::places.
@@ -39,6 +67,14 @@ struct sampled_thread {
   std::uint64_t cpu_ns = 0;
   std::uint64_t queue_ns = 0;
   std::string name;
+  // Times in ns since the beginning of the recording. A thread that was not seen to start or end
+  // was there at the beginning or the end.
+  std::uint64_t started_ns = 0;
+  std::uint64_t ended_ns = 0;  ///< 0: unknown
+  std::uint32_t parent = 0;    ///< id of the thread that started it; 0: unknown
+  /// Whether the scheduler ran the thread again after the first of its wait samples. A thread that
+  /// it did not run waited all the time for an event that did not happen.
+  bool woke = true;
 };
 
 /// A sample of one thread, with the number of equal samples.
@@ -47,14 +83,39 @@ struct thread_sample {
   std::uint32_t stack = 0;   ///< index in thread_samples::stacks
   std::uint64_t count = 0;
   bool waits = false;  ///< whether the thread was blocked; otherwise it used the CPU
+  /// When the sample was taken, in ms since the beginning of the recording; only of CPU samples.
+  std::vector<std::uint32_t> at_ms{};
   // The members below describe a wait.
   lotus::detail::wait_reason reason = lotus::detail::wait_reason::other;
-  std::uint64_t address = 0;  ///< address of the lock or condition; 0: none
+  /// Address of the lock or condition; 0: none. For a pipe or socket, 2 * descriptor, and 1 more if
+  /// the thread writes to it.
+  std::uint64_t address = 0;
   /// Id of the thread that held the lock, or for which the sampled thread waited; 0: unknown.
   std::uint32_t holder = 0;
   /// What the thread waited for: the path of a file, "pipe:[4711]" or the name of a system call; ""
   /// if unknown.
   std::string what;
+};
+
+/// The states of some threads at one moment.
+struct sampled_round {
+  static constexpr std::int32_t runs = -1;
+  static constexpr std::int32_t waits_unknown = -2;
+  struct state {
+    std::uint32_t thread = 0;
+    std::int32_t sample = runs;  ///< index in thread_samples::samples, of a wait; or a constant
+  };
+  std::uint32_t at_ms = 0;  ///< since the beginning of the recording
+  std::uint32_t alive = 0;  ///< number of threads that existed
+  std::vector<state> states;
+};
+
+/// A process of the program that has opened an end of a pipe or socket.
+struct open_end {
+  std::string what;  ///< as thread_sample::what
+  std::uint32_t pid = 0;
+  bool reads = false;
+  bool writes = false;
 };
 
 struct thread_samples {
@@ -65,13 +126,23 @@ struct thread_samples {
   /// Mean time in seconds by which wait samples were taken late, because all CPUs were busy. If
   /// samples are late, they contain short waits too often.
   double late_s = 0;
-  std::int64_t time_ns = 0;  ///< end of the recording, in ns since 1970
+  std::int64_t time_ns = 0;       ///< end of the recording, in ns since 1970
+  std::uint64_t duration_ns = 0;  ///< of the recording; 0: unknown
+  unsigned cpus = 0;              ///< number of CPUs that the program could use; 0: unknown
+  /// CPU time of all processes of the program, also of threads without samples; 0: unknown.
+  std::uint64_t all_cpu_ns = 0;
+  std::uint64_t more_threads = 0;  ///< number of threads that are not in `threads`
   std::vector<std::string> modules;
   std::vector<code_offset> places;
+  /// The calls at each place, the innermost first: inlined ones, and the function that contains
+  /// them. Empty if they have not been looked up.
+  std::vector<std::vector<source_place>> names;
   std::vector<sampled_stack> stacks;
   std::vector<sampled_process> processes;
   std::vector<sampled_thread> threads;  ///< the first thread is the program's main thread
   std::vector<thread_sample> samples;
+  std::vector<sampled_round> rounds;  ///< a random selection of all rounds, by time
+  std::vector<open_end> ends;
 };
 
 /// Returns the text of a file that contains the samples.

@@ -114,7 +114,8 @@ std::string first_of(const std::string& dir, const thread_samples& samples,
   std::string text;
   json_writer json(text);
   json.begin_object().member("name", name).member("dir", dir);
-  json.member("headline", headline_of(groups)).member("cpu_sampled", samples.interval_ns != 0);
+  json.member("headline", headline_of(samples, groups))
+      .member("cpu_sampled", samples.interval_ns != 0);
   write_groups(groups, json);
   write_markers(suggested_markers(samples, named, groups), json);
   json.end_object();

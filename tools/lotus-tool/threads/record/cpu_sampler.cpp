@@ -72,8 +72,8 @@ constexpr std::uint64_t register_mask = [] {
 
 perf_event_attr attributes(std::uint64_t interval_ns) noexcept {
   perf_event_attr attr = layout::sampling_event(interval_ns);
-  attr.sample_type =
-      PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+  attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER |
+                     PERF_SAMPLE_STACK_USER;
   attr.sample_regs_user = register_mask;
   attr.sample_stack_user = stack_copy::max_bytes;
   attr.sample_id_all = 0;
@@ -201,15 +201,26 @@ void cpu_sampler::take(std::string_view records, const listener& to) {
     records.remove_prefix(header.size);
     std::uint32_t pid = 0;
     std::uint32_t other = 0;
+    std::uint64_t at_ns = 0;
     if (header.type == PERF_RECORD_SAMPLE) {
       std::uint64_t address = 0;
       stack_copy stack;
-      if (!record.take(address) || !record.take(pid) || !record.take(other)) continue;
-      if (!to.sample(pid, other)) continue;
+      if (!record.take(address) || !record.take(pid) || !record.take(other) ||
+          !record.take(at_ns) || !to.sample(pid, other, at_ns)) {
+        continue;
+      }
       if (!take_stack(record, stack)) stack.pc = address;
       to.stack(std::move(stack));
-    } else if (header.type == PERF_RECORD_FORK) {
-      if (record.take(pid) && record.take(other) && pid != other) to.process(pid, other);
+    } else if (header.type == PERF_RECORD_FORK || header.type == PERF_RECORD_EXIT) {
+      std::uint32_t tid = 0;
+      std::uint32_t parent_tid = 0;
+      if (!record.take(pid) || !record.take(other) || !record.take(tid) ||
+          !record.take(parent_tid) || !record.take(at_ns)) {
+        continue;
+      }
+      const bool ends = header.type == PERF_RECORD_EXIT;
+      if (!ends && pid != other) to.process(pid, other);
+      to.thread(pid, tid, parent_tid, at_ns, ends);
     } else if (header.type == PERF_RECORD_MMAP2) {
       if (record.take(pid)) to.mapping(pid);
     }

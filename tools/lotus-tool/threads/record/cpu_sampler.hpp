@@ -29,10 +29,16 @@ class cpu_sampler {
  public:
   struct listener {
     /// Called for each sample. If it returns true, `stack` is called with the stack of the sample.
-    std::function<bool(std::uint32_t pid, std::uint32_t tid)> sample;
+    /// All times are in ns of CLOCK_MONOTONIC.
+    std::function<bool(std::uint32_t pid, std::uint32_t tid, std::uint64_t at_ns)> sample;
     std::function<void(stack_copy)> stack;
     /// Called for each new process.
     std::function<void(std::uint32_t pid, std::uint32_t parent)> process;
+    /// Called when a thread, also the first one of a process, starts or ends.
+    /// @param parent  id of the thread that started it.
+    std::function<void(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent,
+                       std::uint64_t at_ns, bool ends)>
+        thread;
     /// Called when a process maps code, because its mappings must then be read again.
     std::function<void(std::uint32_t pid)> mapping;
   };

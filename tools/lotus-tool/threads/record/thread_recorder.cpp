@@ -2,7 +2,6 @@
 
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>  // NOLINT(modernize-deprecated-headers): clock_gettime
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,37 +9,32 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <lotus/store/cpu_limits.hpp>
 #include <map>
-#include <memory>
 #include <random>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "threads/unwind/stack_unwinder.hpp"
+#include "threads/record/recorder_clocks.hpp"
 
 namespace lotus::tool {
 namespace {
 
 using std::chrono::milliseconds;
 
-/// The mean CPU time of a thread between two of its samples.
-constexpr std::uint64_t cpu_interval_ns = 1'000'000'000 / 99;
 /// Maximum CPU time per second, in seconds, for taking wait samples.
 constexpr double budget_of_waits = 0.004;
-constexpr std::size_t samples_per_round = 8;
+/// So many that a round usually shows the states of all threads.
+constexpr std::size_t samples_per_round = 16;
 constexpr double min_pause_s = 0.004;
 
-std::uint64_t own_cpu_ns() noexcept {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-double seconds(std::chrono::steady_clock::duration time) noexcept {
-  return std::chrono::duration<double>(time).count();
+/// Returns how many CPUs a process may use.
+unsigned cpus_of(pid_t pid) noexcept {
+  const int allowed = lotus::detail::allowed_cpus_of(pid).count;
+  const double limit = lotus::detail::cpus_of_cgroups();
+  const double cpus = limit > 0 ? std::min<double>(allowed, std::ceil(limit)) : allowed;
+  return static_cast<unsigned>(std::max(0.0, cpus));
 }
 
 /// Gives this thread a higher priority, so that it runs as soon as its pause ends. On a busy
@@ -72,27 +66,6 @@ std::vector<pid_t> threads_below(pid_t pid) {
   return all;
 }
 
-/// Assigns numbers to values, so that equal values have the same number. New values are appended to
-/// a vector.
-template <class Value>
-class numbered {
- public:
-  explicit numbered(std::vector<Value>& all) : all_(all) {}
-  template <class Key>
-  std::uint32_t number(const Key& key, Value value) {
-    const auto [at, is_new] = known_.try_emplace(key, static_cast<std::uint32_t>(all_.size()));
-    if (is_new) all_.push_back(std::move(value));
-    return at->second;
-  }
-
- private:
-  std::vector<Value>& all_;
-  std::map<std::conditional_t<std::is_same_v<Value, code_offset>,
-                              std::pair<std::uint32_t, std::uint64_t>, Value>,
-           std::uint32_t>
-      known_;
-};
-
 }  // namespace
 
 thread_recorder::raw_sample* thread_recorder::reservoir::next(std::mt19937_64& random) {
@@ -115,10 +88,13 @@ thread_recorder::thread_recorder(pid_t pid, sampling_start start)
       next_list_(begun_),
       next_interval_(begun_),
       next_children_(begun_ + milliseconds(50)),
-      cpu_at_begin_ns_(own_cpu_ns()) {
+      cpu_at_begin_ns_(own_cpu_ns()),
+      start_(start),
+      children_at_begin_ns_(children_cpu_ns()),
+      cpus_(cpus_of(pid)) {
   const auto number = static_cast<std::uint32_t>(pid);
   find_process(number);
-  thread_index(number, number);
+  threads_[thread_index(number, number)].of.started_ns = 0;
   ask_for_punctual_wakeups();
 }
 
@@ -146,8 +122,67 @@ std::size_t thread_recorder::thread_index(std::uint32_t pid, std::uint32_t tid) 
     threads_.emplace_back();
     threads_.back().of.pid = pid;
     threads_.back().of.tid = tid;
+    threads_.back().is_new = start_ == sampling_start::at_exec;
+    threads_.back().seen = clock::now();
+    threads_.back().of.started_ns = since_begin(threads_.back().seen);
   }
   return at->second;
+}
+
+std::uint64_t thread_recorder::since_begin(clock::time_point at) const noexcept {
+  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(at - begun_).count();
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, ns));
+}
+
+/// Notes that a thread started or ended. The start of a thread may arrive after its end, because
+/// the kernel stores records of each processor separately.
+void thread_recorder::take_thread(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent,
+                                  std::uint64_t at_ns, bool ends) {
+  constexpr std::size_t max_threads = 65'536;
+  const auto known = index_of_.find({pid, tid});
+  const auto at = since_begin(clock::time_point(std::chrono::nanoseconds(at_ns)));
+  if (known == index_of_.end() && threads_.size() >= max_threads) {
+    if (!ends) ++more_threads_;
+    return;
+  }
+  if (known != index_of_.end() && !ends) {
+    // The kernel gives the ids of ended threads to new threads.
+    const sampled_thread& before = threads_[known->second].of;
+    if (before.ended_ns != 0 && at > before.ended_ns) index_of_.erase(known);
+  }
+  thread& of = threads_[thread_index(pid, tid)];
+  (ends ? of.of.ended_ns : of.of.started_ns) = at;
+  if (ends) return;
+  of.of.parent = parent;
+  of.is_new = true;
+}
+
+/// Finds out which processes have opened a pipe or socket, if this was not done recently.
+void thread_recorder::find_ends(const std::string& what) {
+  constexpr std::size_t max_objects = 64;
+  const clock::time_point now = clock::now();
+  const auto due = next_ends_.find(what);
+  if (due != next_ends_.end() ? now < due->second : next_ends_.size() >= max_objects) return;
+  next_ends_[what] = now + milliseconds(500);
+  for (const auto& [pid, of] : processes_) {
+    if (!of.watched) continue;
+    const open_end found = of.watched->end_of(what);
+    if (!found.reads && !found.writes) continue;
+    open_end& end = ends_.try_emplace({what, pid}, open_end{what, pid}).first->second;
+    end.reads = end.reads || found.reads;
+    end.writes = end.writes || found.writes;
+  }
+}
+
+/// Keeps a round, or not, so that a random selection of all rounds is kept.
+void thread_recorder::keep(sampled_round round) {
+  constexpr std::size_t max_rounds = 4096;
+  if (kept_rounds_.size() < max_rounds) {
+    kept_rounds_.push_back(std::move(round));
+    return;
+  }
+  const std::uint64_t place = std::uniform_int_distribution<std::uint64_t>(0, rounds_)(random_);
+  if (place < max_rounds) kept_rounds_[static_cast<std::size_t>(place)] = std::move(round);
 }
 
 /// Reads the list of mapped code of a process again if it may have changed.
@@ -188,17 +223,21 @@ void thread_recorder::refresh_code(process& of) {
 
 void thread_recorder::drain() {
   const cpu_sampler::listener listener{
-      [this](std::uint32_t pid, std::uint32_t tid) {
+      [this](std::uint32_t pid, std::uint32_t tid, std::uint64_t at_ns) {
         next_running_ = running_.next(random_);
         if (next_running_ == nullptr) return false;
         *next_running_ = {};
         next_running_->of.count = 1;
         next_running_->of.thread = static_cast<std::uint32_t>(thread_index(pid, tid));
+        const clock::time_point at{std::chrono::nanoseconds(at_ns)};
+        next_running_->of.at_ms.push_back(static_cast<std::uint32_t>(since_begin(at) / 1'000'000));
         next_running_->image = find_process(pid).image;
         return true;
       },
       [this](stack_copy stack) { next_running_->stack = std::move(stack); },
       [this](std::uint32_t pid, std::uint32_t parent) { find_process(pid, parent); },
+      [this](std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, std::uint64_t at_ns,
+             bool ends) { take_thread(pid, tid, parent, at_ns, ends); },
       [this](std::uint32_t pid) { find_process(pid).mapped = true; }};
   cpu_.drain(listener);
 }
@@ -212,17 +251,24 @@ void thread_recorder::find_children() {
   for (const auto& [child, pid] : found) find_process(child, pid);
 }
 
-void thread_recorder::read_times(process& of, thread& to, std::uint32_t tid) {
+void thread_recorder::read_times(const process& of, thread& to, std::uint32_t tid) const {
   const scheduled_time now = of.watched->times(tid);
   if (now.cpu_ns == 0) return;
-  if (!to.first) to.first = now;
-  to.of.span_ns =
-      static_cast<std::uint64_t>(std::chrono::nanoseconds(now.at - to.first->at).count());
+  if (!to.first) {
+    to.first = now;
+    if (to.is_new) to.first = {begun_ + std::chrono::nanoseconds(to.of.started_ns), 0, 0, 0};
+  }
+  if (to.runs_before == 0) to.runs_before = now.runs;
+  // A thread that starts and then waits is switched a few times.
+  constexpr std::uint64_t few = 2;
+  to.of.woke = now.runs > to.runs_before + few;
+  to.of.span_ns = static_cast<std::uint64_t>(
+      std::max<std::int64_t>(0, std::chrono::nanoseconds(now.at - to.first->at).count()));
   to.of.cpu_ns = now.cpu_ns - to.first->cpu_ns;
   to.of.queue_ns = now.queue_ns - to.first->queue_ns;
 }
 
-void thread_recorder::sample_wait(std::uint32_t pid, std::uint32_t tid) {
+void thread_recorder::sample_wait(std::uint32_t pid, std::uint32_t tid, sampled_round& round) {
   process& of = find_process(pid);
   if (!of.watched) return;
   const std::size_t index = thread_index(pid, tid);
@@ -250,12 +296,18 @@ void thread_recorder::sample_wait(std::uint32_t pid, std::uint32_t tid) {
   }
   ++wait_samples_;
   ++t.of.wait_samples;
+  round.states.push_back({static_cast<std::uint32_t>(index), sampled_round::runs});
   if (state != seen_state::waits) return;
   ++t.of.waits;
+  if (wait.reason == lotus::detail::wait_reason::pipe) find_ends(wait.what);
   constexpr std::size_t max_kinds_of_waits = 65'536;
   const wait_key key{index, wait.reason, wait.address, wait.stack.pc, wait.stack.sp};
+  round.states.back().sample = sampled_round::waits_unknown;
   if (counted_waits_.size() < max_kinds_of_waits || counted_waits_.count(key) != 0) {
-    ++counted_waits_[key];
+    const auto next = static_cast<std::int32_t>(counted_waits_.size());
+    counted_wait& counted = counted_waits_.try_emplace(key, counted_wait{0, next}).first->second;
+    ++counted.count;
+    round.states.back().sample = counted.index;
   }
   raw_sample* const to = waiting_.next(random_);
   if (to == nullptr) return;
@@ -270,27 +322,6 @@ void thread_recorder::sample_wait(std::uint32_t pid, std::uint32_t tid) {
   *to = {std::move(sample), of.image, std::move(wait.stack)};
 }
 
-thread_recorder::wait_key thread_recorder::key_of(const raw_sample& wait) noexcept {
-  return {wait.of.thread, wait.of.reason, wait.of.address, wait.stack.pc, wait.stack.sp};
-}
-
-/// Sets the counts of the selected waits so that each also represents equal waits that were counted
-/// but not selected.
-void thread_recorder::count_unselected_waits() {
-  std::map<wait_key, std::uint64_t> selected;
-  for (const raw_sample& wait : waiting_.all()) ++selected[key_of(wait)];
-  std::map<wait_key, std::uint64_t> done;
-  for (raw_sample& wait : waiting_.all()) {
-    const wait_key key = key_of(wait);
-    const auto counted = counted_waits_.find(key);
-    if (counted == counted_waits_.end()) continue;
-    // Use differences of rounded sums, so that the counts of equal waits add up exactly.
-    const std::uint64_t all = selected[key];
-    const std::uint64_t before = done[key]++;
-    wait.of.count = counted->second * (before + 1) / all - counted->second * before / all;
-  }
-}
-
 void thread_recorder::list_threads() {
   alive_.clear();
   for (auto& [pid, of] : processes_) {
@@ -303,6 +334,7 @@ void thread_recorder::list_threads() {
     refresh_code(of);
     for (const std::uint32_t tid : threads) {
       const auto known = index_of_.find({pid, tid});
+      if (known != index_of_.end()) threads_[known->second].seen = clock::now();
       if (known == index_of_.end() || !threads_[known->second].own) alive_.emplace_back(pid, tid);
     }
   }
@@ -316,12 +348,16 @@ void thread_recorder::round() {
     next_list_ = now + milliseconds(alive_.size() < 50 ? 30 : 100);
   }
   const std::size_t count = std::min(alive_.size(), samples_per_round);
+  sampled_round states;
+  states.at_ms = static_cast<std::uint32_t>(since_begin(now) / 1'000'000);
+  states.alive = static_cast<std::uint32_t>(alive_.size());
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t chosen =
         std::uniform_int_distribution<std::size_t>(i, alive_.size() - 1)(random_);
     std::swap(alive_[i], alive_[chosen]);
-    sample_wait(alive_[i].first, alive_[i].second);
+    sample_wait(alive_[i].first, alive_[i].second, states);
   }
+  keep(std::move(states));
 }
 
 int thread_recorder::work() {
@@ -356,64 +392,6 @@ int thread_recorder::work() {
   constexpr std::int64_t max_ms = 50;
   const auto left = std::chrono::duration_cast<milliseconds>(next_round_ - clock::now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left + 1, 1, max_ms));
-}
-
-thread_samples thread_recorder::result() {
-  if (cpu_.works()) drain();
-  thread_samples to;
-  const double time_s = std::max(1e-9, seconds(clock::now() - begun_));
-  to.interval_ns = cpu_.works() ? cpu_interval_ns : 0;
-  to.wait_samples_per_s = static_cast<double>(wait_samples_) / time_s;
-  to.cost = static_cast<double>(own_cpu_ns() - cpu_at_begin_ns_) * 1e-9 / time_s;
-  to.late_s = rounds_ == 0 ? 0 : late_s_ / static_cast<double>(rounds_);
-  to.time_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                   std::chrono::system_clock::now().time_since_epoch())
-                   .count();
-  std::vector<std::unique_ptr<stack_unwinder>> unwinders(images_.size());
-  for (std::size_t i = 0; i < images_.size(); ++i) {
-    unwinders[i] = std::make_unique<stack_unwinder>(images_[i].code);
-  }
-  numbered<std::string> modules(to.modules);
-  numbered<code_offset> places(to.places);
-  numbered<sampled_stack> stacks(to.stacks);
-  std::map<std::tuple<std::uint32_t, bool, int, std::uint64_t, std::uint32_t, std::string,
-                      std::uint32_t>,
-           std::size_t>
-      known;
-  count_unselected_waits();
-  for (reservoir* const from : {&running_, &waiting_}) {
-    for (raw_sample& raw : from->all()) {
-      if (threads_[raw.of.thread].own) continue;
-      stack_unwinder& unwinder = *unwinders[raw.image];
-      sampled_stack stack;
-      for (const std::uint64_t address : unwinder.unwind(raw.stack)) {
-        const mapped_code* const code = unwinder.find(address);
-        if (code == nullptr) continue;
-        const std::uint32_t module = modules.number(code->path, code->path);
-        const std::uint64_t offset = address - code->begin + code->file_offset;
-        stack.push_back(places.number(std::pair(module, offset), code_offset{module, offset}));
-      }
-      raw.of.stack = stacks.number(stack, stack);
-      const auto [at, is_new] =
-          known.try_emplace({raw.of.thread, raw.of.waits, static_cast<int>(raw.of.reason),
-                             raw.of.address, raw.of.holder, raw.of.what, raw.of.stack},
-                            to.samples.size());
-      if (is_new) {
-        to.samples.push_back(raw.of);
-      } else {
-        to.samples[at->second].count += raw.of.count;
-      }
-      raw.stack = {};
-    }
-  }
-  for (const auto& [pid, of] : processes_) to.processes.push_back({pid, of.program});
-  for (thread& t : threads_) {
-    // A thread of the Lotus library is recognized by its name, so it may have been sampled before
-    // it had this name. Discard the counts of these samples.
-    if (t.own) t.of.wait_samples = t.of.waits = t.of.span_ns = 0;
-    to.threads.push_back(std::move(t.of));
-  }
-  return to;
 }
 
 }  // namespace lotus::tool

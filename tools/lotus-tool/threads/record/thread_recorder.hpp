@@ -67,8 +67,16 @@ class thread_recorder {
   };
   struct thread {
     sampled_thread of;
+    /// The first reading of the thread's times; zeros if the thread was seen to start.
     std::optional<scheduled_time> first;
-    bool own = false;  // whether the Lotus library started the thread
+    std::uint64_t runs_before = 0;  // scheduled_time::runs at the first wait sample; 0: none yet
+    bool own = false;               // whether the Lotus library started the thread
+    bool is_new = false;            // whether the thread started during the recording
+    clock::time_point seen{};       // when it was last listed
+  };
+  struct counted_wait {
+    std::uint64_t count = 0;
+    std::int32_t index = 0;
   };
   /// A sample whose stack is not unwound yet.
   struct raw_sample {
@@ -83,6 +91,8 @@ class thread_recorder {
     /// Returns where to store the next sample; null if it is not selected.
     raw_sample* next(std::mt19937_64& random);
     std::vector<raw_sample>& all() noexcept { return kept_; }
+    /// Returns the number of samples, also of those that were not selected.
+    std::uint64_t seen() const noexcept { return seen_; }
 
    private:
     static constexpr std::size_t capacity = 2048;
@@ -97,6 +107,11 @@ class thread_recorder {
   static wait_key key_of(const raw_sample& wait) noexcept;
 
   void count_unselected_waits();
+  std::uint64_t since_begin(clock::time_point at) const noexcept;
+  void take_thread(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, std::uint64_t at_ns,
+                   bool ends);
+  void find_ends(const std::string& what);
+  void keep(sampled_round round);
   process& find_process(std::uint32_t pid, std::uint32_t parent = 0);
   std::size_t thread_index(std::uint32_t pid, std::uint32_t tid);
   void drain();
@@ -104,8 +119,9 @@ class thread_recorder {
   void refresh_code(process& of);
   void list_threads();
   void round();
-  void sample_wait(std::uint32_t pid, std::uint32_t tid);
-  static void read_times(process& of, thread& to, std::uint32_t tid);
+  void sample_wait(std::uint32_t pid, std::uint32_t tid, sampled_round& round);
+  void read_times(const process& of, thread& to, std::uint32_t tid) const;
+  void add_rounds(const std::vector<std::int32_t>& sample_of_wait, thread_samples& to);
 
   cpu_sampler cpu_;
   std::map<std::uint32_t, process> processes_;
@@ -118,7 +134,11 @@ class thread_recorder {
   raw_sample* next_running_ = nullptr;
   // For each key: the number of waits. It includes the waits that the reservoir does not select,
   // because shares are more precise if they are computed from all samples.
-  std::map<wait_key, std::uint64_t> counted_waits_;
+  std::map<wait_key, counted_wait> counted_waits_;
+  std::vector<sampled_round> kept_rounds_;  // at random, with indices of counted_waits_
+  // When the ends of each pipe or socket are looked for next.
+  std::map<std::string, clock::time_point> next_ends_;
+  std::map<std::pair<std::string, std::uint32_t>, open_end> ends_;
   std::mt19937_64 random_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> alive_;  // pid and tid of each thread
   std::string not_permitted_;
@@ -133,6 +153,10 @@ class thread_recorder {
   double mean_pause_s_ = 0.01;
   double cost_per_round_s_ = 50e-6;  // moving average over the rounds
   std::uint64_t cpu_at_begin_ns_ = 0;
+  sampling_start start_;
+  std::uint64_t children_at_begin_ns_ = 0;  // CPU time of this process's children that have ended
+  std::uint64_t more_threads_ = 0;
+  unsigned cpus_ = 0;
 };
 
 }  // namespace lotus::tool

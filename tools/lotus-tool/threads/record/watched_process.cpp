@@ -165,6 +165,10 @@ void watched_process::describe(const entered_call& call, seen_wait& to) const {
   }
   if (row->of_descriptor) {
     const auto fd = static_cast<int>(call.arguments[0]);
+    const std::string_view name(row->name);
+    const bool writes =
+        name.find("write") != std::string_view::npos || name.find("send") != std::string_view::npos;
+    to.address = 2 * static_cast<std::uint64_t>(static_cast<unsigned>(fd)) + (writes ? 1 : 0);
     to.what = target_of("/proc/" + std::to_string(pid_) + "/fd/" + std::to_string(fd));
     const auto begins = [&to](std::string_view start) { return to.what.rfind(start, 0) == 0; };
     if (row->reason == wait_reason::file) {
@@ -205,7 +209,8 @@ scheduled_time watched_process::times(std::uint32_t tid) const {
   scheduled_time of;
   of.at = std::chrono::steady_clock::now();
   of.cpu_ns = std::strtoull(text.c_str(), &end, 10);
-  of.queue_ns = std::strtoull(end, nullptr, 10);
+  of.queue_ns = std::strtoull(end, &end, 10);
+  of.runs = std::strtoull(end, nullptr, 10);
   return of;
 }
 
@@ -213,6 +218,25 @@ std::string watched_process::name(std::uint32_t tid) const {
   std::string text = read_all(task_path(tid, "comm"));
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
+}
+
+open_end watched_process::end_of(const std::string& what) const {
+  open_end found{what, pid_};
+  const std::string folder = "/proc/" + std::to_string(pid_);
+  DIR* const files = ::opendir((folder + "/fd").c_str());
+  if (files == nullptr) return found;
+  while (const dirent* entry = ::readdir(files)) {  // NOLINT(concurrency-mt-unsafe): own stream
+    const std::string fd(static_cast<const char*>(entry->d_name));
+    if (target_of(folder + "/fd/" + fd) != what) continue;
+    const std::string info = read_all(folder + "/fdinfo/" + fd);
+    const std::size_t flags = info.find("flags:");
+    if (flags == std::string::npos) continue;
+    const auto mode = std::strtoul(info.c_str() + flags + 6, nullptr, 8) & O_ACCMODE;
+    found.reads = found.reads || mode != O_WRONLY;
+    found.writes = found.writes || mode != O_RDONLY;
+  }
+  ::closedir(files);
+  return found;
 }
 
 std::string watched_process::program() const {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "threads/data/thread_samples.hpp"
 #include "threads/unwind/stack_copy.hpp"
 
 namespace lotus::tool {
@@ -34,7 +35,7 @@ class kept_file {
 /// The reason of a thread's wait, and a copy of the thread's stack.
 struct seen_wait {
   lotus::detail::wait_reason reason = lotus::detail::wait_reason::other;
-  std::uint64_t address = 0;  ///< address of the lock or condition; 0: none
+  std::uint64_t address = 0;  ///< as thread_sample::address
   std::uint32_t holder = 0;   ///< id of the thread that holds the lock or is waited for
   std::string what;           ///< path of a file, "pipe:[4711]" or name of a system call
   stack_copy stack;
@@ -52,6 +53,7 @@ struct scheduled_time {
   std::chrono::steady_clock::time_point at;  ///< time of the reading
   std::uint64_t cpu_ns = 0;
   std::uint64_t queue_ns = 0;
+  std::uint64_t runs = 0;  ///< how often the scheduler let the thread run
 };
 
 class watched_process {
@@ -71,6 +73,10 @@ class watched_process {
   scheduled_time times(std::uint32_t tid) const;
   /// Returns the name of a thread; "" if it has ended.
   std::string name(std::uint32_t tid) const;
+
+  /// Returns which ends of a pipe or socket the process has opened.
+  /// @param what  as thread_sample::what.
+  open_end end_of(const std::string& what) const;
 
   /// Returns the path of the program that the process runs; "" if it cannot be read.
   std::string program() const;

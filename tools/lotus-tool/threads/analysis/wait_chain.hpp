@@ -1,0 +1,31 @@
+// Follows the wait of the main thread from thread to thread, up to something that ends it.
+#ifndef LOTUS_TOOL_THREADS_ANALYSIS_WAIT_CHAIN_HPP
+#define LOTUS_TOOL_THREADS_ANALYSIS_WAIT_CHAIN_HPP
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "threads/analysis/thread_activity.hpp"
+#include "threads/data/thread_samples.hpp"
+
+namespace lotus::tool {
+
+/// What the threads of a group did while the previous group of the chain waited for them.
+struct chain_hop {
+  std::size_t group = 0;            ///< index of the group
+  std::optional<std::size_t> wait;  ///< index in its `blocked`; nullopt: its threads used a CPU
+  /// Share of the previous wait; of the first group of a chain, of the group's time.
+  double share = 0;
+  /// Whether both were seen at the same moments. Otherwise `share` is that of the group's time.
+  bool seen = false;
+};
+
+/// Returns the dominant chain that begins with a group: first that group, and last the group whose
+/// threads run, sleep, wait for something outside, or wait for something unknown.
+std::vector<chain_hop> wait_chain(const thread_samples& samples,
+                                  const std::vector<thread_activity>& groups, std::size_t first);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_ANALYSIS_WAIT_CHAIN_HPP
