@@ -1,6 +1,7 @@
 #include "threads/analysis/suggested_markers.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -151,10 +152,15 @@ std::optional<source_place> task_call(const named_stack& stack, const std::strin
 /// function of the program calls another directly. The loop of a thread pool calls its tasks
 /// through the C++ library, such as std::function; then the result is the outermost such call in
 /// the task. Returns nullopt if there is no call.
-std::optional<source_place> loop_call(const named_stack& stack) {
+/// @param entry  the function by which the group is named; its callers are wrappers.
+std::optional<source_place> loop_call(const named_stack& stack, const std::string& entry) {
   std::optional<std::size_t> first;
   std::optional<std::size_t> caller;
-  for (std::size_t i = stack.size(); i-- > 0;) {
+  std::size_t begin = stack.size();
+  for (std::size_t i = stack.size(); i-- > 0 && begin == stack.size();) {
+    if (stack[i].function == entry) begin = i + 1;
+  }
+  for (std::size_t i = begin; i-- > 0;) {
     if (is_of_runtime(stack[i])) continue;
     if (caller && *caller == i + 1) return stack[*caller];
     if (caller && !first) first = caller;
@@ -162,6 +168,128 @@ std::optional<source_place> loop_call(const named_stack& stack) {
   }
   if (!first) return std::nullopt;
   return stack[*first];
+}
+
+/// Returns whether a name says that a function passes something on or waits for room, so that a
+/// thread that waits in it makes what others receive.
+bool gives_away(const std::string& function) {
+  static constexpr std::array<const char*, 17> words{
+      "push", "put",  "enqueue", "send", "submit", "produc",  "write", "insert",  "append",
+      "full", "room", "space",   "free", "offer",  "emplace", "give",  "schedule"};
+  std::string name = function;
+  for (char& c : name) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return std::any_of(words.begin(), words.end(),
+                     [&](const char* one) { return name.find(one) != std::string::npos; });
+}
+
+/// What a thread did at one time.
+struct observation {
+  std::uint32_t at_ms = 0;
+  std::uint32_t thread = 0;
+  std::size_t sample = 0;
+};
+
+/// Returns when the threads of a group were seen with their stacks, by time.
+std::vector<observation> observations_of(const thread_samples& samples,
+                                         const thread_activity& group) {
+  std::vector<observation> all;
+  for (std::size_t i = 0; i < samples.samples.size(); ++i) {
+    const thread_sample& s = samples.samples[i];
+    if (group.members.count(s.thread) == 0) continue;
+    for (const std::uint32_t at_ms : s.at_ms) all.push_back({at_ms, s.thread, i});
+  }
+  for (const sampled_round& round : samples.rounds) {
+    for (const sampled_round::state& one : round.states) {
+      if (one.sample < 0 || group.members.count(one.thread) == 0) continue;
+      all.push_back({round.at_ms, one.thread, static_cast<std::size_t>(one.sample)});
+    }
+  }
+  std::stable_sort(all.begin(), all.end(), [](const observation& a, const observation& b) {
+    return a.thread != b.thread ? a.thread < b.thread : a.at_ms < b.at_ms;
+  });
+  return all;
+}
+
+/// Returns the index of the call at this line; the stack's size if there is none.
+std::size_t index_of(const named_stack& stack, const source_place& place) {
+  return static_cast<std::size_t>(std::find(stack.begin(), stack.end(), place) - stack.begin());
+}
+
+/// Returns the function that the call with this index calls; "" if there is none.
+std::string called_by(const named_stack& stack, std::size_t call) {
+  for (std::size_t i = call; i-- > 0;) {
+    if (!is_of_runtime(stack[i])) return stack[i].function;
+  }
+  return {};
+}
+
+/// Returns whether a waiting call was seen to be made several times: whether the function that
+/// contains it did other things in between, while it stayed active itself. Once is enough if
+/// nothing but waiting was seen within the call. Otherwise the call may run only once in the
+/// program, and contain the loop.
+/// @param waits  whether a sample is one of the waits in this call.
+template <class Waits>
+bool is_repeated(const thread_samples& samples, const named_stacks& stacks,
+                 const thread_activity& group, const source_place& call, const Waits& waits) {
+  constexpr std::size_t enough = 3;
+  std::size_t changes = 0;
+  bool works_within = false;
+  bool waited = false;
+  std::string callee;
+  for (const observation& one : observations_of(samples, group)) {
+    const thread_sample& s = samples.samples[one.sample];
+    const named_stack& stack = stacks.of(s.stack);
+    if (waits(s)) {
+      waited = true;
+      callee = called_by(stack, index_of(stack, call));
+      continue;
+    }
+    const auto same = std::find_if(stack.begin(), stack.end(), [&](const source_place& place) {
+      return place.function == call.function && place.module == call.module;
+    });
+    if (same == stack.end()) {
+      waited = false;  // the function returned
+      continue;
+    }
+    const auto index = static_cast<std::size_t>(same - stack.begin());
+    const bool elsewhere = same->line != call.line || called_by(stack, index) != callee;
+    if (waited && elsewhere) ++changes;
+    if (elsewhere) waited = false;
+    works_within = works_within || (!elsewhere && !s.waits);
+  }
+  return changes >= (works_within ? enough : 1);
+}
+
+/// Returns whether the other threads went on working for long after the last of these waits, while
+/// the threads of `group` waited elsewhere. Then they worked on what `group` had given them.
+template <class Waits>
+bool is_outlived(const thread_samples& samples, const thread_activity& group,
+                 const thread_activity& others, const Waits& waits) {
+  constexpr double long_share = 0.06;
+  std::size_t after = 0;
+  for (const sampled_round& round : samples.rounds) {
+    bool waits_here = false;
+    bool waits_elsewhere = false;
+    bool works = false;
+    for (const sampled_round::state& one : round.states) {
+      const bool is_wait = one.sample >= 0;
+      if (group.members.count(one.thread) != 0 && is_wait) {
+        (waits(samples.samples[static_cast<std::size_t>(one.sample)]) ? waits_here
+                                                                      : waits_elsewhere) = true;
+      }
+      if (others.members.count(one.thread) != 0 && !is_wait) works = true;
+    }
+    if (waits_here) after = 0;
+    if (!waits_here && waits_elsewhere && works) ++after;
+  }
+  return static_cast<double>(after) > long_share * static_cast<double>(samples.rounds.size());
+}
+
+/// Whether these are lines of a C program, in which C++ does not compile.
+bool is_c_file(const std::string& file) {
+  return file.size() > 2 && file.compare(file.size() - 2, 2, ".c") == 0;
 }
 
 }  // namespace
@@ -194,7 +322,7 @@ std::vector<suggested_marker> suggested_markers(const thread_samples& samples,
     const named_stack& stack = stacks.of(s.stack);
     if (s.waits && groups[subject].members.count(s.thread) != 0) {
       if (s.reason != wait.reason || stack.empty()) continue;
-      if (!(stack[waiting_call(stack)] == wait.function)) continue;
+      if (wait.samples.count(static_cast<std::size_t>(&s - samples.samples.data())) == 0) continue;
       addresses.insert(s.address);
       waits_at_future = waits_at_future || waits_for_future(stack);
       const auto call = consumer_call(stack, work);
@@ -204,7 +332,7 @@ std::vector<suggested_marker> suggested_markers(const thread_samples& samples,
       // Ignore incomplete stacks, because functions of the program may be missing in them.
       if (start_of_thread(stack).symbol.empty()) continue;
       const auto task = task_call(stack, scope);
-      const auto call = task ? task : loop_call(stack);
+      const auto call = task ? task : loop_call(stack, workers.function);
       if (!s.waits && call) worker.add(*call, s.count);
       if (!s.waits && !call) worker.add_without_place(s.count);
       // While a worker waits for the consumer or for work, it does not preprocess a batch.
@@ -229,6 +357,32 @@ std::vector<suggested_marker> suggested_markers(const thread_samples& samples,
     for (const source_place& call : stacks.of(s.stack)) {
       if (call.file == preprocessed->file && call.line == preprocessed->line) return {};
     }
+  }
+  // The receiver is who waits for what others make. If the samples do not show that, a suggestion
+  // could exchange the roles.
+  const auto is_wait = [&](const thread_sample& s) {
+    const auto index = static_cast<std::size_t>(&s - samples.samples.data());
+    return wait.samples.count(index) != 0 &&
+           index_of(stacks.of(s.stack), *consumed) < stacks.of(s.stack).size();
+  };
+  if (gives_away(consumed->function) || gives_away(wait.function.function)) return {};
+  for (const std::size_t sample : wait.samples) {
+    const named_stack& stack = stacks.of(samples.samples[sample].stack);
+    const std::size_t call = index_of(stack, *consumed);
+    for (std::size_t i = 0; call < stack.size() && i < call; ++i) {
+      if (!is_of_runtime(stack[i]) && gives_away(containing_function(stack[i].function))) return {};
+    }
+  }
+  if (!is_repeated(samples, stacks, groups[subject], *consumed, is_wait) ||
+      is_outlived(samples, groups[subject], workers, is_wait)) {
+    return {};
+  }
+  if (is_c_file(consumed->file) != is_c_file(preprocessed->file)) return {};
+  if (is_c_file(consumed->file)) {
+    return {{*consumed, false, "lotus_span wait = lotus_begin_wait();", wait.sure},
+            {*consumed, true, "lotus_end_wait(&wait, i); lotus_consumed(i);", wait.sure},
+            {*preprocessed, false, "lotus_span batch = lotus_begin_batch();", wait.sure},
+            {*preprocessed, true, "lotus_end_batch(&batch, i);", wait.sure}};
   }
   return {{*consumed, false, "lotus::batch_wait wait;", wait.sure},
           {*consumed, true, "wait.consumed(i);", wait.sure},

@@ -1,0 +1,419 @@
+// Tests which chain of waits the tool finds in samples, how it names functions and threads, and
+// what it does not claim, with files of samples that the test writes.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "catch.hpp"
+#include "sampled_program.hpp"
+#include "tool/tool_test.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+/// A call in a stack: a function, and optionally "module!" before and ":line" after its name. A '^'
+/// at the beginning means that it is inlined into the next call.
+using calls = std::vector<std::string>;
+
+/// Writes a file of samples of a program that ran for one second.
+class written_samples {
+ public:
+  /// Adds a thread of process `pid` and returns its number.
+  int thread(const std::string& name, int pid = 1) {
+    const std::string tid = std::to_string(pid == 1 && threads_ > 0 ? 100 + threads_ : pid);
+    const int number = threads_++;
+    lines_ += "thread," + std::to_string(pid) + ',' + tid + ",100,50,1000000000,400000000,0," +
+              name + '\n';
+    lives_ += "life," + std::to_string(number) + ",0,0,1,0\n";
+    return number;
+  }
+  static int tid(int thread) { return thread == 0 ? 1 : 100 + thread; }
+  void never_wakes(int thread) { lives_ += "life," + std::to_string(thread) + ",0,0,0,0\n"; }
+  /// The thread was started by the main thread, and lived for less than its times can be read.
+  void short_thread(int thread, int begin_ms, int end_ms) {
+    const std::string name = lines_.substr(lines_.rfind(','));
+    lines_.erase(lines_.rfind("thread,"));
+    lines_ += "thread,1," + std::to_string(tid(thread)) + ",0,0,0,0,0" + name;
+    lives_ += "life," + std::to_string(thread) + ',' + std::to_string(begin_ms * 1'000'000 + 1) +
+              ',' + std::to_string(end_ms * 1'000'000 + 1) + ",1,1\n";
+  }
+  void set_file(const std::string& file) { file_ = file; }
+  void runs(int thread, const calls& stack, int count, int at_ms = 500) {
+    samples_.push_back("cpu," + std::to_string(thread) + ',' + stack_of(stack) + ',' +
+                       std::to_string(count));
+    ats_ += "at," + std::to_string(samples_.size() - 1) + ',' + std::to_string(at_ms) + '\n';
+  }
+  int waits(int thread, const calls& stack, const std::string& reason, std::uint64_t address,
+            int holder = 0, const std::string& what = "", int count = 50) {
+    std::string hexadecimal;
+    for (; address != 0 || hexadecimal.empty(); address /= 16) {
+      hexadecimal.insert(0, 1, "0123456789abcdef"[address % 16]);
+    }
+    samples_.push_back("wait," + std::to_string(thread) + ',' + stack_of(stack) + ',' +
+                       std::to_string(count) + ',' + reason + ',' + hexadecimal + ',' +
+                       std::to_string(holder) + ',' + what);
+    return static_cast<int>(samples_.size()) - 1;
+  }
+  /// Adds moments at which threads were in these states: the number of a wait, or -1 for running.
+  void moments(int count, const std::map<int, int>& states) {
+    for (int i = 0; i < count; ++i) moment(moments_++, states);
+  }
+  void moment(int at_ms, const std::map<int, int>& states) {
+    std::string list;
+    for (const auto& [thread, sample] : states) {
+      list += (list.empty() ? "" : ";") + std::to_string(thread) + '=' + std::to_string(sample);
+    }
+    rounds_ += "round," + std::to_string(at_ms) + ',' + std::to_string(threads_) + ',' + list;
+    rounds_ += '\n';
+  }
+  void end(int pid, bool writes, const std::string& what) {
+    lives_ += "end," + std::to_string(pid) + (writes ? ",2," : ",1,") + what + '\n';
+  }
+
+  result threads(const std::vector<std::string>& options = {}) const {
+    const temp_dir dir;
+    std::string text =
+        "lotus-threads,1\nsampling,10000000,100,0.001,1\n" + modules_ + places_ + stacks_ + lines_;
+    for (const std::string& sample : samples_) text += sample + '\n';
+    dir.file(".lotus_threads_1_1",
+             text + "run,1000000000,2,0,0\n" + lives_ + texts_ + frames_ + ats_ + rounds_);
+    std::vector<std::string> command{"threads", dir.path()};
+    command.insert(command.end(), options.begin(), options.end());
+    const result printed = run(command);
+    INFO(printed.err);
+    REQUIRE(printed.status == 0);
+    CHECK(printed.err.empty());
+    return printed;
+  }
+  json found() const { return parse_json(threads({"--json"}).out); }
+
+ private:
+  static constexpr const char* program = "/home/user/prog";
+
+  std::string number_of(std::string& lines, const char* kind, const std::string& value,
+                        std::map<std::string, std::size_t>& known, std::size_t first) {
+    const auto [at, is_new] = known.try_emplace(value, known.size() + first);
+    if (is_new) lines += kind + value + '\n';
+    return std::to_string(at->second);
+  }
+
+  /// Adds one place, with the call `of` and those that are inlined into it.
+  std::string place_of(const calls& of) {
+    std::string key;
+    for (const std::string& call : of) key += call + '|';
+    const auto [at, is_new] = known_places_.try_emplace(key, known_places_.size());
+    const std::string place = std::to_string(at->second);
+    if (!is_new) return place;
+    for (std::string call : of) {
+      const bool is_inlined = call.front() == '^';
+      if (is_inlined) call.erase(0, 1);
+      const std::size_t mark = call.find('!');
+      const std::string module = mark == std::string::npos ? program : call.substr(0, mark);
+      if (mark != std::string::npos) call.erase(0, mark + 1);
+      const std::size_t colon = call.rfind(':');
+      const bool has_line = colon != std::string::npos && call.find("::", colon - 1) != colon - 1;
+      const std::string line = has_line ? call.substr(colon + 1) : "0";
+      const bool is_of_compiler = call.rfind("_mm", 0) == 0;
+      std::string file = has_line ? file_ : "";
+      if (is_of_compiler) file = "/usr/lib/gcc/include/emmintrin.h";
+      if (has_line) call.erase(colon);
+      const bool has_name = call.find("+0x") == std::string::npos;
+      const auto text = [&](const std::string& value) {
+        return value.empty() ? "0" : number_of(texts_, "text,", value, known_texts_, 1);
+      };
+      if (!is_inlined) {
+        places_ += "place," + number_of(modules_, "module,", module, known_modules_, 0) + ",10\n";
+      }
+      const std::string function = text(call);
+      const std::string in = text(module);
+      const std::string source = text(file);
+      frames_ += "frame," + place + ',' + function + ',' + in + ',' + source + ',' + line +
+                 (has_name ? ",1,0,0,0," : ",0,0,0,0,") + (is_inlined ? "1\n" : "0\n");
+    }
+    return place;
+  }
+
+  std::string stack_of(const calls& stack) {
+    std::string list;
+    calls of;
+    for (const std::string& call : stack) {
+      of.push_back(call);
+      if (call.front() == '^') continue;
+      list += (list.empty() ? "" : ";") + place_of(of);
+      of.clear();
+    }
+    stacks_ += "stack," + list + '\n';
+    return std::to_string(stack_count_++);
+  }
+
+  int threads_ = 0;
+  int moments_ = 0;
+  int stack_count_ = 0;
+  std::string modules_, places_, stacks_, lines_, lives_, texts_, frames_, ats_, rounds_;
+  std::string file_ = "/home/user/prog.cpp";
+  std::vector<std::string> samples_;
+  std::map<std::string, std::size_t> known_places_, known_texts_, known_modules_;
+};
+
+const std::string libc = "/usr/lib/libc.so.6!";
+const std::string started = libc + "start_thread";
+const std::string main_started = libc + "__libc_start_main";
+
+double sum_of_shares(const json& group) {
+  return group["running"].number() + group["run_queue"].number() + blocked_share(group);
+}
+
+}  // namespace
+
+TEST_CASE("the headline follows a chain of waits to the thread that works") {
+  written_samples of;
+  const int main = of.thread("prog");
+  const int reader = of.thread("prog");
+  const int worker = of.thread("prog");
+  const int writer = of.thread("prog");
+  const int joins = of.waits(main, {libc + "pthread_join", "process:8", main_started}, "condition",
+                             16, of.tid(reader), "the end of a thread");
+  const int room =
+      of.waits(reader, {libc + "futex_wait", "reader_task:20", started}, "condition", 4096);
+  const int output =
+      of.waits(writer, {libc + "futex_wait", "writer_task:30", started}, "condition", 81920);
+  of.runs(worker, {"trim:40", "worker_task:41", started}, 90);
+  of.moments(60, {{main, joins}, {reader, room}, {worker, -1}, {writer, output}});
+  of.moments(5, {{main, joins}, {reader, -1}, {worker, -1}, {writer, output}});
+  const json found = of.found();
+  CHECK(found["headline"].text() ==
+        "main thread waits 60 % of the time, in `process` (prog.cpp:8), for 1 thread in "
+        "`reader_task`. This thread waits 92 % of that time, in `reader_task` (prog.cpp:20), "
+        "probably for 1 thread in `worker_task` (nobody else works meanwhile). This thread spends "
+        "100 % of its CPU time in `trim` (prog.cpp:40)");
+  const std::vector<json> chain = found["chain"].array();
+  REQUIRE(chain.size() == 3);
+  CHECK(chain[1]["start"].text() == "reader_task");
+  CHECK(chain[1]["seen_together"].boolean());
+  CHECK(std::abs(chain[1]["share"].number() - 60.0 / 65) < 1e-9);
+  CHECK_FALSE(chain[2]["waits"].boolean());
+}
+
+TEST_CASE("a wait for input from outside ends the chain, and others wait for the reader") {
+  written_samples of;
+  const int main = of.thread("prog");
+  const int consumer = of.thread("prog");
+  const int signals = of.thread("prog");
+  const int input =
+      of.waits(main, {libc + "read", "bufread:5", main_started}, "pipe", 0, 0, "pipe:[7]");
+  const int empty =
+      of.waits(consumer, {libc + "futex_wait", "consumer:9", started}, "condition", 4096);
+  const int never =
+      of.waits(signals, {libc + "futex_wait", "on_signal:12", started}, "condition", 8192);
+  of.never_wakes(signals);
+  of.moments(50, {{main, input}, {consumer, empty}, {signals, never}});
+  written_samples inside = of;
+  of.end(1, false, "pipe:[7]");
+  const json found = of.found();
+  CHECK(found["headline"].text() ==
+        "main thread waits 60 % of the time, in `bufread` (prog.cpp:5) for input from outside "
+        "(standard input)");
+  CHECK(found["groups"].array()[0]["blocked"].array()[0]["outside"].boolean());
+  const json waits = group_of(found, "consumer")["blocked"].array()[0];
+  CHECK(waits["waits_for"].text() == "main");
+  CHECK_FALSE(waits["sure"].boolean());
+  CHECK(waits["why"].text() == "nobody else works meanwhile");
+  // Nothing is claimed about a thread that was never woken.
+  CHECK_FALSE(group_of(found, "on_signal")["blocked"].array()[0].has("waits_for"));
+
+  // The same pipe, with a writer that belongs to the program.
+  const int other = inside.thread("other", 2);
+  inside.runs(other, {"produce:3", main_started}, 50);
+  inside.moments(50, {{main, input}, {other, -1}});
+  inside.end(1, false, "pipe:[7]");
+  inside.end(2, true, "pipe:[7]");
+  CHECK(contains(inside.found()["headline"].text(),
+                 "in `bufread` (prog.cpp:5), for the process `other`. This thread spends"));
+}
+
+TEST_CASE("the blame for a lock is divided among its holders, and parts add up") {
+  written_samples of;
+  const int main = of.thread("prog");
+  const int first = of.thread("prog");
+  const int second = of.thread("prog");
+  const calls stack{libc + "__lll_lock_wait", "insert:7", main_started};
+  const int a = of.waits(main, stack, "lock", 64, of.tid(first), "", 30);
+  const int b = of.waits(main, stack, "lock", 64, of.tid(second), "", 10);
+  of.waits(main, stack, "lock", 64, 0, "", 20);  // the holder was not seen
+  of.runs(first, {"grow:9", "first_loop:10", started}, 50);
+  of.runs(second, {"shrink:9", "second_loop:10", started}, 50);
+  of.moments(30, {{main, a}, {first, -1}, {second, -1}});
+  of.moments(10, {{main, b}, {first, -1}, {second, -1}});
+  const json found = of.found();
+  const json blamed = group_of(found, "main");
+  REQUIRE(blamed["blocked"].array().size() == 2);
+  CHECK(blamed["blocked"].array()[0]["waits_for"].text() == "first_loop");
+  CHECK(std::abs(blamed["blocked"].array()[0]["share"].number() - 0.45) < 1e-9);
+  CHECK(std::abs(blamed["blocked"].array()[1]["share"].number() - 0.15) < 1e-9);
+  CHECK(std::abs(sum_of_shares(blamed) - 1) < 1e-9);
+}
+
+TEST_CASE("time counts for the program's own function, with what it calls") {
+  written_samples of;
+  const int main = of.thread("prog");
+  of.runs(main, {"^_mm_add_epi8", "align:5", "work:2", main_started}, 40);
+  of.runs(main, {"align:6", "work:2", main_started}, 11);
+  of.runs(main, {libc + "__memset_avx512_unaligned_erms", "grow:8", "work:3", main_started}, 20);
+  of.runs(main,
+          {"/usr/lib/libz.so.1!libz.so.1+0xaa60", "/usr/lib/libz.so.1!inflate", "load:9", "work:4",
+           main_started},
+          15);
+  of.runs(main, {"/usr/lib/libq.so.1!libq.so.1+0x10", "pack:9", "work:4", main_started}, 14);
+  const std::vector<json> functions = of.found()["groups"].array()[0]["functions"].array();
+  REQUIRE(functions.size() == 4);
+  CHECK(functions[0]["name"].text() == "align");
+  CHECK(functions[0]["line"].integer() == 5);
+  CHECK(std::abs(functions[0]["share"].number() - 0.51) < 1e-9);
+  CHECK(functions[1]["name"].text() == "grow");
+  CHECK(functions[1]["callee"].text() == "memset");
+  CHECK(functions[2]["callee"].text() == "inflate");
+  CHECK(functions[3]["callee"].text() == "libq.so.1");
+  CHECK(contains(of.threads().out, "`grow` (prog.cpp:8, in memset)"));
+}
+
+TEST_CASE("threads that start in one wrapper are named by their own functions") {
+  written_samples of;
+  of.thread("prog");
+  const int packer = of.thread("prog");
+  const int sender = of.thread("prog");
+  const int spare = of.thread("prog");
+  of.runs(packer, {"deflate:9", "pack_thread:5", "ignition:2", started}, 9);
+  of.waits(packer, {libc + "futex_wait", "get_job:4", "pack_thread:6", "ignition:2", started},
+           "condition", 64);
+  of.waits(sender, {libc + "futex_wait", "get_job:4", "send_thread:7", "ignition:2", started},
+           "condition", 128);
+  of.waits(spare, {libc + "futex_wait", "get_job:4", "pack_thread:6", "ignition:2", started},
+           "condition", 64);
+  const json found = of.found();
+  CHECK(group_of(found, "pack_thread")["threads"].integer() == 2);
+  CHECK(group_of(found, "send_thread")["threads"].integer() == 1);
+  // get_job is called by both, so its callers are more useful.
+  CHECK(group_of(found, "send_thread")["blocked"].array()[0]["function"].text() == "send_thread");
+}
+
+TEST_CASE("a worker that calls several functions is no wrapper") {
+  written_samples of;
+  of.thread("prog");
+  for (const int thread : {of.thread("prog"), of.thread("prog")}) {
+    of.runs(thread, {"decode:9", "worker_loop:5", started}, 9);
+    of.runs(thread, {"resize:9", "worker_loop:6", started}, 9);
+  }
+  CHECK(group_of(of.found(), "worker_loop")["threads"].integer() == 2);
+}
+
+TEST_CASE("in random programs the parts of all waits add up, and chains end") {
+  std::mt19937 random(1);
+  const auto below = [&random](int end) {
+    return std::uniform_int_distribution<int>(0, end - 1)(random);
+  };
+  for (int program = 0; program < 40; ++program) {
+    written_samples of;
+    const int threads = 2 + below(6);
+    for (int i = 0; i < threads; ++i) of.thread("prog");
+    std::vector<int> waits;
+    // A thread waits for one that comes later, so the last thread always runs.
+    std::map<int, int> states{{threads - 1, -1}};
+    std::vector<int> target(static_cast<std::size_t>(threads), -1);
+    for (int i = 0; i + 1 < threads; ++i) {
+      const int holder = i + 1 + below(threads - i - 1);
+      target[static_cast<std::size_t>(i)] = holder;
+      const std::string function = "loop" + std::to_string(i) + ":3";
+      states[i] = of.waits(i, {libc + "__lll_lock_wait", function, i == 0 ? main_started : started},
+                           "lock", 64 * static_cast<std::uint64_t>(i + 1), of.tid(holder));
+    }
+    of.runs(threads - 1, {"work:1", "last_loop:2", started}, 50);
+    of.moments(20 + below(20), states);
+    const json found = of.found();
+    std::vector<std::string> expected{"main"};
+    for (int at = target[0]; at >= 0; at = target[static_cast<std::size_t>(at)]) {
+      expected.push_back(at == threads - 1 ? "last_loop" : "loop" + std::to_string(at));
+    }
+    std::vector<std::string> chain;
+    for (const json& hop : found["chain"].array()) {
+      chain.push_back(hop["start"].text());
+      if (chain.size() > 1) CHECK(hop["share"].number() == 1);
+    }
+    CHECK(chain == expected);
+    for (const json& group : found["groups"].array()) {
+      if (group["start"].text() == "last_loop") continue;  // it never waits
+      CHECK(std::abs(sum_of_shares(group) - 1) < 1e-9);
+    }
+  }
+}
+
+TEST_CASE("short threads are all counted, with their lifetimes and the CPU time of the group") {
+  written_samples of;
+  of.thread("prog");
+  for (int i = 0; i < 3; ++i) of.short_thread(of.thread("prog"), 100 * i, 100 * i + 50);
+  of.runs(1, {"decode:4", "load_thread:9", started}, 4);
+  const json found = of.found();
+  const json loaders = group_of(found, "load_thread");
+  CHECK(loaders["threads"].integer() == 3);
+  CHECK(loaders["at_once"].integer() == 1);
+  CHECK(loaders["unsampled"].integer() == 2);
+  CHECK(std::abs(loaders["seconds"].number() - 0.15) < 1e-9);
+  CHECK(contains(of.threads({"--wide"}).out, "50 ms"));
+}
+
+TEST_CASE("phases show which threads used the CPUs when") {
+  written_samples of;
+  const int main = of.thread("prog");
+  const int worker = of.thread("prog");
+  for (int ms = 0; ms < 400; ms += 10) of.runs(main, {"prepare:3", main_started}, 1, ms);
+  for (int ms = 400; ms < 1000; ms += 10) of.runs(worker, {"decode:3", "loop:4", started}, 1, ms);
+  const std::vector<json> phases = of.found()["phases"].array();
+  REQUIRE(phases.size() == 2);
+  CHECK(phases[0]["function"].text() == "prepare");
+  CHECK(std::abs(phases[0]["end_s"].number() - 0.4) < 0.05);
+  CHECK(std::abs(phases[1]["cpus"].number() - 1) < 0.05);
+  CHECK(contains(of.threads({"--wide"}).out, " s: 1 thread in `loop`, in `decode` (prog.cpp:3)"));
+}
+
+TEST_CASE("no markers are suggested where roles could be exchanged, and C programs get C") {
+  const auto suggested = [](const std::string& receives, const std::string& file) {
+    written_samples of;
+    of.set_file(file);
+    const int main = of.thread("prog");
+    const int worker = of.thread("prog");
+    const int waits = of.waits(
+        main, {libc + "futex_wait", receives + ":3", "run_all:8", main_started}, "condition", 4096);
+    for (int ms = 5; ms < 1000; ms += 100) {
+      of.runs(main, {"use:5", "run_all:9", main_started}, 4, ms);
+      of.runs(worker, {"build:5", "work_loop:6", started}, 4, ms);
+    }
+    for (int ms = 20; ms < 1000; ms += 20) of.moment(ms, {{main, waits}, {worker, -1}});
+    return of.found()["suggested_markers"].array();
+  };
+  const std::vector<json> cpp = suggested("next_batch", "/home/user/prog.cpp");
+  REQUIRE(cpp.size() == 3);
+  CHECK(cpp[0]["line"].integer() == 8);
+  CHECK(cpp[2]["line"].integer() == 6);
+  const std::vector<json> c = suggested("next_batch", "/home/user/prog.c");
+  REQUIRE(c.size() == 4);
+  CHECK(c[0]["text"].text() == "lotus_span wait = lotus_begin_wait();");
+  CHECK(c[3]["text"].text() == "lotus_end_batch(&batch, i);");
+  CHECK(suggested("push_block", "/home/user/prog.cpp").empty());
+  CHECK(suggested("get_space", "/home/user/prog.c").empty());
+}
+
+TEST_CASE("no markers are suggested around a call that runs only once") {
+  written_samples of;
+  const int main = of.thread("prog");
+  const int worker = of.thread("prog");
+  const int waits = of.waits(main, {libc + "futex_wait", "merge_all:3", "run_all:8", main_started},
+                             "condition", 4096);
+  of.runs(worker, {"build:5", "work_loop:6", started}, 90);
+  of.moments(60, {{main, waits}, {worker, -1}});
+  CHECK(of.found()["suggested_markers"].array().empty());
+}
