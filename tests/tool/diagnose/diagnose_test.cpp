@@ -253,6 +253,24 @@ TEST_CASE("slow workers and slow samples are named") {
   CHECK(d["slow_samples"][0]["worker"].integer() == 101);
 }
 
+TEST_CASE("operations of hundreds of workers that overlap are found in the batches of each") {
+  constexpr int workers = 400;
+  trace t;
+  for (int i = 0; i < workers; ++i) {
+    t.made(i, i, i, 2000);
+    t.op(i, "SLoader", i, i == 7 ? 1500 : 20);
+    t.waited(i, 2000 + i - 1, 1);
+    t.used(i, 2000 + i);
+  }
+  const auto d = t.diagnosis();
+  CHECK(d["workers"].integer() == workers);
+  REQUIRE(d["ops"].size() == 1);
+  CHECK(d["ops"][0]["share"].number() == Approx((399.0 * 20 + 1500) / (400.0 * 2000)));
+  REQUIRE(d["slow_samples"].size() == 1);
+  CHECK(d["slow_samples"][0]["index"].integer() == 7);
+  CHECK(d["slow_samples"][0]["worker"].integer() == 107);
+}
+
 TEST_CASE("logs without a consumer have no verdict, which is not an error") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_1", "SBatchPreprocessed_0,1,2\n");

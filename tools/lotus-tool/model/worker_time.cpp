@@ -21,20 +21,38 @@ namespace {
 constexpr std::string_view whole_transform = "STransform";
 constexpr std::size_t slow_samples_shown = 5;
 
-/// The batches that the thread of one log preprocessed, in order of time, without the batches that
-/// statistics leave out.
-class batch_spans {
- public:
-  batch_spans(const run_batches& batches, const std::vector<bool>& counted, std::size_t file) {
-    for (std::size_t index = 0; index < batches.all().size(); ++index) {
-      const batch_record* const preprocessed = batches.record(batches.all()[index].preprocessed);
-      if (counted[index] && preprocessed != nullptr && preprocessed->file == file_id(file)) {
-        spans_.push_back({preprocessed->start_ns, preprocessed->end_ns(), index});
-      }
-    }
-    std::sort(spans_.begin(), spans_.end(),
-              [](const span& a, const span& b) { return a.start_ns < b.start_ns; });
+/// The preprocessing of a batch that statistics count.
+struct batch_span {
+  std::int64_t start_ns;
+  std::int64_t end_ns;
+  std::size_t index;
+};
+
+/// The batches that statistics count, by the log of the thread that preprocessed them, in order of
+/// time.
+using spans_by_log = std::vector<std::vector<batch_span>>;
+
+spans_by_log counted_spans(const run_data& run, const std::vector<bool>& counted) {
+  spans_by_log spans(run.files->files.size());
+  const run_batches& batches = run.batches;
+  for (std::size_t index = 0; index < batches.all().size(); ++index) {
+    const batch_record* const preprocessed = batches.record(batches.all()[index].preprocessed);
+    if (!counted[index] || preprocessed == nullptr) continue;
+    spans[preprocessed->file.value()].push_back(
+        {preprocessed->start_ns, preprocessed->end_ns(), index});
   }
+  for (std::vector<batch_span>& of_log : spans) {
+    std::sort(of_log.begin(), of_log.end(),
+              [](const batch_span& a, const batch_span& b) { return a.start_ns < b.start_ns; });
+  }
+  return spans;
+}
+
+/// Finds batches of one log.
+class batch_search {
+ public:
+  /// @param spans  borrowed.
+  explicit batch_search(const std::vector<batch_span>& spans) : spans_(spans) {}
 
   /// Returns the index of the batch in whose preprocessing an operation ran; nullopt if it ran in
   /// none or in a batch that statistics leave out.
@@ -47,25 +65,19 @@ class batch_spans {
   }
 
  private:
-  struct span {
-    std::int64_t start_ns;
-    std::int64_t end_ns;
-    std::size_t index;
-  };
-
   /// Sets found_ to the last batch that began at or before start_ns, and [from_ns_, to_ns_) to the
   /// range of start times for which this search has the same result.
   void find(std::int64_t start_ns) {
     const auto next =
         std::upper_bound(spans_.begin(), spans_.end(), start_ns,
-                         [](std::int64_t t, const span& s) { return t < s.start_ns; });
+                         [](std::int64_t t, const batch_span& s) { return t < s.start_ns; });
     found_ = next == spans_.begin() ? nullptr : &*(next - 1);
     from_ns_ = found_ == nullptr ? INT64_MIN : found_->start_ns;
     to_ns_ = next == spans_.end() ? INT64_MAX : next->start_ns;
   }
 
-  std::vector<span> spans_;
-  const span* found_ = nullptr;
+  const std::vector<batch_span>& spans_;
+  const batch_span* found_ = nullptr;
   std::int64_t from_ns_ = INT64_MAX;  // start of the range of find(); INT64_MAX: not called yet
   std::int64_t to_ns_ = INT64_MIN;
 };
@@ -98,14 +110,14 @@ class longest_operations {
 };
 
 /// Calls `on_operation(operation, index of its batch)` for each operation of one log inside a batch
-/// for which `counted` is true. The statistics leave out the other batches.
+/// that statistics count.
 template <class OnOperation>
-void for_each_in_batches(const run_data& run, const std::vector<bool>& counted, std::size_t file,
+void for_each_in_batches(const run_data& run, const spans_by_log& counted, std::size_t file,
                          OnOperation&& on_operation) {
   if (!run.has_operations(file)) return;
-  batch_spans spans(run.batches, counted, file);
+  batch_search search(counted[file]);
   run.for_each_operation(file, [&](const operation& op) {
-    const std::optional<std::size_t> index = spans.batch_around(op.start_ns, op.end_ns());
+    const std::optional<std::size_t> index = search.batch_around(op.start_ns, op.end_ns());
     if (index) on_operation(op, *index);
   });
 }
@@ -145,7 +157,7 @@ struct counted_operations {
 };
 
 /// Adds up the operations of all logs, on several threads.
-counted_operations count_operations(const run_data& run, const std::vector<bool>& counted) {
+counted_operations count_operations(const run_data& run, const spans_by_log& counted) {
   counted_operations all;
   const std::size_t files = run.files->files.size();
   // A group of logs is read at a time, because the figures of a log take memory for all names.
@@ -164,7 +176,7 @@ counted_operations count_operations(const run_data& run, const std::vector<bool>
 
 /// Returns the median duration of each operation for which `wanted` is true, indexed by the id of
 /// its name.
-std::vector<double> medians_of(const run_data& run, const std::vector<bool>& counted,
+std::vector<double> medians_of(const run_data& run, const spans_by_log& counted,
                                const std::vector<kept_durations>& durations,
                                const std::vector<bool>& wanted) {
   std::vector<double> medians(durations.size());
@@ -211,7 +223,8 @@ worker_time measure_worker_time(const run_data& run, const std::vector<bool>& co
     workers_ns += static_cast<double>(*preprocess_ns);
     ++batch_count;
   }
-  const counted_operations operations = count_operations(run, counted);
+  const spans_by_log spans = counted_spans(run, counted);
+  const counted_operations operations = count_operations(run, spans);
   worker_time time;
   // Exact medians of many calls take another pass over all operations, so they are found only for
   // operations that may have a slow call.
@@ -222,7 +235,7 @@ worker_time measure_worker_time(const run_data& run, const std::vector<bool>& co
       wanted[op.name] = true;
     }
   }
-  const std::vector<double> medians = medians_of(run, counted, operations.durations, wanted);
+  const std::vector<double> medians = medians_of(run, spans, operations.durations, wanted);
   std::size_t samples = 0;
   for (const std::uint32_t name : operations.appeared) {
     const std::string_view text = run.names.name(name);
