@@ -216,6 +216,33 @@ TEST_CASE("damaged lines are reported in one line, and nothing else is lost") {
   CHECK(run({"stats", growing.path()}).err.empty());
 }
 
+TEST_CASE("of many samples some are used, and stand for the others") {
+  const temp_dir dir;
+  thread_logs worker;
+  worker.operation("Fetch", 0, 1'000'000);
+  worker.write(dir, "", 1);
+  dir.file(".lotus_info_1_a", "lotus 0.1.0\nhost Shere\npid 1\nparent 0\ncpus 8 -\nthread 1 S\n");
+  constexpr std::size_t lines = 400'000;
+  std::string samples;
+  std::uint32_t random = 1;
+  std::size_t sleeps = 0;
+  for (std::size_t i = 0; i < lines; ++i) {
+    random = random * 1664525 + 1013904223;
+    const bool sleep = random < UINT32_MAX / 10 * 3;
+    sleeps += sleep ? 1 : 0;
+    samples += "look," + std::to_string(begin_ns + static_cast<std::int64_t>(i) * 1000) +
+               (sleep ? ",1,sleep,0,0,0,1000\n" : ",1,lock,0,5540,0,1000\n");
+  }
+  dir.file(".lotus_waits_1_a", samples);
+  const json fetch = operations(dir)["SFetch"];
+  CHECK(samples_of(fetch) < 300'000);
+  CHECK(samples_of(fetch) > 100'000);
+  const json slept = fetch["blocked_on"][1];
+  CHECK(slept["reason"].text() == "sleep");
+  CHECK(std::abs(slept["share"].number() - static_cast<double>(sleeps) / lines) < 0.01);
+  CHECK(std::abs(slept["ns"].number() / (1000.0 * static_cast<double>(sleeps)) - 1) < 0.02);
+}
+
 TEST_CASE("two threads that sleep under a lock as often as they wait for it are lock-bound") {
   const temp_dir dir;
   write_sleeping(dir, 2, 1);

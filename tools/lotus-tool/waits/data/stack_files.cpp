@@ -7,8 +7,6 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -111,13 +109,15 @@ class stack_reader {
 
   bool parse_stack(std::string_view line) {
     constexpr std::uint64_t max_bytes = stack_copy::max_bytes;
+    constexpr std::size_t max_sum = std::size_t{64} << 20U;  // a process writes at most 8 MiB
     std::uint64_t number = 0;
     std::uint64_t bytes = 0;
     recorded_stack stack;
     if (!read_hexadecimal(take(line, ','), number) || number == 0 ||
         !read_hexadecimal(take(line, ','), stack.copy.pc) ||
         !read_hexadecimal(take(line, ','), stack.copy.sp) ||
-        !read_hexadecimal(take(line, ','), bytes) || bytes > max_bytes) {
+        !read_hexadecimal(take(line, ','), bytes) || bytes > max_bytes ||
+        (bytes_ += bytes) > max_sum) {
       return false;
     }
     stack.copy.bytes.resize(bytes);
@@ -144,21 +144,24 @@ class stack_reader {
   }
 
   process_stacks& to_;
+  std::size_t bytes_ = 0;  ///< of all stacks
 };
+
+std::vector<wait_sample>* samples_of(std::vector<process_waits>& processes,
+                                     const std::string& ending) {
+  const auto found = std::find_if(processes.begin(), processes.end(),
+                                  [&](const process_waits& p) { return p.ending == ending; });
+  return found == processes.end() ? nullptr : &found->samples;
+}
 
 }  // namespace
 
 void find_stacks(const run_files& run, std::vector<process_waits>& processes,
                  diagnostic_log& diagnostics) {
   if (processes.empty()) return;
-  struct sampled_stacks {
-    std::optional<std::uint64_t> of_waiting;
-    std::optional<std::uint64_t> of_holder;
-  };
-  std::map<std::string, std::map<std::pair<std::int64_t, std::uint64_t>, sampled_stacks>> seen;
   for (const process_file& file : files_of_stacks(run, diagnostics)) {
-    auto& of = seen[file.ending];
-    read_whole_lines(file.path, "not a stack; ", diagnostics, [&of](std::string_view line) {
+    std::vector<wait_sample>* const samples = samples_of(processes, file.ending);
+    read_whole_lines(file.path, "not a stack; ", diagnostics, [samples](std::string_view line) {
       const std::string_view kind = take(line, ',');
       if (kind != "seen" && kind != "held") return true;
       std::int64_t time_ns = 0;
@@ -168,20 +171,20 @@ void find_stacks(const run_files& run, std::vector<process_waits>& processes,
           !read_hexadecimal(line, number)) {
         return false;
       }
-      sampled_stacks& to = of[{time_ns, tid}];
-      (kind == "seen" ? to.of_waiting : to.of_holder) = number;
+      if (samples == nullptr) return true;
+      const std::pair key{time_ns, tid};
+      const auto key_of = [](const wait_sample& s) { return std::pair{s.time_ns, s.tid}; };
+      const auto at = std::lower_bound(
+          samples->begin(), samples->end(), key,
+          [&](const wait_sample& sample, const auto& of) { return key_of(sample) < of; });
+      if (at == samples->end() || key_of(*at) != key) return true;
+      if (kind == "seen") {
+        at->stack = number;
+      } else {
+        at->holder_stack = number;
+      }
       return true;
     });
-  }
-  for (process_waits& process : processes) {
-    const auto of = seen.find(process.ending);
-    if (of == seen.end()) continue;
-    for (wait_sample& sample : process.samples) {
-      const auto found = of->second.find({sample.time_ns, sample.tid});
-      if (found == of->second.end()) continue;
-      sample.stack = found->second.of_waiting.value_or(0);
-      sample.holder_stack = found->second.of_holder;
-    }
   }
 }
 
