@@ -31,6 +31,7 @@ std::string value_text(const Value& value) {
 TEST_CASE("a value is written according to its type") {
   CHECK(value_text("a\"b") == R"("a\"b")");
   CHECK(value_text(std::string("\n\xFF")) == R"("\u000a%FF")");
+  CHECK(value_text(std::string("\x7F\xC2\x9B")) == R"("\u007f\u009b")");  // terminals may obey them
   CHECK(value_text(true) == "true");
   CHECK(value_text(false) == "false");
   CHECK(value_text(nullptr) == "null");

@@ -53,14 +53,16 @@ def main():
         write_run(slow, 100, 9)
         fast = folder + "/fast"
         write_run(fast, 100, 0)
+        escaped = slow.replace("\n", "%0A")  # another folder than `slow`, and another series
+        write_run(escaped, 100, 0)
         file = folder + "/lotus.prom"
-        subprocess.run([TOOL, "top", slow, fast, "--once", "--openmetrics", file], check=True)
+        subprocess.run([TOOL, "top", slow, escaped, fast, "--once", "--openmetrics", file], check=True)
         with open(file) as written:
             text = written.read()
         samples = parsed(text)
         runs = {run for _, run, _ in samples}
-        assert len(runs) == 2, runs
-        a = next(run for run in runs if run != fast)
+        assert len(runs) == 3, runs
+        a = next(run for run in runs if run != fast and "%25" not in run)
         assert a.startswith(f'{folder}/a "slow" \\ one'), a
         batches = samples["lotus_batches_per_second", a, None] * samples["lotus_window_seconds", a, None]
         assert 98 < batches < 102, samples
