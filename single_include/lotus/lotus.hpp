@@ -7262,6 +7262,79 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_RECORD_THREAD_HPP
 #define LOTUS_RECORD_THREAD_HPP
 
+// Provides the time without a system call, from a counter of ticks that was compared with the clock
+// before.
+#ifndef LOTUS_BASE_EXTRAPOLATED_CLOCK_HPP
+#define LOTUS_BASE_EXTRAPOLATED_CLOCK_HPP
+
+#include <algorithm>
+#include <ctime>
+
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// CLOCK_MONOTONIC_RAW, which is not adjusted to other clocks. Extrapolates from the last reading,
+/// because a reading may take as long as a system call if it is not in the CPU's caches. Not
+/// thread-safe. Trivially destructible.
+class extrapolated_clock {
+ public:
+  /// Whether ticks can be converted to ns.
+  bool is_known() const noexcept { return ns_per_tick_ > 0; }
+  std::int64_t to_ns(std::uint64_t ticks) const noexcept {
+    return static_cast<std::int64_t>(static_cast<double>(ticks) * ns_per_tick_);
+  }
+  /// Call this function only if is_known().
+  std::uint64_t to_ticks(double ns) const noexcept {
+    return static_cast<std::uint64_t>(ns / ns_per_tick_);
+  }
+
+  /// Returns the time in ns. @param ticks  the present number of ticks.
+  std::int64_t ns(std::uint64_t ticks) noexcept {
+    const std::uint64_t passed = ticks - last_ticks_;
+    // A small part of the time in which the rate was measured, so that the result is as exact as
+    // the readings were.
+    const bool near = passed < (last_ticks_ - first_ticks_) / 32;
+    const std::int64_t passed_ns = to_ns(passed);
+    return near && passed_ns < max_extrapolated_ns ? last_ns_ + passed_ns : read(ticks);
+  }
+
+  /// Like ns(), but always reads the clock.
+  std::int64_t read(std::uint64_t ticks) noexcept {
+    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_RAW);
+    const std::int64_t wrong_ns = now_ns - last_ns_ - to_ns(ticks - last_ticks_);
+    // While the machine sleeps, the ticks may continue or stop.
+    const bool jumped = is_known() && std::max(wrong_ns, -wrong_ns) > max_wrong_ns;
+    if (first_ticks_ == 0 || jumped) {
+      first_ticks_ = ticks;
+      first_ns_ = now_ns;
+      ns_per_tick_ = 0;
+    }
+    if (ticks > first_ticks_) {
+      ns_per_tick_ =
+          static_cast<double>(now_ns - first_ns_) / static_cast<double>(ticks - first_ticks_);
+    }
+    last_ticks_ = ticks;
+    last_ns_ = now_ns;
+    return now_ns;
+  }
+
+ private:
+  static constexpr std::int64_t max_extrapolated_ns = 20'000'000;
+  static constexpr std::int64_t max_wrong_ns = 1'000'000;
+
+  // Two readings: the first one, or the first after the machine slept, and the last one.
+  std::uint64_t first_ticks_ = 0;
+  std::int64_t first_ns_ = 0;
+  std::uint64_t last_ticks_ = 0;
+  std::int64_t last_ns_ = 0;
+  double ns_per_tick_ = 0;  ///< 0: unknown
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_BASE_EXTRAPOLATED_CLOCK_HPP
+
 // Finds out whether code that a signal handler interrupted will continue when the handler returns.
 #ifndef LOTUS_BASE_INTERRUPTION_HPP
 #define LOTUS_BASE_INTERRUPTION_HPP
@@ -7547,6 +7620,21 @@ struct run_queue_file {
   std::int64_t queue_ns = 0;
 };
 
+/// How much of a thread's time off the CPU was time in the run queue. The recorded time includes
+/// predictions; see store/run_queue_account.hpp.
+struct run_queue_account {
+  run_queue_file file;
+  std::int64_t recorded_ns = 0;
+  std::int64_t queue_ns = 0;       ///< the last reading of the time in the run queue; -1: unknown
+  std::int64_t unread_off_ns = 0;  ///< time off the CPU recorded since that reading
+  /// The waits for a CPU since that reading, if threads waited for CPUs only while they computed.
+  std::int64_t predicted_ns = 0;
+  double share = 0;  ///< the share of waits for a CPU in the time before that reading
+  /// How many times in a row predicted_ns was right when queue_ns was read.
+  std::uint32_t right_predictions = 0;
+  std::uint64_t due_ticks = 0;  ///< when the next reading is allowed
+};
+
 /// The moments between which a thread was off the CPU.
 struct off_cpu_window {
   /// The last known moment at which the thread was on the CPU; 0 if unknown.
@@ -7555,43 +7643,25 @@ struct off_cpu_window {
 };
 
 /// How much of a thread's time off the CPU has been recorded already. Only that thread uses the
-/// object. The recorded times include estimates; see store/cpu_clock.hpp.
+/// object. The recorded time includes estimates; see store/cpu_clock.hpp.
 struct cpu_account {
   /// Stack pointer of the thread while it reads its clocks, otherwise 0. A signal handler that
   /// finds this value set has interrupted the reading, and does not read the clocks.
   std::uintptr_t reading = 0;
   bool begun = false;
-  /// How many times in a row predicted_queue_ns was right when queue_ns was read.
-  std::uint32_t right_predictions = 0;
   std::uint32_t futile = 0;  ///< number of consecutive calls that found no time off the CPU
   std::int64_t futile_since_ns = 0;
 
+  extrapolated_clock wall;
   std::int64_t recorded_off_ns = 0;
-  std::int64_t recorded_queue_ns = 0;
-
-  // Two readings of the wall clock, from which ticks are converted to its time: the first one, or
-  // the first after the machine slept, and the last one.
-  std::uint64_t first_ticks = 0;
-  std::int64_t first_wall_ns = 0;
-  std::uint64_t last_ticks = 0;
-  std::int64_t last_wall_ns = 0;
-  double ns_per_tick = 0;  ///< 0: unknown
-
   std::int64_t off_ns = 0;  ///< wall time minus CPU time when the CPU clock was last read
   /// The share of the windows before the last reading in which the thread was off the CPU.
   double off_share = 0;
 
   std::uint64_t looked_ticks = 0;  ///< when the thread last found that it was switched out
   std::uint64_t window_ticks = 0;  ///< total length of the windows since the last reading
-  std::uint64_t clocks_due_ticks = 0;
-  std::uint64_t queue_due_ticks = 0;
-
-  std::int64_t queue_ns = 0;       ///< the last reading of the time in the run queue; -1: unknown
-  std::int64_t unread_off_ns = 0;  ///< time off the CPU recorded since that reading
-  /// The waits for a CPU since that reading, if threads waited for CPUs only while they computed.
-  std::int64_t predicted_queue_ns = 0;
-  double queue_share = 0;  ///< the share of waits for a CPU in the time before that reading
-  run_queue_file run_queue;
+  std::uint64_t due_ticks = 0;     ///< when the next reading is allowed
+  run_queue_account queue;
 };
 
 /// The session's state of one thread. A producer belongs to one thread until that thread is dead,
@@ -7831,8 +7901,6 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 // Defines the slow paths of recording: a thread's first record, a full ring, reading CPU clocks.
 #ifndef LOTUS_RECORD_RARE_CALLS_HPP
 #define LOTUS_RECORD_RARE_CALLS_HPP
-
-#include <algorithm>
 
 LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
@@ -9390,8 +9458,6 @@ LOTUS_DETAIL_NAMESPACE_END
 // Records how much heap memory operations allocate and free, as counted by liblotus_memory.so.
 #ifndef LOTUS_HEAP_HEAP_ACCOUNT_HPP
 #define LOTUS_HEAP_HEAP_ACCOUNT_HPP
-
-#include <ctime>
 
 // Defines the interface of liblotus_memory.so, a library that counts the allocations of a program
 // if LD_PRELOAD names it.
@@ -11657,13 +11723,15 @@ LOTUS_DETAIL_NAMESPACE_END
 // clears the pointer in that area, unless the thread is executing the sequence to which it points.
 // lotus stores a pointer to a sequence that no thread ever executes, so switches clear it.
 //
-// Reading the clocks after a switch takes a system call, and how long the thread waited for a CPU
-// another one, which finds nothing in the CPU's caches after a long wait. So a thread that is
-// switched out often reads them only now and then, and records estimates in between. Each reading
-// corrects the sum: it records the difference between the time that was read and the time that is
-// recorded already.
+// Reading the CPU clock after a switch takes a system call. So a thread that is switched out often
+// reads it only now and then, and records estimates in between. Each reading corrects the sum: it
+// records the difference between the time that was read and the time that is recorded already.
 #ifndef LOTUS_STORE_CPU_CLOCK_HPP
 #define LOTUS_STORE_CPU_CLOCK_HPP
+
+// Determines which part of a thread's time off the CPU it spent waiting for a CPU.
+#ifndef LOTUS_STORE_RUN_QUEUE_ACCOUNT_HPP
+#define LOTUS_STORE_RUN_QUEUE_ACCOUNT_HPP
 
 // Reads how long threads have waited for a CPU, from their files /proc/thread-self/schedstat.
 #ifndef LOTUS_STORE_RUN_QUEUE_HPP
@@ -11767,6 +11835,99 @@ LOTUS_DETAIL_NAMESPACE_END
 
 #endif  // LOTUS_STORE_RUN_QUEUE_HPP
 
+LOTUS_DETAIL_NAMESPACE_BEGIN
+namespace detail {
+
+/// Divides the time off the CPU of threads. Reading a thread's schedstat file after a long wait
+/// takes several microseconds, so the part is predicted in between: a thread waited for a CPU if it
+/// was switched out while it computed. Each reading corrects the sum. Any thread may call all
+/// functions, but only with its own run_queue_account.
+class run_queue_clock {
+ public:
+  /// Begins to account for a thread.
+  void begin(run_queue_account& of) noexcept {
+    of.queue_ns = of.recorded_ns = reader_.read(of.file, 0, 0);
+  }
+  void give_up(run_queue_account& of) noexcept { reader_.close(of.file); }
+
+  /// Returns the part of `off_ns`, a time off the CPU that is recorded now, without a reading.
+  /// @param computing  whether the thread was computing when it was switched out.
+  static std::uint64_t predict(run_queue_account& of, std::int64_t off_ns,
+                               bool computing) noexcept {
+    of.unread_off_ns += off_ns;
+    return predict_unread(of, off_ns, computing);
+  }
+
+  /// Like predict(), but reads the thread's file if a reading is due.
+  /// @param now  present time in ticks.
+  /// @param cpu_ns, wall_ns  CPU time of the thread, and the time on `clock`.
+  std::uint64_t part(run_queue_account& of, std::int64_t off_ns, bool computing, std::uint64_t now,
+                     std::int64_t cpu_ns, std::int64_t wall_ns,
+                     const extrapolated_clock& clock) noexcept {
+    of.unread_off_ns += off_ns;
+    const bool is_due =
+        of.unread_off_ns >= min_unread_off_ns && (!is_predictable(of) || now >= of.due_ticks);
+    if (!is_due && of.queue_ns >= 0) return predict_unread(of, off_ns, computing);
+    const std::int64_t before_ns =
+        std::exchange(of.queue_ns, reader_.read(of.file, cpu_ns, wall_ns));
+    if (of.queue_ns < 0) return run_queue_unknown;
+    if (before_ns < 0) {
+      of.recorded_ns = of.queue_ns;
+      return run_queue_unknown;
+    }
+    compare(of, of.queue_ns - before_ns, computing ? off_ns : 0, clock.is_known());
+    if (is_predictable(of)) of.due_ticks = now + clock.to_ticks(pause_ns);
+    // If the thread is switched out after the clocks were read and before the run queue time was
+    // read, the run queue time includes a wait that the time off the CPU does not include yet. The
+    // next call records the rest of that wait.
+    const std::int64_t left_ns = of.queue_ns - of.recorded_ns;
+    return record(of, std::max<std::int64_t>(0, std::min(left_ns, off_ns)));
+  }
+
+ private:
+  static constexpr std::uint32_t min_right_predictions = 16;
+  /// After so many right predictions, a reading allows the next one this much later.
+  static constexpr double pause_ns = 1e7;
+  /// The file is read only after this much time off the CPU.
+  static constexpr std::int64_t min_unread_off_ns = 50'000;
+
+  static bool is_predictable(const run_queue_account& of) noexcept {
+    return of.right_predictions >= min_right_predictions;
+  }
+
+  static std::uint64_t record(run_queue_account& of, std::int64_t part_ns) noexcept {
+    of.recorded_ns += part_ns;
+    return static_cast<std::uint64_t>(part_ns);
+  }
+
+  static std::uint64_t predict_unread(run_queue_account& of, std::int64_t off_ns,
+                                      bool computing) noexcept {
+    if (of.queue_ns < 0) return run_queue_unknown;
+    const std::int64_t prediction = computing ? off_ns : 0;
+    of.predicted_ns += prediction;
+    const double share = static_cast<double>(off_ns) * of.share;
+    return record(of, is_predictable(of) ? prediction : static_cast<std::int64_t>(share));
+  }
+
+  /// Compares what was predicted since the last reading with the truth, `waited_ns`.
+  /// @param last_ns  prediction for the last time off the CPU.
+  static void compare(run_queue_account& of, std::int64_t waited_ns, std::int64_t last_ns,
+                      bool is_clock_known) noexcept {
+    const std::int64_t wrong_ns = waited_ns - std::exchange(of.predicted_ns, 0) - last_ns;
+    const std::int64_t unread_ns = std::exchange(of.unread_off_ns, 0);
+    of.share = std::min(1.0, static_cast<double>(waited_ns) / static_cast<double>(unread_ns));
+    const bool right = is_clock_known && std::max(wrong_ns, -wrong_ns) * 16 <= unread_ns;
+    of.right_predictions = right ? of.right_predictions + 1 : 0;
+  }
+
+  run_queue_reader reader_;
+};
+
+}  // namespace detail
+LOTUS_DETAIL_NAMESPACE_END
+
+#endif  // LOTUS_STORE_RUN_QUEUE_ACCOUNT_HPP
+
 #if defined(__GLIBC__) && __has_include(<sys/rseq.h>)
   #include <sys/rseq.h>
   #define LOTUS_DETAIL_HAS_RSEQ 1
@@ -11841,7 +12002,7 @@ class cpu_clock {
   /// Clears the cpu_account of a thread that no longer exists, so that another thread can use it.
   /// In a forked child, the threads of the parent no longer exist.
   void give_up(cpu_account& account) noexcept {
-    run_queue_.close(account.run_queue);
+    run_queue_.give_up(account.queue);
     account = {};
   }
 
@@ -11877,21 +12038,11 @@ class cpu_clock {
   static constexpr std::uint32_t max_futile = 1000;
   static constexpr std::int64_t futile_ns = 100'000'000;
 
-  // Limits of what the readings cost. A reading that takes a time t allows the next one only
-  // clocks_pause * t after it, so they take at most 0.5 % of a thread's time; but after
-  // max_clocks_pause_ns, so that 2,000 readings per second are always allowed. As many as fit into
-  // clocks_burst_ns may follow each other at once.
-  static constexpr std::uint64_t clocks_pause = 200;
-  static constexpr double max_clocks_pause_ns = 5e5;
-  static constexpr double clocks_burst_ns = 1e7;
-  /// The same for the time in the run queue, after it was predicted right so many times in a row.
-  static constexpr std::uint32_t min_right_predictions = 16;
-  static constexpr std::uint64_t queue_pause = 2000;
-  static constexpr double max_queue_pause_ns = 2e7;
-  static constexpr std::int64_t max_extrapolated_ns = 20'000'000;
-  static constexpr std::int64_t max_wrong_ns = 1'000'000;
-  /// The time in the run queue is read only after this much time off the CPU.
-  static constexpr std::int64_t min_unread_off_ns = 50'000;
+  /// A reading allows the next one this much later, so that at most 2,000 readings per second are
+  /// made, which take 0.2 % of a thread's time. As many as fit into burst_ns may follow each other
+  /// at once.
+  static constexpr double pause_ns = 5e5;
+  static constexpr double burst_ns = 1e7;
 
   /// Creates a sequence of one byte of data, which no thread ever executes.
   void make_sequence() noexcept {
@@ -11918,48 +12069,6 @@ class cpu_clock {
     }
   }
 
-  /// Returns CLOCK_MONOTONIC_RAW, which is not adjusted to other clocks. Extrapolates from the last
-  /// reading, because a reading may take as long as a system call if it is not in the CPU's caches.
-  static std::int64_t wall(cpu_account& account) noexcept {
-    const std::uint64_t ticks = now_ticks();
-    const std::uint64_t passed = ticks - account.last_ticks;
-    // A small part of the time in which the rate was measured, so that the result is as exact as
-    // the readings were.
-    const bool near = passed < (account.last_ticks - account.first_ticks) / 32;
-    const std::int64_t passed_ns = to_ns(account, passed);
-    if (near && passed_ns < max_extrapolated_ns) return account.last_wall_ns + passed_ns;
-    return read_wall(account, ticks);
-  }
-
-  static std::int64_t read_wall(cpu_account& account, std::uint64_t ticks) noexcept {
-    const std::int64_t wall_ns = clock_ns(CLOCK_MONOTONIC_RAW);
-    const std::int64_t passed_ns = wall_ns - account.last_wall_ns;
-    const std::int64_t wrong_ns = passed_ns - to_ns(account, ticks - account.last_ticks);
-    const bool jumped = wrong_ns > max_wrong_ns || -wrong_ns > max_wrong_ns;
-    // While the machine sleeps, the ticks may continue or stop.
-    if (account.first_ticks == 0 || (account.ns_per_tick > 0 && jumped)) {
-      account.first_ticks = ticks;
-      account.first_wall_ns = wall_ns;
-      account.ns_per_tick = 0;
-    }
-    if (ticks > account.first_ticks) {
-      account.ns_per_tick = static_cast<double>(wall_ns - account.first_wall_ns) /
-                            static_cast<double>(ticks - account.first_ticks);
-    }
-    account.last_ticks = ticks;
-    account.last_wall_ns = wall_ns;
-    return wall_ns;
-  }
-
-  static std::int64_t to_ns(const cpu_account& account, std::uint64_t ticks) noexcept {
-    return static_cast<std::int64_t>(static_cast<double>(ticks) * account.ns_per_tick);
-  }
-  /// Returns when the next reading is allowed, after one that took `ticks`.
-  static std::uint64_t pause(const cpu_account& account, std::uint64_t ticks, std::uint64_t factor,
-                             double max_ns) noexcept {
-    const auto max_ticks = static_cast<std::uint64_t>(max_ns / account.ns_per_tick);
-    return std::min(ticks * factor, max_ticks);
-  }
   /// Whether a thread was computing when it was switched out, according to the time that it was off
   /// the CPU in a window, and not waiting for something. Then it probably waited for a CPU.
   static bool was_computing(std::int64_t window_ns, std::int64_t off_ns) noexcept {
@@ -11976,26 +12085,21 @@ class cpu_clock {
     account.looked_ticks = now;
     account.window_ticks += window;
     if (!account.begun) return begin_account(account);
-    const bool limited = account.ns_per_tick > 0;
-    if (limited) {
-      const auto burst = static_cast<std::uint64_t>(clocks_burst_ns / account.ns_per_tick);
-      if (account.clocks_due_ticks > now + burst) return estimate(account, window);
+    if (account.wall.is_known()) {
+      if (account.due_ticks > now + account.wall.to_ticks(burst_ns)) {
+        return estimate(account, window);
+      }
+      account.due_ticks = std::max(account.due_ticks, now) + account.wall.to_ticks(pause_ns);
     }
-    const off_cpu_time found = read_clocks(account, now);
-    if (limited) {
-      const std::uint64_t took = now_ticks() - now;
-      account.clocks_due_ticks = std::max(account.clocks_due_ticks, now) +
-                                 pause(account, took, clocks_pause, max_clocks_pause_ns);
-    }
-    return found;
+    return read_clocks(account, now);
   }
 
   LOTUS_DETAIL_COLD off_cpu_time begin_account(cpu_account& account) noexcept {
     account.begun = true;
     account.window_ticks = 0;
     // Opening the file takes longest, and must not count as time off the CPU of the first span.
-    account.queue_ns = account.recorded_queue_ns = run_queue_.read(account.run_queue, 0, 0);
-    const std::int64_t wall_ns = read_wall(account, now_ticks());
+    run_queue_.begin(account.queue);
+    const std::int64_t wall_ns = account.wall.read(now_ticks());
     account.off_ns = account.recorded_off_ns = wall_ns - clock_ns(CLOCK_THREAD_CPUTIME_ID);
     return {};
   }
@@ -12003,24 +12107,23 @@ class cpu_clock {
   /// Returns an estimate of the time off the CPU in the last window: the same share of it as in the
   /// windows before the last reading.
   static off_cpu_time estimate(cpu_account& account, std::uint64_t window) noexcept {
-    const std::int64_t window_ns = to_ns(account, window);
+    const std::int64_t window_ns = account.wall.to_ns(window);
     const auto off_ns =
         static_cast<std::int64_t>(static_cast<double>(window_ns) * account.off_share);
     if (off_ns < min_off_ns) return {};
     account.recorded_off_ns += off_ns;
-    account.unread_off_ns += off_ns;
     return {static_cast<std::uint64_t>(off_ns),
-            predict_queue(account, off_ns, was_computing(window_ns, off_ns))};
+            run_queue_clock::predict(account.queue, off_ns, was_computing(window_ns, off_ns))};
   }
 
   /// Reads the wall clock before the CPU clock: if the thread is switched out between the two
   /// readings, the next call returns that time.
   off_cpu_time read_clocks(cpu_account& account, std::uint64_t now) noexcept {
-    const std::int64_t wall_ns = wall(account);
+    const std::int64_t wall_ns = account.wall.ns(now_ticks());
     const std::int64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     const std::int64_t off_ns = wall_ns - cpu_ns;
     const std::int64_t true_ns = off_ns - account.off_ns;
-    const std::int64_t window_ns = std::max(to_ns(account, account.window_ticks), true_ns);
+    const std::int64_t window_ns = std::max(account.wall.to_ns(account.window_ticks), true_ns);
     account.off_share =
         true_ns > 0 ? static_cast<double>(true_ns) / static_cast<double>(window_ns) : 0;
     account.off_ns = off_ns;
@@ -12028,65 +12131,9 @@ class cpu_clock {
     const std::int64_t new_off_ns = off_ns - account.recorded_off_ns;
     if (new_off_ns < min_off_ns) return {};
     account.recorded_off_ns = off_ns;
-    account.unread_off_ns += new_off_ns;
-    const bool computing = was_computing(window_ns, true_ns);
-    const bool is_due = account.unread_off_ns >= min_unread_off_ns &&
-                        (!is_predictable(account) || now >= account.queue_due_ticks);
     return {static_cast<std::uint64_t>(new_off_ns),
-            is_due || account.queue_ns < 0
-                ? read_queue(account, new_off_ns, computing, cpu_ns, wall_ns)
-                : predict_queue(account, new_off_ns, computing)};
-  }
-
-  static bool is_predictable(const cpu_account& account) noexcept {
-    return account.right_predictions >= min_right_predictions;
-  }
-
-  static std::uint64_t predict_queue(cpu_account& account, std::int64_t off_ns,
-                                     bool computing) noexcept {
-    if (account.queue_ns < 0) return run_queue_unknown;
-    const std::int64_t prediction = computing ? off_ns : 0;
-    account.predicted_queue_ns += prediction;
-    const std::int64_t part_ns =
-        is_predictable(account)
-            ? prediction
-            : static_cast<std::int64_t>(static_cast<double>(off_ns) * account.queue_share);
-    account.recorded_queue_ns += part_ns;
-    return static_cast<std::uint64_t>(part_ns);
-  }
-
-  /// Reads how long this thread waited for a CPU. Returns the part that belongs to new_off_ns.
-  std::uint64_t read_queue(cpu_account& account, std::int64_t new_off_ns, bool computing,
-                           std::int64_t cpu_ns, std::int64_t wall_ns) noexcept {
-    const std::uint64_t begin = now_ticks();
-    const std::int64_t queue_ns = run_queue_.read(account.run_queue, cpu_ns, wall_ns);
-    const std::int64_t before_ns = account.queue_ns;
-    account.queue_ns = queue_ns;
-    if (queue_ns < 0) return run_queue_unknown;
-    if (before_ns < 0) {
-      account.recorded_queue_ns = queue_ns;
-      return run_queue_unknown;
-    }
-    const std::int64_t waited_ns = queue_ns - before_ns;
-    const std::int64_t wrong_ns =
-        waited_ns - account.predicted_queue_ns - (computing ? new_off_ns : 0);
-    const std::int64_t unread_ns = std::exchange(account.unread_off_ns, 0);
-    account.predicted_queue_ns = 0;
-    account.queue_share =
-        std::min(1.0, static_cast<double>(waited_ns) / static_cast<double>(unread_ns));
-    const bool right = account.ns_per_tick > 0 && std::max(wrong_ns, -wrong_ns) * 16 <= unread_ns;
-    account.right_predictions = right ? account.right_predictions + 1 : 0;
-    if (is_predictable(account)) {
-      account.queue_due_ticks =
-          begin + pause(account, now_ticks() - begin, queue_pause, max_queue_pause_ns);
-    }
-    // If the thread is switched out after the clocks were read and before the run queue time was
-    // read, the run queue time includes a wait that the time off the CPU does not include yet. The
-    // next call records the rest of that wait.
-    const std::int64_t left_ns = queue_ns - account.recorded_queue_ns;
-    const std::int64_t part_ns = std::max<std::int64_t>(0, std::min(left_ns, new_off_ns));
-    account.recorded_queue_ns += part_ns;
-    return static_cast<std::uint64_t>(part_ns);
+            run_queue_.part(account.queue, new_off_ns, was_computing(window_ns, true_ns), now,
+                            cpu_ns, wall_ns, account.wall)};
   }
 
   static bool is_futile(cpu_account& account) noexcept {
@@ -12105,7 +12152,7 @@ class cpu_clock {
   [[maybe_unused]] char never_run_ = 0;
   std::uint64_t runs_ = 0;
   std::atomic<cpu_watching> mode_{cpu_watching::off};
-  run_queue_reader run_queue_;
+  run_queue_clock run_queue_;
 };
 
 }  // namespace detail
@@ -17828,7 +17875,8 @@ class wait_objects {
 
   /// Forgets all objects, so that each is defined again when it is next used.
   void forget() noexcept {
-    std::memset(static_cast<void*>(places_), 0, sizeof(places_));
+    // Pages that nothing was written to take no memory.
+    if (count_ > 0) std::memset(static_cast<void*>(places_), 0, sizeof(places_));
     count_ = 0;
     lookups_ = {};
   }
@@ -18453,7 +18501,7 @@ class wait_stacks {
   }
 
   void forget_stacks() noexcept {
-    std::memset(static_cast<void*>(places_), 0, sizeof(places_));
+    if (count_ > 0) std::memset(static_cast<void*>(places_), 0, sizeof(places_));
     count_ = 0;
   }
 

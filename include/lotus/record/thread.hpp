@@ -7,6 +7,7 @@
 
 #include "lotus/aggregates/aggregates.hpp"
 #include "lotus/base/descriptor.hpp"
+#include "lotus/base/extrapolated_clock.hpp"
 #include "lotus/base/interruption.hpp"
 #include "lotus/base/lock.hpp"
 #include "lotus/config.hpp"
@@ -36,6 +37,21 @@ struct run_queue_file {
   std::int64_t queue_ns = 0;
 };
 
+/// How much of a thread's time off the CPU was time in the run queue. The recorded time includes
+/// predictions; see store/run_queue_account.hpp.
+struct run_queue_account {
+  run_queue_file file;
+  std::int64_t recorded_ns = 0;
+  std::int64_t queue_ns = 0;       ///< the last reading of the time in the run queue; -1: unknown
+  std::int64_t unread_off_ns = 0;  ///< time off the CPU recorded since that reading
+  /// The waits for a CPU since that reading, if threads waited for CPUs only while they computed.
+  std::int64_t predicted_ns = 0;
+  double share = 0;  ///< the share of waits for a CPU in the time before that reading
+  /// How many times in a row predicted_ns was right when queue_ns was read.
+  std::uint32_t right_predictions = 0;
+  std::uint64_t due_ticks = 0;  ///< when the next reading is allowed
+};
+
 /// The moments between which a thread was off the CPU.
 struct off_cpu_window {
   /// The last known moment at which the thread was on the CPU; 0 if unknown.
@@ -44,43 +60,25 @@ struct off_cpu_window {
 };
 
 /// How much of a thread's time off the CPU has been recorded already. Only that thread uses the
-/// object. The recorded times include estimates; see store/cpu_clock.hpp.
+/// object. The recorded time includes estimates; see store/cpu_clock.hpp.
 struct cpu_account {
   /// Stack pointer of the thread while it reads its clocks, otherwise 0. A signal handler that
   /// finds this value set has interrupted the reading, and does not read the clocks.
   std::uintptr_t reading = 0;
   bool begun = false;
-  /// How many times in a row predicted_queue_ns was right when queue_ns was read.
-  std::uint32_t right_predictions = 0;
   std::uint32_t futile = 0;  ///< number of consecutive calls that found no time off the CPU
   std::int64_t futile_since_ns = 0;
 
+  extrapolated_clock wall;
   std::int64_t recorded_off_ns = 0;
-  std::int64_t recorded_queue_ns = 0;
-
-  // Two readings of the wall clock, from which ticks are converted to its time: the first one, or
-  // the first after the machine slept, and the last one.
-  std::uint64_t first_ticks = 0;
-  std::int64_t first_wall_ns = 0;
-  std::uint64_t last_ticks = 0;
-  std::int64_t last_wall_ns = 0;
-  double ns_per_tick = 0;  ///< 0: unknown
-
   std::int64_t off_ns = 0;  ///< wall time minus CPU time when the CPU clock was last read
   /// The share of the windows before the last reading in which the thread was off the CPU.
   double off_share = 0;
 
   std::uint64_t looked_ticks = 0;  ///< when the thread last found that it was switched out
   std::uint64_t window_ticks = 0;  ///< total length of the windows since the last reading
-  std::uint64_t clocks_due_ticks = 0;
-  std::uint64_t queue_due_ticks = 0;
-
-  std::int64_t queue_ns = 0;       ///< the last reading of the time in the run queue; -1: unknown
-  std::int64_t unread_off_ns = 0;  ///< time off the CPU recorded since that reading
-  /// The waits for a CPU since that reading, if threads waited for CPUs only while they computed.
-  std::int64_t predicted_queue_ns = 0;
-  double queue_share = 0;  ///< the share of waits for a CPU in the time before that reading
-  run_queue_file run_queue;
+  std::uint64_t due_ticks = 0;     ///< when the next reading is allowed
+  run_queue_account queue;
 };
 
 /// The session's state of one thread. A producer belongs to one thread until that thread is dead,

@@ -77,7 +77,8 @@ class wait_objects {
 
   /// Forgets all objects, so that each is defined again when it is next used.
   void forget() noexcept {
-    std::memset(static_cast<void*>(places_), 0, sizeof(places_));
+    // Pages that nothing was written to take no memory.
+    if (count_ > 0) std::memset(static_cast<void*>(places_), 0, sizeof(places_));
     count_ = 0;
     lookups_ = {};
   }

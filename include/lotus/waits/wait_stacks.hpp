@@ -228,7 +228,7 @@ class wait_stacks {
   }
 
   void forget_stacks() noexcept {
-    std::memset(static_cast<void*>(places_), 0, sizeof(places_));
+    if (count_ > 0) std::memset(static_cast<void*>(places_), 0, sizeof(places_));
     count_ = 0;
   }
 
