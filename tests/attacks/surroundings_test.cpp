@@ -9,12 +9,15 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -60,6 +63,19 @@ bool start_with_messages(const support::temp_directory& run) {
   o.on_message = &collected_messages::add;
   collected_messages::clear();
   return lotus::start(o);
+}
+
+/// Moves the memory of this process from one node of the machine to another, again and again.
+/// Returns false if the kernel does not allow that.
+bool move_between_nodes(int times) {
+  std::uint64_t last = 0;
+  while (fs::exists("/sys/devices/system/node/node" + std::to_string(last + 1))) ++last;
+  const unsigned long ends[] = {1, 1UL << last % 64};
+  for (int i = 0; i < times; ++i) {
+    if (syscall(SYS_migrate_pages, 0, 64, &ends[i % 2], &ends[1 - i % 2]) < 0) return false;
+    usleep(2000);
+  }
+  return true;
 }
 
 bool is_skipped(int status) {
@@ -307,4 +323,57 @@ TEST_CASE("a killed process is recovered from an overlay file system") {
   close(fd);
   CHECK(count_named(read_logs(merged), "Soverlaid") == 1000);
   umount2(merged.c_str(), MNT_DETACH);
+}
+
+TEST_CASE("a process whose memory is moved between nodes loses nothing") {
+  const support::temp_directory run;
+  const int status = status_of_child([&] {
+    auto o = options_for(run);
+    o.ring_records = 64;
+    if (!lotus::start(o)) _exit(1);
+    std::thread recording{[] { record("moved", 200'000); }};
+    const bool moved = move_between_nodes(50);
+    recording.join();
+    lotus::stop();
+    _exit(!moved ? 77 : lotus::dropped() == 0 ? 0 : 2);
+  });
+  if (is_skipped(status)) return lotus_test::skip("cannot move memory between nodes here");
+  CHECK(status == 0);
+  CHECK(count_named(read_logs(run.path()), "Smoved") == 200'000);
+}
+
+TEST_CASE("a process that was stored and restored by CRIU goes on to record") {
+  if (!support::loop_disk::run("criu check")) return lotus_test::skip("no CRIU that works here");
+  const support::temp_directory run;
+  const support::temp_directory images;
+  const fs::path fifo = images.path() / "commands";
+  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    setsid();
+    const int input = open(fifo.c_str(), O_RDWR);
+    const int nothing = open("/dev/null", O_RDWR);
+    dup2(input, STDIN_FILENO);
+    dup2(nothing, STDOUT_FILENO);
+    dup2(nothing, STDERR_FILENO);
+    execl(ATTACKED_PROGRAM, ATTACKED_PROGRAM, "obey", run.path().c_str(), nullptr);
+    _exit(1);
+  }
+  const int commands = open(fifo.c_str(), O_RDWR | O_CLOEXEC);
+  CHECK(write(commands, "1000\n", 5) == 5);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const std::string where = " -D " + images.path().string();
+  const bool stored = support::loop_disk::run("criu dump -t " + std::to_string(pid) + where);
+  if (!stored) kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+  if (!stored || !support::loop_disk::run("criu restore -d" + where)) {
+    return lotus_test::skip("CRIU cannot store a process here");
+  }
+  CHECK(write(commands, "1000\n", 5) == 5);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  kill(pid, SIGKILL);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  recover_all(run);
+  CHECK(count_named(read_logs(run.path()), "Sobeyed") == 2000);
+  close(commands);
 }
