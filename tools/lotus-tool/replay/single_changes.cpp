@@ -19,19 +19,27 @@
 namespace lotus::tool {
 namespace {
 
+/// Calls `each(stage, work)` with the indices of each work and of its stage.
+template <class Each>
+void for_each_work(const recorded_pipeline& p, const Each& each) {
+  for (const planned_unit& u : p.units) {
+    for (std::uint32_t s = u.first_stage; s < u.end_stage; ++s) {
+      each(s, u.first_work + (s - u.first_stage));
+    }
+  }
+}
+
 /// Returns the names of the stages and operations with at least 2 % of the work, largest share
 /// first.
 std::vector<std::string> larger_work(const recorded_pipeline& p, const name_table& names) {
   std::map<std::string, double> sums;
   double all_ns = 0;
-  for (const planned_unit& u : p.units) {
-    for (std::uint32_t s = u.first_stage; s < u.end_stage; ++s) {
-      const measured_work& w = p.works[u.first_work + (s - u.first_stage)];
-      all_ns += w.cpu_ns + w.blocked_ns;
-      // If there is only one stage, it is all of the preprocessing, so do not list it as a part.
-      if (p.stages.size() > 1) sums[p.stages[s].name] += w.cpu_ns + w.blocked_ns;
-    }
-  }
+  for_each_work(p, [&](std::uint32_t stage, std::uint32_t work) {
+    const double ns = p.works[work].cpu_ns + p.works[work].blocked_ns;
+    all_ns += ns;
+    // If there is only one stage, it is all of the preprocessing, so do not list it as a part.
+    if (p.stages.size() > 1) sums[p.stages[stage].name] += ns;
+  });
   for (const recorded_part& part : p.parts) {
     const std::string name = shown_name(names.name(part.name));
     const bool is_stage = std::any_of(p.stages.begin(), p.stages.end(),
@@ -98,13 +106,11 @@ std::vector<pipeline_change> single_changes(const recorded_pipeline& p, const na
 bool may_need_threads(const recorded_pipeline& p, const pipeline_change& change,
                       std::size_t stage) {
   std::vector<double> ns_per_thread(p.stages.size());
-  for (const planned_unit& u : p.units) {
-    for (std::uint32_t s = u.first_stage; s < u.end_stage; ++s) {
-      const measured_work& w = p.works[u.first_work + (s - u.first_stage)];
-      ns_per_thread[s] +=
-          (w.cpu_ns + w.blocked_ns + w.queued_ns) / static_cast<double>(threads_with(change, p, s));
-    }
-  }
+  for_each_work(p, [&](std::uint32_t s, std::uint32_t work) {
+    const measured_work& w = p.works[work];
+    ns_per_thread[s] +=
+        (w.cpu_ns + w.blocked_ns + w.queued_ns) / static_cast<double>(threads_with(change, p, s));
+  });
   return ns_per_thread[stage] >=
          0.5 * *std::max_element(ns_per_thread.begin(), ns_per_thread.end());
 }
@@ -127,11 +133,7 @@ std::vector<std::string> names_of_work(const recorded_pipeline& pipeline, const 
 std::map<std::string, std::string> stages_of_operations(const recorded_pipeline& p,
                                                         const name_table& names) {
   std::vector<std::uint32_t> stage_of_work(p.works.size());
-  for (const planned_unit& u : p.units) {
-    for (std::uint32_t s = u.first_stage; s < u.end_stage; ++s) {
-      stage_of_work[u.first_work + (s - u.first_stage)] = s;
-    }
-  }
+  for_each_work(p, [&](std::uint32_t stage, std::uint32_t work) { stage_of_work[work] = stage; });
   std::map<std::string, std::vector<double>> ns_in_stages;
   for (const recorded_part& part : p.parts) {
     std::vector<double>& ns = ns_in_stages[shown_name(names.name(part.name))];

@@ -1,5 +1,4 @@
-#include "replay/recorded/policies.hpp"
-
+// Derives the rules by which a pipeline works from a recording.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Splits the recorded work on each batch or item into operations.
+// Splits the recorded work on each batch or item into operations, and derives the rules by which
+// the pipeline works, such as its order of dispatch.
 #ifndef LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PARTS_HPP
 #define LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PARTS_HPP
 
@@ -44,6 +45,18 @@ std::vector<std::vector<found_unit>> units_of(const run_batches& batches,
 /// record if this is earlier or no wait was recorded.
 /// @param b  a batch that was received.
 std::int64_t when_received(const run_batches& batches, const batch& b);
+
+struct spans_of_unit {
+  batch_id batch;                  ///< the batch; for an item, the batch that contains the item
+  std::vector<span_number> spans;  ///< the unit's spans, sorted by start
+};
+
+/// Sets the members of the pipeline that describe its rules: when the threads and the consumer are
+/// ready in each epoch, how units (batches and items) are assigned to threads, how many units may
+/// be in flight, and in which order the consumer receives batches.
+/// @param units  the spans of each unit, with the same index as in pipeline.units.
+void find_policies(const run_data& run, const std::vector<spans_of_unit>& units,
+                   recorded_pipeline& pipeline);
 
 }  // namespace lotus::tool
 

@@ -18,7 +18,6 @@
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 #include "replay/recorded/measured_work.hpp"
-#include "replay/recorded/policies.hpp"
 #include "replay/recorded/recorded_parts.hpp"
 #include "replay/recorded/shared_operations.hpp"
 
@@ -36,10 +35,28 @@ struct cpu_interval {
 /// interval.
 class busy_cpus {
  public:
-  explicit busy_cpus(const std::vector<cpu_interval>& intervals);
+  explicit busy_cpus(const std::vector<cpu_interval>& intervals) {
+    std::vector<std::pair<std::int64_t, double>> changes;
+    changes.reserve(2 * intervals.size());
+    for (const cpu_interval& s : intervals) {
+      changes.emplace_back(s.start_ns, s.share);
+      changes.emplace_back(s.end_ns, -s.share);
+    }
+    std::sort(changes.begin(), changes.end());
+    for (const auto& [time_ns, change] : changes) {
+      if (moments_.empty() || moments_.back().time_ns < time_ns) {
+        const double busy = moments_.empty() ? 0 : moments_.back().busy;
+        moments_.push_back({time_ns, busy, until(time_ns)});
+      }
+      moments_.back().busy += change;
+    }
+  }
 
   /// Returns the mean number of busy CPUs between two times; 0 if they are equal.
-  double mean(std::int64_t start_ns, std::int64_t end_ns) const;
+  double mean(std::int64_t start_ns, std::int64_t end_ns) const {
+    if (end_ns <= start_ns) return 0;
+    return (until(end_ns) - until(start_ns)) / static_cast<double>(end_ns - start_ns);
+  }
 
  private:
   struct moment {
@@ -47,44 +64,17 @@ class busy_cpus {
     double busy = 0;    ///< number of busy CPUs from this time on
     double sum_ns = 0;  ///< integral of `busy` up to this time
   };
-  double until(std::int64_t time_ns) const;
+  double until(std::int64_t time_ns) const {
+    const auto next =
+        std::upper_bound(moments_.begin(), moments_.end(), time_ns,
+                         [](std::int64_t t, const moment& m) { return t < m.time_ns; });
+    if (next == moments_.begin()) return 0;
+    const moment& m = *(next - 1);
+    return m.sum_ns + m.busy * static_cast<double>(time_ns - m.time_ns);
+  }
 
   std::vector<moment> moments_;  // all times when `busy` changes, sorted
 };
-
-busy_cpus::busy_cpus(const std::vector<cpu_interval>& intervals) {
-  std::vector<std::pair<std::int64_t, double>> changes;
-  changes.reserve(2 * intervals.size());
-  for (const cpu_interval& s : intervals) {
-    changes.emplace_back(s.start_ns, s.share);
-    changes.emplace_back(s.end_ns, -s.share);
-  }
-  std::sort(changes.begin(), changes.end());
-  for (const auto& [time_ns, change] : changes) {
-    if (moments_.empty()) {
-      moments_.push_back({time_ns, 0, 0});
-    } else if (moments_.back().time_ns < time_ns) {
-      const moment& before = moments_.back();
-      moments_.push_back(
-          {time_ns, before.busy,
-           before.sum_ns + before.busy * static_cast<double>(time_ns - before.time_ns)});
-    }
-    moments_.back().busy += change;
-  }
-}
-
-double busy_cpus::until(std::int64_t time_ns) const {
-  const auto next = std::upper_bound(moments_.begin(), moments_.end(), time_ns,
-                                     [](std::int64_t t, const moment& m) { return t < m.time_ns; });
-  if (next == moments_.begin()) return 0;
-  const moment& m = *(next - 1);
-  return m.sum_ns + m.busy * static_cast<double>(time_ns - m.time_ns);
-}
-
-double busy_cpus::mean(std::int64_t start_ns, std::int64_t end_ns) const {
-  if (end_ns <= start_ns) return 0;
-  return (until(end_ns) - until(start_ns)) / static_cast<double>(end_ns - start_ns);
-}
 
 /// Extracts the pipeline from a run: its stages and threads, their work, and the rules by which the
 /// threads began this work.

@@ -1,0 +1,56 @@
+// Tests what the recorded times of calls say about each other: which of them overlapped, and for
+// how long each was served if only some of them could be served at the same time.
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "catch.hpp"
+#include "replay/recorded/served_at_once.hpp"
+
+using namespace lotus::tool;
+
+namespace {
+
+/// Two calls that overlap, and three that do not; sorted by their ends.
+const std::vector<operation_call>& some_calls() {
+  static const std::vector<operation_call> all{
+      {0, 100, 0, 0}, {50, 200, 1, 1}, {300, 340, 0, 2}, {400, 500, 0, 3}, {510, 560, 1, 4}};
+  return all;
+}
+
+std::vector<double> served_by(std::size_t servers, std::size_t& waited) {
+  std::vector<double> times_ns;
+  for_each_served(some_calls(), servers, [&](const operation_call&, double ns, bool has_waited) {
+    times_ns.push_back(ns);
+    waited += has_waited ? 1 : 0;
+  });
+  return times_ns;
+}
+
+}  // namespace
+
+TEST_CASE("calls that began while no other call was open are told from the others") {
+  const call_overlap found = overlap_of(some_calls());
+  CHECK(found.max_inside == 2);
+  CHECK(found.alone_ns == (100 + 40 + 100 + 50) / 4.0);
+  CHECK(found.shared_ns == 150);
+  CHECK(found.alone_low_ns < found.alone_ns);
+  CHECK(found.alone_ns < found.alone_high_ns);
+  // Only after the first call had ended was another one open.
+  CHECK(found.gap_ns == 100);
+}
+
+TEST_CASE("a call is served from its start, or from the time when a server became free") {
+  std::size_t waited = 0;
+  CHECK(served_by(1, waited) == std::vector<double>{100, 100, 40, 100, 50});
+  CHECK(waited == 1);
+  CHECK(served_by(SIZE_MAX, waited) == std::vector<double>{100, 150, 40, 100, 50});
+  CHECK(waited == 1);
+}
+
+TEST_CASE("without calls, nothing overlaps") {
+  const call_overlap found = overlap_of({});
+  CHECK(found.max_inside == 1);
+  CHECK(found.alone_ns == 0);
+  CHECK(found.gap_ns == 0);
+}
