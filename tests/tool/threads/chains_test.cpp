@@ -82,7 +82,7 @@ class written_samples {
         "lotus-threads,1\nsampling,10000000,100,0.001,1\n" + modules_ + places_ + stacks_ + lines_;
     for (const std::string& sample : samples_) text += sample + '\n';
     dir.file(".lotus_threads_1_1",
-             text + "run,1000000000,2,0,0\n" + lives_ + texts_ + frames_ + ats_ + rounds_);
+             text + "run,1000000000,2,1900000000,0\n" + lives_ + texts_ + frames_ + ats_ + rounds_);
     std::vector<std::string> command{"threads", dir.path()};
     command.insert(command.end(), options.begin(), options.end());
     const result printed = run(command);
@@ -363,7 +363,9 @@ TEST_CASE("short threads are all counted, with their lifetimes and the CPU time 
   CHECK(loaders["at_once"].integer() == 1);
   CHECK(loaders["unsampled"].integer() == 2);
   CHECK(std::abs(loaders["seconds"].number() - 0.15) < 1e-9);
-  CHECK(contains(of.threads({"--wide"}).out, "50 ms"));
+  const std::string printed = of.threads({"--wide"}).out;
+  CHECK(contains(printed, "50 ms"));
+  CHECK(contains(printed, "The program used 1.90 of 2 CPUs on average."));
 }
 
 TEST_CASE("phases show which threads used the CPUs when") {

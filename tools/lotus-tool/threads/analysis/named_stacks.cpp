@@ -290,7 +290,8 @@ namespace {
 bool is_own(const source_place& place, const std::string& program) {
   const bool is_of_system =
       place.module != program && (begins(place.module, "/usr/lib") || begins(place.module, "/lib"));
-  return place.has_name && !is_of_system && !begins(place.file, "/usr/") && !is_of_runtime(place);
+  const bool is_known = place.has_name || is_program(comparable_module(place.module));
+  return is_known && !is_of_system && !begins(place.file, "/usr/") && !is_of_runtime(place);
 }
 
 /// Returns the name of a function of the C library without the suffixes of its variants: "memset"

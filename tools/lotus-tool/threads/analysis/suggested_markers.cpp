@@ -262,31 +262,6 @@ bool is_repeated(const thread_samples& samples, const named_stacks& stacks,
   return changes >= (works_within ? enough : 1);
 }
 
-/// Returns whether the other threads went on working for long after the last of these waits, while
-/// the threads of `group` waited elsewhere. Then they worked on what `group` had given them.
-template <class Waits>
-bool is_outlived(const thread_samples& samples, const thread_activity& group,
-                 const thread_activity& others, const Waits& waits) {
-  constexpr double long_share = 0.06;
-  std::size_t after = 0;
-  for (const sampled_round& round : samples.rounds) {
-    bool waits_here = false;
-    bool waits_elsewhere = false;
-    bool works = false;
-    for (const sampled_round::state& one : round.states) {
-      const bool is_wait = one.sample >= 0;
-      if (group.members.count(one.thread) != 0 && is_wait) {
-        (waits(samples.samples[static_cast<std::size_t>(one.sample)]) ? waits_here
-                                                                      : waits_elsewhere) = true;
-      }
-      if (others.members.count(one.thread) != 0 && !is_wait) works = true;
-    }
-    if (waits_here) after = 0;
-    if (!waits_here && waits_elsewhere && works) ++after;
-  }
-  return static_cast<double>(after) > long_share * static_cast<double>(samples.rounds.size());
-}
-
 /// Whether these are lines of a C program, in which C++ does not compile.
 bool is_c_file(const std::string& file) {
   return file.size() > 2 && file.compare(file.size() - 2, 2, ".c") == 0;
@@ -373,10 +348,7 @@ std::vector<suggested_marker> suggested_markers(const thread_samples& samples,
       if (!is_of_runtime(stack[i]) && gives_away(containing_function(stack[i].function))) return {};
     }
   }
-  if (!is_repeated(samples, stacks, groups[subject], *consumed, is_wait) ||
-      is_outlived(samples, groups[subject], workers, is_wait)) {
-    return {};
-  }
+  if (!is_repeated(samples, stacks, groups[subject], *consumed, is_wait)) return {};
   if (is_c_file(consumed->file) != is_c_file(preprocessed->file)) return {};
   if (is_c_file(consumed->file)) {
     return {{*consumed, false, "lotus_span wait = lotus_begin_wait();", wait.sure},

@@ -87,6 +87,21 @@ void print_summary(const threads_result& result, std::ostream& out) {
   summary.print(out);
 }
 
+/// Prints how many CPUs the program used.
+void print_use(const thread_samples& samples, std::ostream& out) {
+  if (samples.all_cpu_ns == 0 || samples.duration_ns == 0 || samples.cpus == 0) return;
+  const double used =
+      static_cast<double>(samples.all_cpu_ns) / static_cast<double>(samples.duration_ns);
+  out << '\n'
+      << fitted_sentences(
+             out, "The program used " + fixed(used, 2) + " of " + std::to_string(samples.cpus) +
+                      " CPUs on average" +
+                      (samples.more_threads == 0 ? "."
+                                                 : ". " + std::to_string(samples.more_threads) +
+                                                       " of its threads are not shown."))
+      << '\n';
+}
+
 /// Prints for each phase of the run which threads used the CPUs, if there are several phases.
 void print_phases(const threads_result& result, std::ostream& out) {
   if (result.phases.size() < 2) return;
@@ -167,6 +182,7 @@ void print_text(const threads_result& result, std::ostream& out) {
   constexpr std::size_t max_groups = 6;
   if (!result.headline.empty()) out << fitted_sentences(out, result.headline + '.') << "\n\n";
   print_summary(result, out);
+  print_use(samples, out);
   print_phases(result, out);
   std::size_t shown = 0;
   for (const thread_activity& group : result.groups) {
