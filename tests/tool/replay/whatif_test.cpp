@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/terminal/table.hpp"
 #include "catch.hpp"
-#include "findings/diagnosis_text.hpp"
 #include "tool/diagnose/planted_shapes.hpp"
 #include "tool/json.hpp"
 #include "tool/replay/simulated_truth.hpp"

@@ -23,7 +23,7 @@
 #include "comparison/comparison_markdown.hpp"
 #include "comparison/conclusion.hpp"
 #include "describe/description.hpp"
-#include "findings/diagnosis_text.hpp"
+#include "findings/words.hpp"
 #include "model/quantities.hpp"
 
 namespace lotus::tool {

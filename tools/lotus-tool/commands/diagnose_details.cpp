@@ -14,10 +14,9 @@
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
-#include "commands/diagnose_columns.hpp"
 #include "findings/diagnosis.hpp"
-#include "findings/diagnosis_text.hpp"
 #include "findings/screen/first_screen.hpp"
+#include "findings/words.hpp"
 #include "log/shown_name.hpp"
 #include "model/figures.hpp"
 #include "waits/stacks/unwound_stacks.hpp"
@@ -27,12 +26,10 @@ namespace {
 
 void print_checks(const diagnosis& d, std::ostream& out) {
   for (const check& c : d.checks) {
-    const std::string line = (c.unsafe ? "no verdict [" : "warning [") + std::string(c.id) +
-                             "]: " + printable_line(c.text);
     out << styled(out, c.unsafe ? style::red : style::yellow,
-                  fitted_sentences(out, line, "  ", "    "))
+                  fitted_sentences(out, shown(c), "  ", "    "))
         << '\n'
-        << fitted(out, "to do: " + c.to_do, "    ", "      ") << '\n';
+        << fitted(out, "to do: " + text_of(c.to_do), "    ", "      ") << '\n';
   }
   if (!d.checks.empty()) out << '\n';
 }
@@ -80,9 +77,14 @@ void print_path_gains(const diagnosis& d, std::ostream& out) {
 /// workers instead of 2. The number of CPUs is not in the logs". Returns "" if there is no note.
 std::string with_note(const suggestion& m) {
   if (m.note.empty()) return {};
-  const bool only_if = m.only_if;
-  return only_if ? "Helps only " + m.condition + ": " + m.what + m.note
-                 : "also: " + m.what + (m.condition.empty() ? "" : ", " + m.condition) + m.note;
+  phrase text;
+  if (m.only_if) {
+    text.add("Helps only ").add(m.condition).add(": %", {name_word{m.what}});
+  } else {
+    text.add("also: %", {name_word{m.what}});
+    if (!m.condition.empty()) text.add(", ").add(m.condition);
+  }
+  return text_of(text.add(m.note));
 }
 
 /// Prints the suggestions that do not fit on the first screen, and the notes of those that do.
@@ -93,12 +95,12 @@ void print_moves(const diagnosis& d, const std::vector<shown_advice>& shown, std
                        [&m](const shown_advice& one) { return one.of == &m; });
   };
   std::vector<std::string> lines;
-  if (!d.limit.empty()) lines.push_back(d.limit);
-  for (const std::string& text : d.assumptions) lines.push_back("assumed: " + text);
+  if (!d.limit.empty()) lines.push_back(text_of(d.limit));
+  for (const std::string& text : texts_of(d.assumptions)) lines.push_back("assumed: " + text);
   for (const std::vector<suggestion>* const list : {&d.suggestions, &d.possible}) {
     for (const suggestion& m : *list) {
       const char* const start = list == &d.possible ? "may gain nothing: " : "also: ";
-      const std::string text = is_shown(m) ? with_note(m) : start + m.text;
+      const std::string text = is_shown(m) ? with_note(m) : start + text_of(m);
       if (!text.empty()) lines.push_back(text);
     }
   }
@@ -114,7 +116,7 @@ void print_path(const diagnosis& d, std::ostream& out) {
   table path;
   path.row({"time outside of operations", "% of run"});
   for (const path_share& share : d.path.shares) {
-    if (share.kind == path_kind::operation || share.kind == path_kind::stage) continue;
+    if (is_work(share)) continue;
     any = true;
     const std::string name = path_title(share.kind, share.name);
     const double of_run = static_cast<double>(share.ns) / static_cast<double>(d.path.run_ns);
@@ -156,20 +158,13 @@ void print_slow(const diagnosis& d, std::ostream& out) {
     tell("slow worker (ID " + std::to_string(w.worker) + "): " + human_time(w.mean_ns) +
          " per batch, " + three_digits(w.slower_than) + " times the median of the workers");
   }
-  const bool epochs = std::any_of(d.slow_samples.begin(), d.slow_samples.end(),
-                                  [](const slow_sample& s) { return s.epoch > 0; });
-  for (const slow_sample& s : d.slow_samples) {
-    tell("slow call: " + printable_line(shown_name(s.name)) + ", " +
-         human_time(static_cast<double>(s.duration_ns)) + " (median " + human_time(s.median_ns) +
-         ")" + (epochs ? ", epoch " + std::to_string(s.epoch) : "") + ", batch " +
-         std::to_string(s.batch) + ", worker " + std::to_string(s.worker));
-  }
+  for (const slow_sample& s : d.slow_samples) tell("slow call: " + text_of(slow_call(d, s)));
 }
 
 /// If a wait is the cause of the verdict, prints the calls in which threads wait.
 void print_calls(const diagnosis& d, std::ostream& out) {
   const std::string text = d.lock ? calls_of_wait(d.blocked_on, d.lock->operation, &d.lock->of)
-                                  : calls_of_wait(d.blocked_on, d.largest_wait_of, nullptr);
+                                  : calls_of_wait(d.blocked_on, largest_wait(d).of, nullptr);
   if (!text.empty()) out << fitted(out, text, "  ", "    ") << "\n\n";
 }
 
@@ -216,16 +211,14 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
   // it also counts batches that were built during the start-up.
   const auto with_samples = [&d](std::optional<double> per_s,
                                  const std::optional<rate_interval>& interval) {
-    std::string text = rate(per_s, interval);
-    if (d.samples_per_batch <= 1 || !per_s) return text;
-    const auto samples = [&d](double rate_per_s) {
-      return three_digits(rate_per_s * d.samples_per_batch);
+    if (!per_s) return rate(per_s);
+    const auto range = [&](double by) {
+      const std::string low = three_digits((interval ? interval->low : *per_s) * by);
+      const std::string high = three_digits((interval ? interval->high : *per_s) * by);
+      return (low == high ? "" : low + " to ") + high;
     };
-    // If the rates are printed as one number, so are the samples per second.
-    const bool range = interval && three_digits(interval->low) != three_digits(interval->high);
-    const std::string low = samples(range ? interval->low : *per_s);
-    const std::string high = samples(range ? interval->high : *per_s);
-    return text + " (" + (low == high ? "" : low + " to ") + high + " samples/s)";
+    return range(1) + " batches/s" +
+           (d.samples_per_batch > 1 ? " (" + range(d.samples_per_batch) + " samples/s)" : "");
   };
   facts.row({"measured throughput", rate(d.achieved)});
   facts.row({d.slowest_stage.empty() ? "throughput of workers alone"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/terminal/table.hpp"
-#include "findings/diagnosis_text.hpp"
 #include "log/shown_name.hpp"
+#include "model/quantities.hpp"
 
 namespace lotus::tool {
 namespace {

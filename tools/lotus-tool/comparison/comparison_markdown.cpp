@@ -9,7 +9,7 @@
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
 #include "comparison/conclusion.hpp"
-#include "findings/diagnosis_text.hpp"
+#include "findings/words.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "base/terminal/table.hpp"
 #include "comparison/comparison.hpp"
-#include "findings/diagnosis_text.hpp"
+#include "findings/words.hpp"
 #include "log/shown_name.hpp"
 #include "model/quantities.hpp"
 

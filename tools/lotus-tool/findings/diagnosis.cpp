@@ -17,19 +17,17 @@
 #include "base/diagnostics.hpp"
 #include "base/parallel.hpp"
 #include "base/statistics/distribution.hpp"
-#include "base/terminal/table.hpp"
 #include "findings/checks/check.hpp"
-#include "findings/checks/markers.hpp"
 #include "findings/checks/recorded_work.hpp"
 #include "findings/claims.hpp"
-#include "findings/diagnosis_text.hpp"
+#include "findings/facts/changes.hpp"
 #include "findings/facts/facts.hpp"
-#include "findings/facts/slow_workers.hpp"
 #include "findings/facts/wait_parts.hpp"
 #include "findings/finding.hpp"
 #include "findings/gains.hpp"
 #include "findings/run_limits.hpp"
 #include "findings/verdict.hpp"
+#include "findings/words.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/shown_name.hpp"
 #include "model/calls/call_profile.hpp"
@@ -145,7 +143,7 @@ const finding* largest_cause(const diagnosis& d) {
 /// the simulation knows nothing about it. Otherwise the largest gain decides, unless the facts
 /// forbid its verdict or the simulation does not reproduce the run; then the largest finding does.
 void decide(const what_if& asked, const claims& facts, const run_facts& f, diagnosis& d) {
-  const std::string unlike = why_unlike(asked);
+  const phrase unlike = why_unlike(asked);
   const finding* const cause = largest_cause(d);
   const bool late = cause != nullptr && cause->is == verdict::hand_over_bound;
   if (unlike.empty()) d.gains = gains_of(asked);
@@ -160,9 +158,13 @@ void decide(const what_if& asked, const claims& facts, const run_facts& f, diagn
   }
   d.gains.clear();
   if (cause == nullptr) {
-    d.why_silent = unlike.empty() ? "the consumer waited for data " + human_share(d.wait_share) +
-                                        " of its time, but the logs do not show what it waited for"
-                                  : unlike;
+    d.why_silent = unlike;
+    if (unlike.empty()) {
+      d.why_silent = {
+          "the consumer waited for data % of its time, but the logs do not show what it "
+          "waited for",
+          {exact_share_word{d.wait_share}}};
+    }
     return;
   }
   d.is = cause->is;
@@ -184,11 +186,10 @@ void predict(const run_data& run, const what_if& asked, const claims& facts, dia
   if (p.cpu_known && d.consumer_capacity)
     d.consumer_capacity = *d.consumer_capacity * longer_by_queueing(p);
   const what_if::limited_operation limited = asked.limited();
-  d.limit = limit_text(asked, run, d.blocked_on);
+  d.limit = limit_words(asked, run, d.blocked_on);
   if (!d.predicted) return;
   const std::optional<double> consumer_per_s = d.has("short") ? std::nullopt : d.consumer_capacity;
-  suggested_changes found = suggest(asked, run, consumer_per_s);
-  if (d.is == verdict::order_bound) suggest_any_order(asked, consumer_per_s, found);
+  suggested_changes found = suggest(asked, run, *d.is, consumer_per_s);
   d.suggestions = std::move(found.suggestions);
   d.possible = std::move(found.possible);
   d.assumptions = std::move(found.assumptions);
@@ -221,7 +222,7 @@ void predict(const run_data& run, const what_if& asked, const claims& facts, dia
 /// reason in d.why_silent.
 void judge(const run_data& run, recording recorded, critical_path path, diagnosis& d) {
   if (!recorded.pipeline) {
-    if (d.why_silent.empty()) d.why_silent = recorded.why_not;
+    if (d.why_silent.empty()) d.why_silent = {"%", {name_word{recorded.why_not}}};
     return;
   }
   d.path = std::move(path);
@@ -239,7 +240,7 @@ void judge(const run_data& run, recording recorded, critical_path path, diagnosi
   predict(run, asked, facts, d);
   if (d.is != verdict::hand_over_bound && others_used_cpus(asked) &&
       !facts.forbids_idle_machine()) {
-    d.warnings.push_back(others_text(asked));
+    d.warnings.push_back(others_words(asked));
   }
 }
 
@@ -247,19 +248,19 @@ void judge(const run_data& run, recording recorded, critical_path path, diagnosi
 /// of its time waiting for other threads or processes.
 bool waits_for_others(const diagnosis& d) {
   constexpr std::uint64_t fewest_samples = 10;
-  for (const path_share& share : d.path.shares) {
-    if (share.kind != path_kind::operation && share.kind != path_kind::stage) continue;
-    if (!share.cpu || 2 * share.cpu->blocked_ns.value_or(0) < share.ns) return false;
-    const blocked_list* const list = d.blocked_on.of('S' + share.name);
-    if (list == nullptr || list->samples < fewest_samples) return false;
-    std::uint64_t others = 0;
-    for (const blocked_on& by : list->by) {
-      const bool other = by.reason == wait_reason::condition || by.reason == wait_reason::process;
-      if (other) others += by.samples;
-    }
-    return 2 * others > list->samples;
+  const auto most = std::find_if(d.path.shares.begin(), d.path.shares.end(), is_work);
+  if (most == d.path.shares.end() || !most->cpu ||
+      2 * most->cpu->blocked_ns.value_or(0) < most->ns) {
+    return false;
   }
-  return false;
+  const blocked_list* const list = d.blocked_on.of('S' + most->name);
+  if (list == nullptr || list->samples < fewest_samples) return false;
+  std::uint64_t others = 0;
+  for (const blocked_on& by : list->by) {
+    const bool other = by.reason == wait_reason::condition || by.reason == wait_reason::process;
+    if (other) others += by.samples;
+  }
+  return 2 * others > list->samples;
 }
 
 /// Moves suggestions of more workers from the certain to the uncertain suggestions, if workers wait
@@ -275,9 +276,8 @@ void doubt_more_workers(diagnosis& d) {
   if (!d.suggestions.empty() && !is_sure(d.suggestions.front())) d.assumptions.clear();
   const auto doubtful = std::stable_partition(d.suggestions.begin(), d.suggestions.end(), is_sure);
   std::for_each(doubtful, d.suggestions.end(), [&](suggestion& m) {
-    m.condition = "if the threads that workers wait for can do more work";
+    m.condition = {"if the threads that workers wait for can do more work"};
     m.only_if = true;
-    m.text += "; " + m.condition;
     m.would_be.low = std::min(m.would_be.low, d.achieved.value_or(m.would_be.low));
   });
   d.possible.insert(d.possible.begin(), std::make_move_iterator(doubtful),
@@ -288,22 +288,8 @@ void doubt_more_workers(diagnosis& d) {
 /// If preprocessing is the bottleneck and is limited by a lock, changes the verdict to lock_bound.
 void find_lock(const run_data& run, std::size_t skip_batches, diagnosis& d) {
   if (d.is != verdict::preprocessing_bound && d.is != verdict::stage_bound) return;
-  for (const path_share& share : d.path.shares) {
-    if (share.kind != path_kind::operation && share.kind != path_kind::stage) continue;
-    if (share.cpu && share.cpu->blocked_ns) {
-      constexpr double mostly = 0.5;
-      d.largest_wait =
-          waiting_text(d.blocked_on, share.name, share.cpu->blocked_ns, share.ns, mostly);
-      if (!d.largest_wait.empty()) {
-        d.largest_wait += '.';
-        d.largest_wait_of = share.name;
-      }
-    }
-    break;  // shares are sorted: the first one is the largest
-  }
   const auto perhaps = std::find_if(d.findings.begin(), d.findings.end(),
                                     [](const finding& one) { return one.id == "perhaps-a-lock"; });
-  if (perhaps != d.findings.end()) d.largest_wait.clear();  // says the same
   d.lock = find_limiting_lock(run, d.blocked_on, d.stage, d.workers, skip_batches);
   if (!d.lock) return;
   d.is = verdict::lock_bound;
@@ -350,10 +336,9 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   d.records = run.records;
   looked_at_operations operations = look_at_operations(run, counted);
   d.checks = failed_checks(run, operations.work);
-  d.why_silent = why_silent(d.checks);
-  if (d.why_silent.empty()) d.why_silent = why_no_pipeline(run);
+  d.why_silent = why_silent(run, d.checks);
   if (d.why_silent.empty() && waits.empty() && !batches.pushed()) {
-    d.why_silent = "all batches were skipped; skip fewer, or record more";
+    d.why_silent = {"all batches were skipped; skip fewer, or record more"};
   }
   d.batches = static_cast<std::size_t>(std::count(counted.begin(), counted.end(), true));
   for (const epoch_times& epoch : batches.epochs()) d.received += epoch.delivered;
@@ -381,12 +366,8 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
         cpu && cpu->run_queue_ns.value_or(0) > cpu->cpu_ns + cpu->blocked_ns.value_or(0);
     workers_alone = preprocess.mean_ns > 0 ? workers * 1e9 / preprocess.mean_ns : HUGE_VAL;
   }
-  const std::vector<stage_figures> stages =
-      run.side.stages.empty() ? std::vector<stage_figures>() : measure_stages(run);
-  for (const stage_figures& s : stages) {
-    d.stages.push_back({s.name, s.slots, s.pool.has_value(), s.shares.busy, s.batches_per_s});
-  }
-  const preprocessing_limit made_by = limit_of(stages, workers_alone);
+  if (!run.side.stages.empty()) d.stages = measure_stages(run);
+  const preprocessing_limit made_by = limit_of(d.stages, workers_alone);
   d.preprocessing_capacity = made_by.capacity;
   d.slowest_stage = made_by.slowest;
   distribution outside_of_waits = step;

@@ -12,15 +12,17 @@
 #include "base/diagnostics.hpp"
 #include "describe/described.hpp"
 #include "findings/checks/check.hpp"
-#include "findings/facts/slow_workers.hpp"
+#include "findings/facts/changes.hpp"
 #include "findings/facts/wait_parts.hpp"
 #include "findings/finding.hpp"
 #include "findings/gains.hpp"
 #include "findings/verdict.hpp"
+#include "findings/words.hpp"
 #include "log/process_info.hpp"
 #include "model/calls/call_profile.hpp"
 #include "model/figures.hpp"
 #include "model/path/critical_path.hpp"
+#include "model/pipeline/stages.hpp"
 #include "model/run_data.hpp"
 #include "model/worker_time.hpp"
 #include "waits/join/blocked_on.hpp"
@@ -34,42 +36,28 @@ struct rate_interval {
   double high = 0;
 };
 
-/// The work that the threads of one stage can do, and how busy they are.
-struct stage_capacity {
-  std::string name;
-  std::size_t threads = 1;
-  bool shared = false;          ///< whether the stage shares its threads with other stages
-  double busy = 0;              ///< share (0..1) of the threads' time in spans of the stage
-  std::optional<double> per_s;  ///< batches per second if the threads were always busy
-};
-
 struct diagnosis {
   std::string dir;
   std::string loader;             ///< name of the loader; "" for the default loader
   std::vector<check> checks;      ///< checks that failed on this run
   std::optional<verdict> is;      ///< the verdict; nullopt if the run allows none
-  std::string why_silent;         ///< the reason why there is no verdict
+  phrase why_silent;              ///< the reason why there is no verdict
   std::string stage;              ///< the limiting stage's name, if the verdict is stage_bound
   wait_parts waits;               ///< the consumer's waits, by what was missing
   std::vector<finding> findings;  ///< what the recording shows, in the order of finding_rules()
   /// Whether the simulation explains the run, so that changes are predicted. If not, the verdict
   /// comes from the findings.
   bool predicted = false;
-  std::vector<stage_capacity> stages;
-  /// Text that explains what the operation or stage with the largest share of the critical path
-  /// waits for.
-  std::string largest_wait;
+  std::vector<stage_figures> stages;
   std::optional<limiting_lock> lock;  ///< the lock, if the verdict is lock_bound
-  std::string largest_wait_of;        ///< operation that largest_wait is about, without S
   run_blocked_on blocked_on;          ///< what each operation waited for; empty if not recorded
   std::vector<bound_gain> gains;
-  std::vector<suggestion> suggestions;   ///< suggested changes, most valuable first
-  std::vector<suggestion> possible;      ///< changes that may gain nothing, or that need more CPUs
-  std::vector<std::string> assumptions;  ///< assumptions behind the first suggestion
-  std::vector<std::string> warnings;     ///< warnings to show before the verdict
-  /// Text about an operation that limits the number of useful workers, see limit_text(); "" if
-  /// none.
-  std::string limit;
+  std::vector<suggestion> suggestions;  ///< suggested changes, most valuable first
+  std::vector<suggestion> possible;     ///< changes that may gain nothing, or that need more CPUs
+  std::vector<phrase> assumptions;      ///< assumptions behind the first suggestion
+  std::vector<phrase> warnings;         ///< warnings to show before the verdict
+  /// What limits the number of useful workers, see limit_words(); empty if nothing does.
+  phrase limit;
   bool limit_of_stage = false;  ///< whether `limit` is about the limiting stage
   /// The next four members are set if an accelerator's trace was read; otherwise the texts are "".
   std::string accelerator;         ///< what the accelerator's trace shows, in one sentence

@@ -10,8 +10,7 @@
 #include "describe/description.hpp"
 #include "findings/checks/check.hpp"
 #include "findings/diagnosis.hpp"
-#include "findings/diagnosis_text.hpp"
-#include "findings/facts/slow_workers.hpp"
+#include "findings/facts/changes.hpp"
 #include "findings/facts/wait_parts.hpp"
 #include "findings/finding.hpp"
 #include "findings/gains.hpp"
@@ -79,7 +78,9 @@ std::optional<shown_bound> bound_of(const diagnosis& d) {
 std::string sentence_of(const diagnosis& d) {
   const first_screen screen = first_screen_of(d, rows_in_json);
   std::string sentence = screen.headline + (screen.why.empty() ? "" : ' ' + screen.why);
-  if (d.is && !d.suggestions.empty()) sentence += " First: " + d.suggestions.front().text + '.';
+  if (d.is && !d.suggestions.empty()) {
+    sentence += " First: " + text_of(d.suggestions.front()) + '.';
+  }
   return sentence;
 }
 
@@ -194,7 +195,7 @@ const description<suggestion>& description_of(const suggestion*) {
   static const description<suggestion> all(
       "move", "a suggestion",
       {
-          {"text", &suggestion::text, "in words"},
+          {"text", [](const suggestion& of) { return text_of(of); }, "in words"},
           {"change", &suggestion::change, "the change"},
           {"batches_per_s", predicted(&prediction::per_s), "predicted throughput"},
           {"low", predicted(&prediction::low), "lower end of the 90 % interval"},
@@ -308,8 +309,7 @@ const description<finding>& description_of(const finding*) {
            names_of(&verdict_row::key), [](f of) { return of.is.has_value(); }},
           {"share", &finding::share, "share of the run's time that it explains, 0 to 1"},
           {"text", [](f of) { return text_of(of.because); }, "the evidence"},
-          {"to_do", [](f of) { return of.to_do.empty() ? std::string() : text_of(of.to_do); },
-           "what to change", if_any},
+          {"to_do", [](f of) { return text_of(of.to_do); }, "what to change", if_any},
       });
   return all;
 }
@@ -328,8 +328,8 @@ const description<diagnosis>& description_of(const diagnosis*) {
           {"verdict",
            [](d of) { return of.is ? std::optional(verdict_name(*of.is)) : std::nullopt; },
            "what limits the run; null if there is no verdict", names_of(&verdict_row::key)},
-          {"why", &diagnosis::why_silent, "why there is no verdict; only if it is null",
-           [](d of) { return !of.is; }},
+          {"why", [](d of) { return text_of(of.why_silent); },
+           "why there is no verdict; only if it is null", [](d of) { return !of.is; }},
           {"stage", &diagnosis::stage, "the stage, if the verdict is stage-bound", if_any},
           {"bound_by", bound_of,
            "what limits the run; null if it is balanced; absent without a verdict",
@@ -375,9 +375,11 @@ const description<diagnosis>& description_of(const diagnosis*) {
           {"gains", &diagnosis::gains, "the gain of each loosened limit"},
           {"moves", &diagnosis::suggestions, "suggestions, most valuable first"},
           {"possible", &diagnosis::possible, "suggestions that may gain nothing"},
-          {"assumptions", &diagnosis::assumptions, "what the first suggestion rests on"},
-          {"warnings", &diagnosis::warnings, "to be read before the verdict"},
-          {"limit", &diagnosis::limit, "what the throughput cannot exceed, in words", if_any},
+          {"assumptions", [](d of) { return texts_of(of.assumptions); },
+           "what the first suggestion rests on"},
+          {"warnings", [](d of) { return texts_of(of.warnings); }, "to be read before the verdict"},
+          {"limit", [](d of) { return text_of(of.limit); },
+           "what the throughput cannot exceed, in words", if_any},
           {"blocked_on", &diagnosis::blocked_on,
            "what operations, waits and preprocessing waited for, with estimated times; only if "
            "the process took wait samples",

@@ -11,10 +11,9 @@
 #include <vector>
 
 #include "base/parallel.hpp"
-#include "base/terminal/table.hpp"
-#include "findings/diagnosis_text.hpp"
 #include "findings/run_limits.hpp"
 #include "findings/verdict.hpp"
+#include "findings/words.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/run_data.hpp"
 #include "replay/change.hpp"
@@ -83,13 +82,6 @@ std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
     }
   }
   return all;
-}
-
-std::string suggestion_text(const what_if& run, const pipeline_change& change,
-                            const prediction& p) {
-  return change_text(change, run.recorded()) + ": " + three_digits(run.achieved()) + " -> " +
-         rate(p.per_s) + " (90 % interval: " + three_digits(p.low) + " to " + three_digits(p.high) +
-         ")";
 }
 
 struct found_setting {
@@ -197,89 +189,110 @@ best_settings best_settings_of(const what_if& run) {
   return chosen;
 }
 
-/// Limits a prediction to the throughput that the consumer can reach.
-void bound(prediction& p, const pipeline_change& change, double achieved,
-           std::optional<double> consumer_per_s) {
-  if (!consumer_per_s || change.step != 1 || change.batch_size != 1) return;
-  const double most = std::max(achieved, *consumer_per_s);
-  if (p.per_s > most) {
-    p.gain *= most / p.per_s;
-    p.run_ns *= p.per_s / most;
-    p.per_s = most;
-  }
-  p.low = std::min(p.low, most);
-  p.high = std::min(p.high, most);
-}
+/// Predicts changes and suggests those that gain.
+class suggester {
+ public:
+  suggester(const what_if& run, std::optional<double> consumer_per_s)
+      : run_(run), consumer_per_s_(consumer_per_s) {}
 
-/// Explains why a change may gain nothing, and how the user can find out.
-void explain_doubt(const what_if& run, suggestion& m) {
-  const std::size_t now = workers_now(run.recorded());
-  m.only_if = true;
-  if (run.is_bracket(m.change)) {
-    m.condition = "if CPUs are free";
-    m.note = ". The number of CPUs is not in the logs: pass it with 'whatif --recorded-cpus N'";
-  } else if (others_used_cpus(run)) {
-    m.condition = "if other programs stop using the CPUs";
-    m.note = ". Record again without other programs";
-  } else if ((m.change.workers && *m.change.workers > now) || !m.change.threads.empty()) {
-    const std::string who = m.change.workers ? " workers" : " threads";
-    m.condition = "if the" + who + " do not wait for each other at a lock or disk";
-    m.note = ". To find out, record a run with " + std::to_string(2 * now) + who +
-             (m.change.workers ? "" : " there") + " and pass it to 'whatif --also'";
-  } else {
-    m.only_if = false;
-    m.condition = "the 90 % interval includes a gain of zero";
+  suggestion of(const pipeline_change& change) const {
+    suggestion m{change, run_.predict(change), run_.achieved(),
+                 change_text(change, run_.recorded())};
+    bound(m.would_be, change);
+    return m;
   }
-  m.text += ", " + m.condition + m.note;
-}
+
+  /// Returns the list that a suggestion belongs to. If it may gain nothing, explains why.
+  std::vector<suggestion>& list_for(suggestion& m) {
+    if (m.would_be.low > run_.achieved()) return found.suggestions;
+    explain_doubt(m);
+    return found.possible;
+  }
+
+  /// Suggests a change unless it gains less than 5 %.
+  void add(const pipeline_change& change) {
+    suggestion m = of(change);
+    if (m.would_be.per_s < (1 + worthwhile) * run_.achieved()) return;
+    std::vector<suggestion>& list = list_for(m);
+    pipeline_change with_faster_step = change;
+    with_faster_step.step = 1 / a_bit_faster;
+    if (change.faster.empty() && &list == &found.suggestions &&
+        run_.guess(with_faster_step).gain > 1.15 * m.would_be.gain) {
+      m.note = {"; the consumer then limits the run"};
+    }
+    list.push_back(std::move(m));
+  }
+
+  suggested_changes found;
+
+ private:
+  /// Limits a prediction to the throughput that the consumer can reach.
+  void bound(prediction& p, const pipeline_change& change) const {
+    if (!consumer_per_s_ || change.step != 1 || change.batch_size != 1) return;
+    const double most = std::max(run_.achieved(), *consumer_per_s_);
+    if (p.per_s > most) {
+      p.gain *= most / p.per_s;
+      p.run_ns *= p.per_s / most;
+      p.per_s = most;
+    }
+    p.low = std::min(p.low, most);
+    p.high = std::min(p.high, most);
+  }
+
+  /// Says why a change may gain nothing, and how the user can find out.
+  void explain_doubt(suggestion& m) const {
+    const std::size_t now = workers_now(run_.recorded());
+    m.only_if = true;
+    if (run_.is_bracket(m.change)) {
+      m.condition = {"if CPUs are free"};
+      m.note = {". The number of CPUs is not in the logs: pass it with 'whatif --recorded-cpus N'"};
+    } else if (others_used_cpus(run_)) {
+      m.condition = {"if other programs stop using the CPUs"};
+      m.note = {". Record again without other programs"};
+    } else if ((m.change.workers && *m.change.workers > now) || !m.change.threads.empty()) {
+      const bool workers = m.change.workers.has_value();
+      m.condition = {"if the % do not wait for each other at a lock or disk",
+                     {name_word{workers ? "workers" : "threads"}}};
+      m.note = {". To find out, record a run with % and pass it to 'whatif --also'",
+                {count_word{2 * now, "", workers ? "workers" : "threads there"}}};
+    } else {
+      m.only_if = false;
+      m.condition = {"the 90 %% interval includes a gain of zero"};
+    }
+  }
+
+  const what_if& run_;
+  std::optional<double> consumer_per_s_;
+};
 
 /// Returns the assumptions behind the prediction for `change` that the recording cannot confirm.
-std::vector<std::string> assumptions_of(const what_if& run, const pipeline_change& change) {
-  std::vector<std::string> all;
+std::vector<phrase> assumptions_of(const what_if& run, const pipeline_change& change) {
+  std::vector<phrase> all;
   const recorded_pipeline& p = run.recorded();
   const bool more = run.beyond_seen(change);
   if (more && p.cpu_known && run.law().law.cpus > 0 && !run.law().levels_seen) {
-    all.push_back(slowing_text(run));
+    all.push_back(slowing_words(run));
   }
-  if (more && !p.cpu_known)
-    all.emplace_back(
-        "workers do not wait for each other; CPU times, which would show it, were not recorded");
+  if (more && !p.cpu_known) {
+    all.push_back(
+        {"workers do not wait for each other; CPU times, which would show it, were not recorded"});
+  }
   if (!p.makes_itself && !p.in_flight_held && !change.prefetch && more) {
-    all.emplace_back(
-        "at least two batches per worker may be in flight; this run never reached its limit");
+    all.push_back(
+        {"at least two batches per worker may be in flight; this run never reached its limit"});
   }
-  const std::string lock = held_lock_text(run);
+  const phrase lock = held_lock_words(run);
   if ((more || run.has_unknown_lock()) && !lock.empty()) all.push_back(lock);
-  if (change.unordered) all.emplace_back("training may receive batches in another order");
+  if (change.unordered) all.push_back({"training may receive batches in another order"});
   return all;
 }
 
-void add_setting(const what_if& run, std::optional<double> consumer_per_s, suggested_changes& to) {
-  const auto add = [&](const found_setting& chosen) {
-    if (chosen.gain < 1 + worthwhile) return;
-    suggestion found;
-    found.change = chosen.change;
-    found.would_be = run.predict(chosen.change);
-    bound(found.would_be, found.change, run.achieved(), consumer_per_s);
-    if (found.would_be.per_s < (1 + worthwhile) * run.achieved()) return;
-    found.what = change_text(found.change, run.recorded());
-    found.text = suggestion_text(run, found.change, found.would_be);
-    pipeline_change with_faster_step = found.change;
-    with_faster_step.step = 1 / a_bit_faster;
-    const bool sure = found.would_be.low > run.achieved();
-    if (!sure) {
-      explain_doubt(run, found);
-    } else if (run.guess(with_faster_step).gain > 1.15 * found.would_be.gain) {
-      found.note = "; the consumer then limits the run";
-      found.text += found.note;
-    }
-    (sure ? to.suggestions : to.possible).push_back(std::move(found));
-  };
+void add_setting(const what_if& run, suggester& to) {
   const auto [surely, perhaps] = best_settings_of(run);
-  add(surely);
+  if (surely.gain >= 1 + worthwhile) to.add(surely.change);
   const bool is_other = !(perhaps.change == surely.change);
-  if (to.possible.empty() && is_other && perhaps.gain > (1 + worthwhile) * surely.gain) {
-    add(perhaps);
+  if (to.found.possible.empty() && is_other && perhaps.gain > (1 + worthwhile) * surely.gain) {
+    to.add(perhaps.change);
   }
 }
 
@@ -360,10 +373,19 @@ bound_gain largest_gain(const std::vector<bound_gain>& gains) {
                        [&](const bound_gain& g) { return g.gain >= best - a_point; });
 }
 
-suggested_changes suggest(const what_if& run, const run_data& data,
+std::string text_of(const suggestion& m) {
+  phrase all{"%: % -> % (90 %% interval: % to %)",
+             {name_word{m.what}, count_word{m.now_per_s}, rate_word{m.would_be.per_s},
+              count_word{m.would_be.low}, count_word{m.would_be.high}}};
+  if (!m.condition.empty()) all.add(", ").add(m.condition);
+  return text_of(all.add(m.note));
+}
+
+suggested_changes suggest(const what_if& run, const run_data& data, verdict is,
                           std::optional<double> consumer_per_s) {
-  suggested_changes found;
-  add_setting(run, consumer_per_s, found);
+  suggester suggest(run, consumer_per_s);
+  suggested_changes& found = suggest.found;
+  add_setting(run, suggest);
   std::vector<suggestion> work;
   for (const std::string& name : names_of_work(run.recorded(), data.names)) {
     suggestion one;
@@ -375,61 +397,45 @@ suggested_changes suggest(const what_if& run, const run_data& data,
   std::stable_sort(work.begin(), work.end(), [](const suggestion& a, const suggestion& b) {
     return a.would_be.gain > b.would_be.gain;
   });
-  for (suggestion& one : work) {
+  for (const suggestion& one : work) {
     if (found.suggestions.size() == 3) break;
     // If operations were recorded, suggest one of them instead of preprocessing as a whole.
     if (one.change.faster.count("preprocess") != 0 && work.size() > 1) continue;
-    one.would_be = run.predict(one.change);
-    bound(one.would_be, one.change, run.achieved(), consumer_per_s);
-    if (one.would_be.per_s < (1 + worthwhile) * run.achieved()) continue;
-    one.what = change_text(one.change, run.recorded());
-    one.text = suggestion_text(run, one.change, one.would_be);
-    const bool sure = one.would_be.low > run.achieved();
-    if (!sure) explain_doubt(run, one);
-    (sure ? found.suggestions : found.possible).push_back(std::move(one));
+    suggest.add(one.change);
   }
   // If other programs used CPUs, a warning about them is shown instead of advice to add CPUs.
   if (run.others_share() <= 0 && is_limited_by_cpus(run, {})) {
-    suggestion more;
-    more.change.cpus = 2 * *run.recorded().cpus;
-    more.would_be = run.predict(more.change);
-    bound(more.would_be, more.change, run.achieved(), consumer_per_s);
-    more.what = change_text(more.change, run.recorded());
-    more.text = suggestion_text(run, more.change, more.would_be);
-    found.possible.push_back(std::move(more));
+    pipeline_change more;
+    more.cpus = 2 * *run.recorded().cpus;
+    found.possible.push_back(suggest.of(more));
   }
-  if (!found.suggestions.empty())
+  if (!found.suggestions.empty()) {
     found.assumptions = assumptions_of(run, found.suggestions.front().change);
-  return found;
-}
-
-void suggest_any_order(const what_if& run, std::optional<double> consumer_per_s,
-                       suggested_changes& to) {
-  suggestion found;
-  found.change.unordered = true;
-  for (const std::vector<suggestion>* const list : {&to.suggestions, &to.possible}) {
-    for (const suggestion& m : *list) {
-      if (m.change == found.change) return;
-    }
   }
-  found.would_be = run.predict(found.change);
-  bound(found.would_be, found.change, run.achieved(), consumer_per_s);
-  if (found.would_be.gain < 1 + worthwhile) return;
-  found.what = change_text(found.change, run.recorded());
-  found.text = suggestion_text(run, found.change, found.would_be);
-  const bool sure = found.would_be.low > run.achieved();
-  if (!sure) explain_doubt(run, found);
-  std::vector<suggestion>& list = sure ? to.suggestions : to.possible;
-  list.insert(list.begin(), std::move(found));
+  pipeline_change any_order;
+  any_order.unordered = true;
+  const auto is_suggested = [&](const std::vector<suggestion>& list) {
+    return std::any_of(list.begin(), list.end(),
+                       [&](const suggestion& m) { return m.change == any_order; });
+  };
+  if (is != verdict::order_bound || is_suggested(found.suggestions) ||
+      is_suggested(found.possible)) {
+    return std::move(found);
+  }
+  suggestion m = suggest.of(any_order);
+  if (m.would_be.gain >= 1 + worthwhile) {
+    std::vector<suggestion>& list = suggest.list_for(m);
+    list.insert(list.begin(), std::move(m));
+  }
+  return std::move(found);
 }
 
 std::optional<suggestion> faster_step(const what_if& run) {
-  suggestion found;
-  found.change.step = 0.5;
-  found.would_be = run.predict(found.change);
+  pipeline_change change;
+  change.step = 0.5;
+  suggestion found = suggester(run, std::nullopt).of(change);
   if (found.would_be.gain < 1 + worthwhile) return std::nullopt;
   found.what = "the consumer's step 2x faster";
-  found.text = suggestion_text(run, found.change, found.would_be);
   return found;
 }
 
@@ -442,8 +448,10 @@ double gain_without(const what_if& run, const std::string& name) {
 std::vector<path_gain> path_gains_of(const what_if& run, const critical_path& path) {
   std::vector<path_gain> all;
   for (const path_share& share : path.shares) {
-    if (share.kind != path_kind::operation && share.kind != path_kind::stage) continue;
-    if (static_cast<double>(share.ns) < 0.01 * static_cast<double>(path.run_ns)) continue;
+    if (!is_work(share) ||
+        static_cast<double>(share.ns) < 0.01 * static_cast<double>(path.run_ns)) {
+      continue;
+    }
     all.emplace_back().path = share;
   }
   for_each_in_parallel(all.size(), all.size(), [&](std::size_t i) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "findings/verdict.hpp"
+#include "findings/words.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/run_data.hpp"
 #include "replay/change.hpp"
@@ -36,18 +37,20 @@ bound_gain largest_gain(const std::vector<bound_gain>& gains);
 
 /// A suggestion: a change that the user can make.
 struct suggestion {
-  /// The change, its predicted effect and, if the effect is uncertain, how to find out more.
-  std::string text;
   pipeline_change change;
   prediction would_be;
-  std::string what;  ///< the change as text, without the effect
-  /// Why the change may gain nothing, such as "if CPUs are free"; "" if it certainly gains.
-  std::string condition;
-  /// Additional text, such as how to find out whether the change gains. It begins with a separator,
-  /// as in ". Record again without other programs". "" if there is none.
-  std::string note;
+  double now_per_s = 0;  ///< throughput of the run without the change, in batches per second
+  std::string what;      ///< the change in words
+  /// Why the change may gain nothing, such as "if CPUs are free"; empty if it certainly gains.
+  phrase condition{};
+  /// More about it, such as how to find out whether the change gains. It begins with a separator,
+  /// as in ". Record again without other programs".
+  phrase note{};
   bool only_if = false;  ///< whether `condition` says when the change gains: "if CPUs are free"
 };
+
+/// Returns the change with its predicted effect and, if this is uncertain, how to find out more.
+std::string text_of(const suggestion& m);
 
 /// The changes that diagnose suggests.
 struct suggested_changes {
@@ -64,23 +67,23 @@ struct suggested_changes {
   /// last entry suggests more CPUs if CPUs are the limit.
   std::vector<suggestion> possible;
   /// Assumptions behind the first suggestion that the recording cannot confirm.
-  std::vector<std::string> assumptions;
+  std::vector<phrase> assumptions;
 };
 
 /// Returns the changes that are worth suggesting to the user.
+/// @param is  the verdict. For an order-bound run, receiving batches in any order is also suggested
+///   without another change: it is cheaper than the best settings if these need more workers.
 /// @param consumer_per_s  batches per second that the consumer could process if it never had to
 ///   wait for one. A change that does not make the step faster cannot exceed this throughput.
-suggested_changes suggest(const what_if& run, const run_data& data,
+suggested_changes suggest(const what_if& run, const run_data& data, verdict is,
                           std::optional<double> consumer_per_s);
-
-/// Suggests to receive batches in any order, without another change, if this gains 5 % and is not
-/// suggested yet. For an order-bound run, this is cheaper than the best settings if these also need
-/// more workers.
-void suggest_any_order(const what_if& run, std::optional<double> consumer_per_s,
-                       suggested_changes& to);
 
 /// Returns the prediction for steps that take half the time; nullopt if the gain is less than 5 %.
 std::optional<suggestion> faster_step(const what_if& run);
+
+inline bool is_work(const path_share& share) noexcept {
+  return share.kind == path_kind::operation || share.kind == path_kind::stage;
+}
 
 /// An operation or a stage, with its share of the critical path and the predicted effect of making
 /// it faster. Both gains are factors by which the run would be faster; 1 means no effect.

@@ -3,15 +3,13 @@
 #include <cmath>
 #include <cstddef>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "base/terminal/table.hpp"
 #include "findings/claims.hpp"
-#include "findings/diagnosis_text.hpp"
-#include "findings/facts/steady_ends.hpp"
+#include "findings/facts/facts.hpp"
 #include "findings/gains.hpp"
 #include "findings/verdict.hpp"
+#include "findings/words.hpp"
 #include "replay/change.hpp"
 #include "replay/prediction.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
@@ -35,40 +33,42 @@ double share_without_cpu(const recorded_pipeline& p) {
 
 }  // namespace
 
-std::string why_unlike(const fitted_model& run) {
+phrase why_unlike(const fitted_model& run) {
   if (!run.is_unlike()) return {};
   if (run.fitted() < run.achieved()) {
-    return "by the recorded times, only " + rate(run.fitted()) +
-           " are possible, but the run reached " + rate(run.achieved()) +
-           ". More work ran in parallel than the logs show";
+    return {
+        "by the recorded times, only % are possible, but the run reached %. More work ran in "
+        "parallel than the logs show",
+        {rate_word{run.fitted()}, rate_word{run.achieved()}}};
   }
   constexpr double worth_saying = 0.1;
-  const double no_cpu = share_without_cpu(run.recorded());
-  if (!run.recorded().has_consumer && no_cpu < worth_saying) {
-    return "the stages could process " + rate(run.fitted()) + ", but received only " +
-           rate(run.achieved()) +
-           ". The program seems to be a service that waits for requests. 'lotus-tool stats' shows "
-           "how long its requests take";
+  const recorded_pipeline& p = run.recorded();
+  const double no_cpu = share_without_cpu(p);
+  if (!p.has_consumer && no_cpu < worth_saying) {
+    return {
+        "the stages could process %, but received only %. The program seems to be a service "
+        "that waits for requests. 'lotus-tool stats' shows how long its requests take",
+        {rate_word{run.fitted()}, rate_word{run.achieved()}}};
   }
-  std::string text = "by the recorded times, " + rate(run.fitted()) +
-                     " are possible, but the run reached only " + rate(run.achieved()) +
-                     ". The logs do not show what slows the run down";
+  phrase text{
+      "by the recorded times, % are possible, but the run reached only %. The logs do not "
+      "show what slows the run down",
+      {rate_word{run.fitted()}, rate_word{run.achieved()}}};
   if (no_cpu >= worth_saying) {
-    text += ". Recorded work waited for a CPU during " + human_share(no_cpu) + " of its time";
-    const std::optional<double> others = run.recorded().others_cpus;
-    if (others && *others >= 0.25 * run.recorded().cpus.value_or(1)) {
-      text += ", and other programs used " + three_digits(*others) +
-              " CPUs. Record again on an idle machine";
+    text.add(". Recorded work waited for a CPU during % of its time", {exact_share_word{no_cpu}});
+    if (p.others_cpus && *p.others_cpus >= 0.25 * p.cpus.value_or(1)) {
+      text.add(", and other programs used % CPUs. Record again on an idle machine",
+               {count_word{*p.others_cpus}});
     }
   }
-  const recorded_pipeline& p = run.recorded();
   const double unrecorded = unrecorded_cpu_share(p);
   // A share of nearly nothing explains nothing.
   const double used_cpus = p.unrecorded_cpu_ns / run.run_ns();
   if (unrecorded >= worth_saying && used_cpus >= worth_saying * p.cpus.value_or(1)) {
-    text += ". Code outside of all markers used " + human_share(unrecorded) +
-            " of the CPU time. 'lotus-tool run' and then 'lotus-tool threads' show which functions "
-            "these are";
+    text.add(
+        ". Code outside of all markers used % of the CPU time. 'lotus-tool run' and then "
+        "'lotus-tool threads' show which functions these are",
+        {exact_share_word{unrecorded}});
   }
   return text;
 }
@@ -86,31 +86,35 @@ double unrecorded_cpu_share(const recorded_pipeline& p) {
   return all_ns > 0 ? p.unrecorded_cpu_ns / all_ns : 0;
 }
 
-std::string limit_text(const what_if& run, const run_data& data, const run_blocked_on& joined) {
+phrase limit_words(const what_if& run, const run_data& data, const run_blocked_on& joined) {
   const std::size_t unfinished = run.recorded().unfinished;
   if (unfinished != unbounded) {
-    return "the number of items in the stages is limited to " + std::to_string(unfinished) +
-           ", so more threads do not help: raise this limit";
+    return {
+        "the number of items in the stages is limited to %, so more threads do not help: raise "
+        "this limit",
+        {count_word{unfinished}}};
   }
   const what_if::limited_operation found = run.limited();
   if (found.name.empty()) return {};
+  const name_word name{found.name};
   const std::optional<double> steady = steady_ends_per_s(data, found.name);
   if (steady) {
-    return "calls of " + found.name + " end at a steady " + three_digits(*steady) +
-           " per second, however many of them overlap: something serves them one after another. "
-           "More workers do not help";
+    return {
+        "calls of % end at a steady % per second, however many of them overlap: something "
+        "serves them one after another. More workers do not help",
+        {name, count_word{*steady}}};
   }
   if (!shows_limit(data, joined, found.name, found.most)) return {};
-  const std::string by = run.recorded().cpu_known ? "a lock, a device or a limit"
-                                                  : "a lock, a device, a limit or CPUs";
+  const name_word by{run.recorded().cpu_known ? "a lock, a device or a limit"
+                                              : "a lock, a device, a limit or CPUs"};
   if (found.most == 1) {
-    return found.name + " runs only once at a time (" + by + "). More workers do not help. Make " +
-           found.name +
-           " faster, use several locks or devices, or hold the "
-           "lock for a shorter time";
+    return {
+        "% runs only once at a time (%). More workers do not help. Make % faster, use several "
+        "locks or devices, or hold the lock for a shorter time",
+        {name, by, name}};
   }
-  return "at most " + std::to_string(found.most) + " calls of " + found.name +
-         " run at the same time (" + by + "). More workers do not help";
+  return {"at most % calls of % run at the same time (%). More workers do not help",
+          {count_word{found.most}, name, by}};
 }
 
 bool others_used_cpus(const what_if& run) {
@@ -119,38 +123,44 @@ bool others_used_cpus(const what_if& run) {
          (!others || *others >= 0.5 * run.others_share() * run.recorded().cpus.value_or(1));
 }
 
-std::string held_lock_text(const what_if& run) {
+phrase held_lock_words(const what_if& run) {
   const std::optional<sampled_lock>& lock = run.recorded().lock;
-  const std::string which =
-      lock && !lock->name.empty() ? "the lock " + lock->name : std::string("a lock");
-  if (run.has_unknown_lock())
-    return "several operations wait for " + which +
-           ": if work under it becomes faster, they may wait less; the intervals include this";
+  const name_word which{lock && !lock->name.empty() ? "the lock " + lock->name : "a lock"};
+  if (run.has_unknown_lock()) {
+    return {
+        "several operations wait for %: if work under it becomes faster, they may wait less; "
+        "the intervals include this",
+        {which}};
+  }
   const std::optional<what_if::lock_holder> held = run.lock_held();
   if (!held) return {};
-  return held->name + " holds " + which + " for " + std::to_string(std::lround(100 * held->share)) +
-         " % of the time in which it does not wait for it (estimated from wait samples)";
+  return {
+      "% holds % for % of the time in which it does not wait for it (estimated from wait "
+      "samples)",
+      {name_word{held->name}, which, share_word{held->share}}};
 }
 
-std::string slowing_text(const what_if& run) {
-  const long percent = std::lround(100 * run.law().law.slowing);
-  return "code takes " + (percent == 0 ? std::string("no") : std::to_string(percent) + " %") +
-         " more CPU time if all CPUs are busy than if only one is (" +
-         (run.law().levels_seen ? "measured)" : "a rough estimate)");
+phrase slowing_words(const what_if& run) {
+  const double slowing = run.law().law.slowing;
+  const bool none = std::lround(100 * slowing) == 0;
+  return {"code takes % more CPU time if all CPUs are busy than if only one is (%)",
+          {none ? phrase_word(name_word{"no"}) : phrase_word(share_word{slowing}),
+           name_word{run.law().levels_seen ? "measured" : "a rough estimate"}}};
 }
 
-std::string free_cpus_text(std::optional<double> others_cpus, std::optional<double> cpus) {
+phrase free_cpus_words(std::optional<double> others_cpus, std::optional<double> cpus) {
   constexpr double many = 0.1;
   if (!others_cpus || *others_cpus < many * cpus.value_or(1)) {
-    return "no other program uses the CPUs";
+    return {"no other program uses the CPUs"};
   }
-  return "other programs no longer use CPUs (they used " + three_digits(*others_cpus) + ")";
+  return {"other programs no longer use CPUs (they used %)", {count_word{*others_cpus}}};
 }
 
-std::string others_text(const what_if& run) {
-  return "other programs used " + std::to_string(std::lround(100 * run.others_share())) +
-         " % of the CPU time that this run could have used. Therefore predictions are rough: "
-         "record again on an idle machine";
+phrase others_words(const what_if& run) {
+  return {
+      "other programs used % of the CPU time that this run could have used. Therefore "
+      "predictions are rough: record again on an idle machine",
+      {share_word{run.others_share()}}};
 }
 
 }  // namespace lotus::tool

@@ -3,8 +3,8 @@
 #define LOTUS_TOOL_FINDINGS_RUN_LIMITS_HPP
 
 #include <optional>
-#include <string>
 
+#include "findings/words.hpp"
 #include "model/run_data.hpp"
 #include "replay/change.hpp"
 #include "replay/prediction.hpp"
@@ -13,8 +13,8 @@
 
 namespace lotus::tool {
 
-/// Returns why the simulation of a run cannot be trusted; "" if it reproduces the recorded run.
-std::string why_unlike(const fitted_model& run);
+/// Returns why the simulation of a run cannot be trusted; empty if it reproduces the recorded run.
+phrase why_unlike(const fitted_model& run);
 
 /// Returns the share (0..1) of the run's CPU time that was used outside of recorded work, for
 /// example by threads without markers; 0 if it is unknown.
@@ -25,34 +25,34 @@ double unrecorded_cpu_share(const recorded_pipeline& p);
 bool is_limited_by_cpus(const what_if& run, const pipeline_change& change);
 
 /// Returns a text such as "Fetch runs only once at a time (a lock or a device): ..." about the
-/// operation that limits the number of useful workers; "" if the simulation assumes no such limit,
-/// or the recording does not show it.
+/// operation that limits the number of useful workers; empty if the simulation assumes no such
+/// limit, or the recording does not show it.
 /// @param data    the recorded run.
 /// @param joined  its wait samples.
-std::string limit_text(const what_if& run, const run_data& data, const run_blocked_on& joined);
+phrase limit_words(const what_if& run, const run_data& data, const run_blocked_on& joined);
 
 /// Returns whether other programs really used CPUs, if the simulation assumes that they did.
 bool others_used_cpus(const what_if& run);
 
 /// Returns a text such as "Decode holds the lock codec_mutex for 40 % of the time in which it does
 /// not wait for it (estimated from wait samples)". If several operations wait for the lock, returns
-/// a text that says what the simulation leaves out. Returns "" if samples show no lock.
-std::string held_lock_text(const what_if& run);
+/// a text that says what the simulation leaves out. Empty if samples show no lock.
+phrase held_lock_words(const what_if& run);
 
 /// Returns the assumption about how much busy CPUs slow each other down. The assumption is needed
 /// because one run alone cannot show this effect.
-std::string slowing_text(const what_if& run);
+phrase slowing_words(const what_if& run);
 
 /// Returns what predictions assume about other programs if these did not slow down the run. This is
 /// "no other program uses the CPUs" or, if the recording shows that others used a tenth of the
 /// CPUs, "other programs no longer use CPUs (they used 0.95)".
 /// @param others_cpus  mean number of CPUs that other programs used; nullopt: unknown.
 /// @param cpus         number of CPUs that the run could use; nullopt: unknown.
-std::string free_cpus_text(std::optional<double> others_cpus, std::optional<double> cpus);
+phrase free_cpus_words(std::optional<double> others_cpus, std::optional<double> cpus);
 
 /// Returns a text such as "other programs used 26 % of the CPU time". Call it only if
 /// others_used_cpus().
-std::string others_text(const what_if& run);
+phrase others_words(const what_if& run);
 
 }  // namespace lotus::tool
 

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 namespace lotus::tool {
@@ -75,14 +74,6 @@ constexpr const verdict_row& row_of(verdict v) noexcept {
 /// Returns the name of a verdict, such as "consumer-bound".
 constexpr std::string_view verdict_name(verdict v) noexcept {
   return row_of(v).key;
-}
-
-/// Returns the beginning of the first sentence about a run with this verdict.
-/// @param stage  name of the limiting stage, if there is one.
-inline std::string verdict_title(verdict v, std::string_view stage) {
-  std::string text(row_of(v).title);
-  const std::size_t at = text.find('%');
-  return at == std::string::npos ? text : text.replace(at, 1, stage);
 }
 
 }  // namespace lotus::tool

@@ -4,6 +4,7 @@
 #define LOTUS_TOOL_FINDINGS_WORDS_HPP
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -14,38 +15,62 @@ namespace lotus::tool {
 struct share_word {
   double of = 0;  ///< share (0..1), shown as a whole percentage
 };
+/// A share that is shown with two decimals.
+struct exact_share_word {
+  double of = 0;
+};
 struct time_word {
   double ns = 0;
 };
+/// A rate, such as "12.4 batches/s".
+struct rate_word {
+  std::optional<double> per_s;
+};
+/// A number, shown with three digits, and its noun.
 struct count_word {
   double of = 0;
   std::string_view one;   ///< noun after 1, such as "batch"; "" for a number alone
   std::string_view many;  ///< noun after other numbers
+
+  template <class Number>
+  explicit count_word(Number n, std::string_view of_one = {}, std::string_view of_many = {})
+      : of(static_cast<double>(n)), one(of_one), many(of_many) {}
 };
 struct ordinal_word {
   std::size_t of = 0;  ///< shown as "3rd" or "16th"
 };
-/// A name from the recording, or a part of a sentence that was already put together.
+/// A name from the recording, or words that were chosen by the facts.
 struct name_word {
   std::string of;
 };
-using word = std::variant<share_word, time_word, count_word, ordinal_word, name_word>;
+using phrase_word = std::variant<share_word, exact_share_word, time_word, rate_word, count_word,
+                                 ordinal_word, name_word>;
 
-/// Sentences with a final period. Each % in the template stands for the next value.
+/// Sentences. Each % in the template stands for the next value, and %% for a percent sign.
 struct phrase {
-  std::string_view pattern;
-  std::vector<word> with{};
+  std::string pattern{};
+  std::vector<phrase_word> with{};
 
   bool empty() const noexcept { return pattern.empty(); }
+  phrase& add(std::string_view more, const std::vector<phrase_word>& values = {}) {
+    pattern += more;
+    with.insert(with.end(), values.begin(), values.end());
+    return *this;
+  }
+  phrase& add(const phrase& more) { return add(more.pattern, more.with); }
 };
 
-std::string text_of(const phrase& sentences);
+/// Returns phrases as one, with "; " between them.
+phrase joined(const std::vector<phrase>& all);
 
-/// Returns a number with its noun, such as "1 batch" or "2 batches".
-std::string text_of(const count_word& n);
+std::string text_of(const phrase& sentences);
+std::vector<std::string> texts_of(const std::vector<phrase>& all);
 
 /// Returns a whole percentage, such as "86 %".
 std::string whole_percent(double share);
+
+/// Returns a rate such as "12.4 batches/s".
+std::string rate(std::optional<double> per_second);
 
 }  // namespace lotus::tool
 

@@ -16,7 +16,7 @@
 #include "describe/described_table.hpp"
 #include "describe/description.hpp"
 #include "findings/checks/check.hpp"
-#include "findings/diagnosis_text.hpp"
+#include "findings/words.hpp"
 #include "heap/tables/stats_memory.hpp"
 #include "log/shown_name.hpp"
 #include "model/figures.hpp"
@@ -239,10 +239,8 @@ void print_checks(const run_stats_result& run, std::ostream& out) {
   if (run.checks.empty()) return;
   out << '\n';
   for (const check& c : run.checks) {
-    const std::string text = (c.unsafe ? "no verdict [" : "warning [") + std::string(c.id) +
-                             "]: " + printable_line(c.text);
-    out << fitted_sentences(out, text, "  ", "    ") << '\n';
-    if (c.unsafe) out << fitted(out, "to do: " + c.to_do, "    ", "      ") << '\n';
+    out << fitted_sentences(out, shown(c), "  ", "    ") << '\n';
+    if (c.unsafe) out << fitted(out, "to do: " + text_of(c.to_do), "    ", "      ") << '\n';
   }
 }
 

@@ -50,7 +50,7 @@ live_verdict verdict_of(judgement& judged) {
     return {"no verdict from the last seconds alone; `lotus-tool diagnose` examines the whole run",
             std::nullopt};
   }
-  if (!d.is) return {"no verdict: " + d.why_silent, std::nullopt};
+  if (!d.is) return {"no verdict: " + text_of(d.why_silent), std::nullopt};
   const std::string name = std::string(verdict_name(*d.is)) + ": ";
   const finding* const reason = reason_of(d);
   if (reason != nullptr && !reason->to_do.empty()) {
@@ -64,7 +64,7 @@ live_verdict verdict_of(judgement& judged) {
     return {name + "any one part 1.25x faster gains less than 5 %", d.is};
   if (*d.is == verdict::consumer_bound)
     return {name + "building batches faster would not help", d.is};
-  if (!d.limit.empty()) return {name + d.limit, d.is};
+  if (!d.limit.empty()) return {name + text_of(d.limit), d.is};
   return {name + "no change is sure to help; `lotus-tool diagnose` examines the whole run", d.is};
 }
 

@@ -15,7 +15,6 @@
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
-#include "findings/diagnosis_text.hpp"
 #include "log/process_info.hpp"
 #include "model/pipeline/side_data.hpp"
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "findings/diagnosis_text.hpp"
+#include "base/terminal/table.hpp"
 
 namespace lotus::tool {
 namespace {

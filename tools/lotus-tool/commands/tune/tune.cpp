@@ -24,10 +24,10 @@
 #include "commands/tune/tune_print.hpp"
 #include "describe/description.hpp"
 #include "findings/checks/check.hpp"
-#include "findings/checks/markers.hpp"
 #include "findings/checks/recorded_work.hpp"
 #include "findings/diagnosis.hpp"
 #include "findings/verdict.hpp"
+#include "findings/words.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/folder/starts.hpp"
 #include "log/process_info.hpp"
@@ -229,10 +229,10 @@ class tuner {
     if (records.dropped > 0) made.notes.push_back(dropped_text(records));
     if (records.lost > 0) made.notes.push_back(lost_text(records.lost));
     if (to.run.batches.all().empty()) {
-      return "recorded no batch in " + seconds_text(trial.seconds) + ": " + why_no_pipeline(to.run);
+      return "recorded no batch in " + seconds_text(trial.seconds) + ": " +
+             text_of(why_no_pipeline(to.run));
     }
-    to.why_not = why_silent(failed_checks(to.run, look_at_work(to.run)));
-    if (to.why_not.empty()) to.why_not = why_no_pipeline(to.run);
+    to.why_not = text_of(why_silent(to.run, failed_checks(to.run, look_at_work(to.run))));
     const judgement judged = diagnose_run(to.run, 0, silent);
     if (to.why_not.empty()) {
       recording recorded = record_pipeline(to.run);

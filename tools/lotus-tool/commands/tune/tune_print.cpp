@@ -17,7 +17,6 @@
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
 #include "describe/description.hpp"
-#include "findings/diagnosis_text.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -13,9 +13,9 @@
 #include "base/terminal/table.hpp"
 #include "describe/described_table.hpp"
 #include "describe/description.hpp"
-#include "findings/diagnosis_text.hpp"
 #include "findings/gains.hpp"
 #include "findings/run_limits.hpp"
+#include "findings/words.hpp"
 #include "replay/change.hpp"
 #include "replay/change_text.hpp"
 #include "replay/prediction.hpp"
@@ -83,7 +83,7 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   } else if (run.law().law.cpus <= 0) {
     all.emplace_back("the number of CPUs is unknown (pass it with --recorded-cpus)");
   } else if (run.law().law.cpus > 1) {
-    all.emplace_back(slowing_text(run));
+    all.push_back(text_of(slowing_words(run)));
     if (!run.law().levels_seen && !answers.has_second_run) {
       all.emplace_back("(to measure it, add a run with more or fewer workers: --also DIR)");
     }
@@ -97,18 +97,18 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   if (others_used_cpus(run)) {
     all.emplace_back("other programs leave as much CPU time, or less if the run has fewer threads");
   }
-  if (!answers.limit.empty()) all.push_back(answers.limit);
+  if (!answers.limit.empty()) all.push_back(text_of(answers.limit));
   if (!p.makes_itself && !p.in_flight_held) {
     all.emplace_back(
         "at least 2 batches per worker are in flight, a usual default (see --prefetch N)");
   }
-  const std::string lock = held_lock_text(run);
+  const std::string lock = text_of(held_lock_words(run));
   all.emplace_back("sleeps and waits for disks, networks or locks take as long as in this run");
   if (!lock.empty()) all.push_back((run.lock_held() ? "except for one lock: " : "") + lock);
   all.emplace_back(
       "if workers are added, they may wait for each other; the intervals include this");
   if (run.others_share() <= 0 && p.cpu_known) {
-    all.emplace_back(free_cpus_text(p.others_cpus, p.cpus));
+    all.push_back(text_of(free_cpus_words(p.others_cpus, p.cpus)));
     all.emplace_back("after its wait, a thread runs at once if a CPU is idle");
   }
   return all;
@@ -132,7 +132,7 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
       << '\n'
       << fitted_sentences(out, accuracy_text(off)) << "\n\n";
   if (others_used_cpus(run))
-    out << fitted_sentences(out, "Warning: " + others_text(run) + '.') << "\n\n";
+    out << fitted_sentences(out, "Warning: " + text_of(others_words(run)) + '.') << "\n\n";
   if (answers.way) {
     out << styled(out, style::bold,
                   fitted_sentences(

@@ -18,10 +18,10 @@
 #include "commands/whatif/answers.hpp"
 #include "describe/description.hpp"
 #include "findings/checks/check.hpp"
-#include "findings/checks/markers.hpp"
 #include "findings/checks/recorded_work.hpp"
 #include "findings/gains.hpp"
 #include "findings/run_limits.hpp"
+#include "findings/words.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/shown_name.hpp"
 #include "model/pipeline/side_data.hpp"
@@ -151,8 +151,7 @@ class asker {
       if (i == 0) recorded = record_pipeline(kept.run);
       if (i == 1) work = look_at_work(kept.run);
     });
-    answers.why_not = why_silent(failed_checks(kept.run, work));
-    if (answers.why_not.empty()) answers.why_not = why_no_pipeline(kept.run);
+    answers.why_not = text_of(why_silent(kept.run, failed_checks(kept.run, work)));
     if (!answers.why_not.empty()) return answers;
     answers.why_not = recorded.why_not;
     if (!recorded.pipeline) return answers;
@@ -169,10 +168,10 @@ class asker {
     read_also(files.loader, kept);
     kept.asked.emplace(kept.run, *kept.pipeline, kept.also ? &*kept.also : nullptr,
                        options_.recorded_cpus);
-    answers.why_not = why_unlike(*kept.asked);
+    answers.why_not = text_of(why_unlike(*kept.asked));
     if (!answers.why_not.empty()) return answers;
     answers.run = &*kept.asked;
-    answers.limit = limit_text(*kept.asked, kept.run, joined);
+    answers.limit = limit_words(*kept.asked, kept.run, joined);
     answers.has_second_run = kept.also.has_value();
     if (options_.feed_consumer || options_.target_per_s) {
       // With --feed-consumer, the target is 99 % of the rate of the consumer: 100 % is impossible,

@@ -1,5 +1,4 @@
-#include "findings/checks/busy_threads.hpp"
-
+// Compares how many threads of a run were busy at the same time with the number of usable CPUs.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "findings/checks/evidence.hpp"
 #include "findings/facts/intervals.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/calls/nesting_times.hpp"

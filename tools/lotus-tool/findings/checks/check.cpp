@@ -10,14 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/terminal/table.hpp"
 #include "base/text.hpp"
 #include "describe/description.hpp"
-#include "findings/checks/busy_threads.hpp"
-#include "findings/checks/markers.hpp"
-#include "findings/checks/number_sequences.hpp"
+#include "findings/checks/evidence.hpp"
 #include "findings/checks/recorded_work.hpp"
 #include "findings/facts/wait_parts.hpp"
+#include "findings/words.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
@@ -30,21 +28,16 @@ namespace {
 
 constexpr std::size_t few_batches = 20;
 
-/// Formats a number with its noun, for example "1 batch" or "2 batches".
-std::string counted(std::size_t n, const std::string& one, const std::string& many) {
-  return std::to_string(n) + ' ' + (n == 1 ? one : many);
-}
-
 /// Returns a list such as "SDecode, SCrop and 3 more".
 /// @param all  the number of names, of which `names` may contain only the first ones.
-std::string listed(const std::vector<std::string>& names, std::size_t all) {
+name_word listed(const std::vector<std::string>& names, std::size_t all) {
   constexpr std::size_t shown = recorded_work::named;
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), shown); ++i) {
     text += (i == 0 ? "" : ", ") + names[i];
   }
   if (all > shown) text += " and " + std::to_string(all - shown) + " more";
-  return text;
+  return {text};
 }
 
 /// Counts the batches that were received before they were ready, which indicates wrong markers. A
@@ -149,7 +142,7 @@ class checker {
   }
 
  private:
-  void fail(std::string_view id, bool unsafe, std::string text, std::string to_do) {
+  void fail(std::string_view id, bool unsafe, phrase text, phrase to_do) {
     failed_.push_back({id, std::move(text), std::move(to_do), unsafe});
   }
 
@@ -168,18 +161,15 @@ class checker {
     const wait_parts waits = waits_of_run();
     const bool limits = waits.waits == 0 || waits.share() > waits_much;
     fail("unrecorded-work", limits,
-         human_share(work_.outside_ns / all_ns) +
-             " of the operations' time is outside any batch or "
-             "stage: " +
-             listed(work_.outside, work_.operations_outside),
-         "put LOTUS_STAGE(name, i) around the work on batch or item i, or "
-         "LOTUS_BATCH_PREPROCESSED(i) around everything that one thread does for batch i");
+         {"% of the operations' time is outside any batch or stage: %",
+          {exact_share_word{work_.outside_ns / all_ns},
+           listed(work_.outside, work_.operations_outside)}},
+         {"put LOTUS_STAGE(name, i) around the work on batch or item i, or "
+          "LOTUS_BATCH_PREPROCESSED(i) around everything that one thread does for batch i"});
   }
 
   void markers() {
-    for (marker_fault& fault : marker_faults(run_)) {
-      fail(fault.id, true, std::move(fault.text), std::move(fault.to_do));
-    }
+    for (check& fault : marker_faults(run_)) failed_.push_back(std::move(fault));
   }
 
   /// Macros of batches in the loop over items: far more batches were built than received.
@@ -190,10 +180,10 @@ class checker {
     const std::size_t discarded = run_.batches.discarded();
     if (received < few_batches / 2 || discarded < many * received || has("same-number")) return;
     fail("items-as-batches", true,
-         std::to_string(received + discarded) + " batches were built, but only " +
-             std::to_string(received) + " received",
-         "put LOTUS_BATCH_PREPROCESSED(i) around the work on a whole batch; for items, use "
-         "LOTUS_STAGE(name, item) and LOTUS_BATCH_TAKES(batch, item)");
+         {"% batches were built, but only % received",
+          {count_word{received + discarded}, count_word{received}}},
+         {"put LOTUS_BATCH_PREPROCESSED(i) around the work on a whole batch; for items, use "
+          "LOTUS_STAGE(name, item) and LOTUS_BATCH_TAKES(batch, item)"});
   }
 
   /// A wait that is created after the call that returns the batch: each batch became ready just
@@ -213,9 +203,9 @@ class checker {
     }
     if (10 * just_ready < 9 * waits.waits) return;
     fail("late-waits", true,
-         "nearly each batch became ready during a step, just before a wait of almost no time: the "
-         "wait seems to begin after the batch was received",
-         "create lotus::batch_wait before the call that returns the batch");
+         {"nearly each batch became ready during a step, just before a wait of almost no time: the "
+          "wait seems to begin after the batch was received"},
+         {"create lotus::batch_wait before the call that returns the batch"});
   }
 
   void negative_delay() {
@@ -224,19 +214,18 @@ class checker {
     const std::size_t early = consumed_too_early(run_.batches, before_it_began);
     if (!before_it_began && (early < 2 || 20 * early <= run_.batches.all().size())) return;
     fail("negative-delay", true,
-         counted(early, "batch was", "batches were") + " received before being built",
-         "pass LOTUS_BATCH_CONSUMED the number under which the batch was built, and give each "
-         "loader "
-         "its own name with LOTUS_LOADER(name)");
+         {"% received before being built", {count_word{early, "batch was", "batches were"}}},
+         {"pass LOTUS_BATCH_CONSUMED the number under which the batch was built, and give each "
+          "loader its own name with LOTUS_LOADER(name)"});
   }
 
   void loaders_mixed() {
     if (has("same-number")) return;
-    const std::string by = mixed_sequences(run_, work_);
+    const phrase by = mixed_sequences(run_, work_);
     if (by.empty()) return;
-    fail("loaders-mixed", true, "several loaders are recorded as one: " + by,
-         "give each loader a name with LOTUS_LOADER(name), or record each process into its own "
-         "folder");
+    fail("loaders-mixed", true, phrase{"several loaders are recorded as one: "}.add(by),
+         {"give each loader a name with LOTUS_LOADER(name), or record each process into its own "
+          "folder"});
   }
 
   void twice() {
@@ -246,29 +235,28 @@ class checker {
     // batch.
     if (work_.copies_ns < 0.01 * work_.all_ns) return;
     fail("twice", true,
-         listed(work_.copied, work_.copied.size()) +
-             " ran outside batches in the same way as inside a batch, " +
-             counted(work_.copies, "time", "times") + ": work may be done twice",
-         "build each batch once, inside LOTUS_BATCH_PREPROCESSED(i)");
+         {"% ran outside batches in the same way as inside a batch, %: work may be done twice",
+          {listed(work_.copied, work_.copied.size()), count_word{work_.copies, "time", "times"}}},
+         {"build each batch once, inside LOTUS_BATCH_PREPROCESSED(i)"});
   }
 
   void overlap() {
     if (work_.overlaps == 0) return;
-    fail("overlap", work_.overlaps_in_batches > 0,
-         counted(work_.overlaps, "span partly overlaps another", "spans partly overlap others") +
-             " of the same thread (" + work_.overlap.first + " and " + work_.overlap.second +
-             " in " + run_.files->files[work_.overlap.file].path +
-             "): a scope began on one thread and ended on another",
-         "use lotus::async_scope for an operation that pauses or continues on another thread");
+    fail(
+        "overlap", work_.overlaps_in_batches > 0,
+        {"% of the same thread (% and % in %): a scope began on one thread and ended on another",
+         {count_word{work_.overlaps, "span partly overlaps another", "spans partly overlap others"},
+          name_word{work_.overlap.first}, name_word{work_.overlap.second},
+          name_word{run_.files->files[work_.overlap.file].path}}},
+        {"use lotus::async_scope for an operation that pauses or continues on another thread"});
   }
 
   void segments() {
     if (!run_.batches.in_parts() || !run_.side.stages.empty()) return;
     fail("pieces", false,
-         "several threads preprocessed parts of one batch: its preprocess time is the time in "
-         "which at "
-         "least one of them worked",
-         "name the parts with LOTUS_STAGE(name, i) to tell them apart");
+         {"several threads preprocessed parts of one batch: its preprocess time is the time in "
+          "which at least one of them worked"},
+         {"name the parts with LOTUS_STAGE(name, i) to tell them apart"});
   }
 
   void consumed_late() {
@@ -276,47 +264,44 @@ class checker {
     // paired with the wait for another batch, so the time between the two has no meaning.
     if (!run_.batches.consumed_late() || has("loaders-mixed") || has("negative-delay")) return;
     fail("consumed-late", false,
-         human_share(run_.batches.late_share()) +
-             " of the consumer's time is between the end of a wait and "
-             "LOTUS_BATCH_CONSUMED, which seems to come after the step: steps are measured from "
-             "the end of the wait",
-         "put LOTUS_BATCH_CONSUMED(i) right after the wait");
+         {"% of the consumer's time is between the end of a wait and LOTUS_BATCH_CONSUMED, which "
+          "seems to come after the step: steps are measured from the end of the wait",
+          {exact_share_word{run_.batches.late_share()}}},
+         {"put LOTUS_BATCH_CONSUMED(i) right after the wait"});
   }
 
   void dropped() {
-    std::vector<std::string> texts;
+    std::vector<phrase> texts;
     const record_counts& records = run_.records;
-    if (records.dropped > 0) texts.push_back(dropped_text(records));
-    if (records.lost > 0) texts.push_back(lost_text(records.lost));
+    if (records.dropped > 0) texts.push_back({"%", {name_word{dropped_text(records)}}});
+    if (records.lost > 0) texts.push_back({"%", {name_word{lost_text(records.lost)}}});
     if (run_.damaged_lines > 0) {
-      texts.push_back(counted(run_.damaged_lines, "line was", "lines were") + " damaged");
+      texts.push_back({"% damaged", {count_word{run_.damaged_lines, "line was", "lines were"}}});
     }
     const auto killed = std::count_if(run_.files->files.begin(), run_.files->files.end(),
                                       [](const log_file& file) { return !file.tail.empty(); });
     if (killed > 0) {
-      texts.emplace_back(
-          "a process was killed, and its last records are not in the logs yet (they count here)");
+      texts.push_back(
+          {"a process was killed, and its last records are not in the logs yet (they count here)"});
     }
     if (texts.empty()) return;
-    std::string text;
-    for (const std::string& t : texts) text += (text.empty() ? "" : "; ") + t;
     const std::uint64_t lines = run_.operations + run_.batches.records().size();
     const bool many = 100 * records.dropped > records.all() || 100 * records.lost > lines ||
                       100 * run_.damaged_lines > lines + run_.damaged_lines;
-    fail("dropped", many, std::move(text),
-         records.dropped > 0 || records.lost > 0
-             ? "record with full_ring::drain, a larger options::ring_records and free disk space"
-         : run_.damaged_lines > 0 ? "see the messages on stderr"
-                                  : "'lotus-tool recover' appends them to the logs");
+    fail("dropped", many, joined(texts),
+         {records.dropped > 0 || records.lost > 0
+              ? "record with full_ring::drain, a larger options::ring_records and free disk space"
+          : run_.damaged_lines > 0 ? "see the messages on stderr"
+                                   : "'lotus-tool recover' appends them to the logs"});
   }
 
   void short_run() {
     const std::size_t n = run_.batches.all().size();
     if (n == 0 || n >= few_batches) return;
-    fail(
-        "short", false,
-        "only " + counted(n, "batch was", "batches were") + " recorded, so all rates are uncertain",
-        "record more batches, at least " + std::to_string(few_batches));
+    fail("short", false,
+         {"only % recorded, so all rates are uncertain",
+          {count_word{n, "batch was", "batches were"}}},
+         {"record more batches, at least %", {count_word{few_batches}}});
   }
 
   void names_with_numbers() {
@@ -325,10 +310,10 @@ class checker {
     const numbered_names names = most_numbered(run_);
     if (names.count < many) return;
     fail("numbered-names", false,
-         std::to_string(names.count) +
-             " operations differ only in numbers in their names, such as " + names.first + " and " +
-             names.second + ", so their times are not added up",
-         "give them one name, and pass the number to LOTUS_SCOPE_ARGS");
+         {"% operations differ only in numbers in their names, such as % and %, so their times are "
+          "not added up",
+          {count_word{names.count}, name_word{names.first}, name_word{names.second}}},
+         {"give them one name, and pass the number to LOTUS_SCOPE_ARGS"});
   }
 
   void oversubscribed() {
@@ -337,21 +322,20 @@ class checker {
     // It is harmless that more threads than CPUs have work if they rarely wait for a CPU, for
     // example because they sleep.
     if (busy.over_share < many || busy.queued_share.value_or(1) < many) return;
-    std::string cpus = std::to_string(busy.cpus);
-    cpus.erase(cpus.find_last_not_of('0') + 1);
-    if (cpus.back() == '.') cpus.pop_back();
-    fail("oversubscribed", false,
-         "up to " + std::to_string(busy.most) + " threads " +
-             (busy.queued_share ? "were busy" : "had work") + " at once on " + cpus +
-             (cpus == "1" ? " CPU" : " CPUs") +
-             (busy.queued_share
-                  ? ". All times include waits for a CPU (" + human_share(*busy.queued_share) +
-                        " of the threads' time)"
-                  : ". If the threads waited for a CPU, times and rates include these waits"),
-         busy.blocked_share.value_or(0) > 0.5
-             ? "use more CPUs; fewer threads are hardly as fast, because they are blocked most of "
-               "the time"
-             : "use more CPUs, or measure whether fewer threads are as fast");
+    phrase text{"up to % threads % at once on %. ",
+                {count_word{busy.most}, name_word{busy.queued_share ? "were busy" : "had work"},
+                 count_word{busy.cpus, "CPU", "CPUs"}}};
+    if (busy.queued_share) {
+      text.add("All times include waits for a CPU (% of the threads' time)",
+               {exact_share_word{*busy.queued_share}});
+    } else {
+      text.add("If the threads waited for a CPU, times and rates include these waits");
+    }
+    fail("oversubscribed", false, std::move(text),
+         {busy.blocked_share.value_or(0) > 0.5
+              ? "use more CPUs; fewer threads are hardly as fast, because they are blocked most of "
+                "the time"
+              : "use more CPUs, or measure whether fewer threads are as fast"});
   }
 
   const run_data& run_;
@@ -365,12 +349,18 @@ std::vector<check> failed_checks(const run_data& run, const recorded_work& work)
   return checker(run, work).failed();
 }
 
-std::string why_silent(const std::vector<check>& failed) {
-  std::string why;
+phrase why_silent(const run_data& run, const std::vector<check>& failed) {
+  std::vector<phrase> why;
   for (const check& c : failed) {
-    if (c.unsafe) why += (why.empty() ? "" : "; ") + c.text;
+    if (c.unsafe) why.push_back(c.text);
   }
-  return why;
+  return why.empty() ? why_no_pipeline(run) : joined(why);
+}
+
+std::string shown(const check& failed) {
+  return text_of({failed.unsafe ? "no verdict [%]: " : "warning [%]: ",
+                  {name_word{std::string(failed.id)}}}) +
+         text_of(failed.text);
 }
 
 const description<check>& description_of(const check*) {
@@ -378,7 +368,7 @@ const description<check>& description_of(const check*) {
       "check", "a check of the recording that failed",
       {
           {"id", &check::id, "its identifier, such as unrecorded-work"},
-          {"text", [](const check& c) { return c.text + ". To do: " + c.to_do; },
+          {"text", [](const check& c) { return text_of(c.text) + ". To do: " + text_of(c.to_do); },
            "what is wrong, and what to do"},
           {"unsafe", &check::unsafe, "whether no verdict may rest on this run"},
       });

@@ -1,11 +1,13 @@
-#include "findings/checks/markers.hpp"
-
+// Finds batch macros, such as LOTUS_BATCH_CONSUMED, that a program lacks or uses incorrectly.
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "findings/checks/check.hpp"
+#include "findings/checks/evidence.hpp"
+#include "findings/words.hpp"
 #include "log/log_line.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
@@ -53,35 +55,38 @@ struct all_marked {
 
 }  // namespace
 
-std::vector<marker_fault> marker_faults(const run_data& run) {
+std::vector<check> marker_faults(const run_data& run) {
   const all_marked marked(run);
-  std::vector<marker_fault> found;
-  const auto missing = [&found](std::string_view id, const char* record, const char* so,
-                                const char* to_do) {
-    found.push_back({id, std::string("no ") + record + " records, so " + so, to_do});
+  std::vector<check> found;
+  const auto missing = [&found](std::string_view id, const char* text, const char* to_do) {
+    found.push_back({id, {text}, {to_do}, true});
   };
   if (!marked.has_consumer()) return found;
   if (!marked.has_builders()) {
-    missing("no-preprocessed", "SBatchPreprocessed", "it is unknown when batches were built",
+    missing("no-preprocessed",
+            "no SBatchPreprocessed records, so it is unknown when batches were built",
             "put LOTUS_BATCH_PREPROCESSED(i) at the beginning of the block that builds batch i");
   }
   if (marked.wait.count() == 0) {
-    missing("no-wait", "SBatchWait", "it is unknown how long the consumer waited",
+    missing("no-wait", "no SBatchWait records, so it is unknown how long the consumer waited",
             "create lotus::batch_wait before the consumer asks for the next batch, and call "
             "its consumed(i) when it has received batch i");
   }
   if (marked.consumed.count() == 0) {
-    missing("no-consumed", "SBatchConsumed", "it is unknown when the consumer's steps began",
+    missing("no-consumed",
+            "no SBatchConsumed records, so it is unknown when the consumer's steps began",
             "call wait.consumed(i), or LOTUS_BATCH_CONSUMED(i), right after the wait");
   }
   const auto same = [&found](const marked_batches& batches, const char* macro) {
     if (!batches.all_the_same()) return;
-    found.push_back({"same-number",
-                     "batch numbers repeat: " + std::string(macro) + " was given " +
-                         std::to_string(batches.number()) + " for all " +
-                         std::to_string(batches.count()) + " batches",
-                     "number the batches of an epoch 0, 1, 2, ... and pass each batch's own number "
-                     "to all macros"});
+    found.push_back(
+        {"same-number",
+         {"batch numbers repeat: % was given % for all % batches",
+          {name_word{macro}, name_word{std::to_string(batches.number())},
+           count_word{batches.count()}}},
+         {"number the batches of an epoch 0, 1, 2, ... and pass each batch's own number "
+          "to all macros"},
+         true});
   };
   same(marked.preprocessed, "LOTUS_BATCH_PREPROCESSED");
   if (found.empty()) same(marked.wait, "the wait");
@@ -89,18 +94,16 @@ std::vector<marker_fault> marker_faults(const run_data& run) {
   return found;
 }
 
-std::string why_no_pipeline(const run_data& run) {
+phrase why_no_pipeline(const run_data& run) {
   const all_marked marked(run);
   if (marked.has_consumer() || run.batches.pushed()) return {};
-  const std::string consumer =
-      "`for (auto&& batch : lotus::consume(loader))`, or lotus::batch_wait with consumed(i), "
-      "into the consumer";
-  if (marked.has_builders()) {
-    return "no consumer is marked, so the waits for these batches are unknown; put " + consumer;
-  }
-  return "no batches are marked; for a verdict put LOTUS_BATCH_PREPROCESSED(i) into the function "
-         "that builds a batch, and " +
-         consumer;
+  return phrase{marked.has_builders()
+                    ? "no consumer is marked, so the waits for these batches are unknown; put "
+                    : "no batches are marked; for a verdict put LOTUS_BATCH_PREPROCESSED(i) into "
+                      "the function that builds a batch, and "}
+      .add(
+          "`for (auto&& batch : lotus::consume(loader))`, or lotus::batch_wait with consumed(i), "
+          "into the consumer");
 }
 
 }  // namespace lotus::tool

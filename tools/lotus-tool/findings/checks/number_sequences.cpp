@@ -1,5 +1,4 @@
-#include "findings/checks/number_sequences.hpp"
-
+// Detects runs in which the batches of several loaders were recorded as batches of one loader.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "findings/checks/evidence.hpp"
 #include "findings/checks/recorded_work.hpp"
+#include "findings/words.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 
@@ -58,41 +59,6 @@ bool threads_wait_at_once(const run_data& run) {
   return false;
 }
 
-/// A search tree over an array of numbers. Finds, from a given index on, the first number below a
-/// limit in O(log n) steps.
-class first_below {
- public:
-  explicit first_below(std::vector<std::int64_t> numbers) : size_(numbers.size()) {
-    while (leaves_ < size_) leaves_ *= 2;
-    least_.assign(2 * leaves_, INT64_MAX);
-    std::copy(numbers.begin(), numbers.end(),
-              least_.begin() + static_cast<std::ptrdiff_t>(leaves_));
-    for (std::size_t i = leaves_; i-- > 1;) {
-      least_[i] = std::min(least_[2 * i], least_[2 * i + 1]);
-    }
-  }
-
-  /// Returns the index of the first number below `limit`; the number of elements if there is none.
-  std::size_t find(std::size_t from, std::int64_t limit) const {
-    if (from >= size_) return size_;
-    std::size_t node = leaves_ + from;
-    while (least_[node] >= limit) {
-      while (node % 2 == 1) node /= 2;  // a right child has an odd index: go up to its parent
-      if (node == 0) return size_;
-      ++node;
-    }
-    while (node < leaves_) node = least_[2 * node] < limit ? 2 * node : 2 * node + 1;
-    return node - leaves_;
-  }
-
- private:
-  std::size_t size_;
-  std::size_t leaves_ = 1;
-  // Binary tree in which each node stores the minimum of its two children; node i has the children
-  // 2 i and 2 i + 1, and the root is node 1.
-  std::vector<std::int64_t> least_;
-};
-
 /// Splits the batches that one consumer received into sequences, sorted by time.
 std::vector<sequence> sequences_of(const run_data& run, consumer_id consumer) {
   const run_batches& batches = run.batches;
@@ -130,16 +96,19 @@ std::vector<sequence> sequences_of(const run_data& run, consumer_id consumer) {
       sequences.back().builders.insert(batches.preprocessing_spans()[h.of->first_span + s].file);
     }
   }
-  std::vector<std::int64_t> last_numbers;
-  last_numbers.reserve(sequences.size());
-  for (const sequence& s : sequences) last_numbers.push_back(*s.numbers.rbegin());
-  const first_below ended(std::move(last_numbers));
+  // The lowest of the last numbers of a sequence and all after it.
+  std::vector<std::int64_t> lowest_last(sequences.size() + 1, INT64_MAX);
+  for (std::size_t i = sequences.size(); i-- > 0;) {
+    lowest_last[i] = std::min(lowest_last[i + 1], *sequences[i].numbers.rbegin());
+  }
   for (const auto& [began_ns, b] : not_received) {
     const auto open =
         std::upper_bound(sequences.begin(), sequences.end(), began_ns,
                          [](std::int64_t time_ns, const sequence& s) { return time_ns < s.to_ns; });
-    const auto at = ended.find(static_cast<std::size_t>(open - sequences.begin()), b->index);
-    if (at < sequences.size()) sequences[at].left_early = true;
+    auto at = static_cast<std::size_t>(open - sequences.begin());
+    if (lowest_last[at] >= b->index) continue;
+    while (*sequences[at].numbers.rbegin() >= b->index) ++at;
+    sequences[at].left_early = true;
   }
   return sequences;
 }
@@ -201,9 +170,10 @@ bool is_shorter_loader(const sequence& s, bool last, std::size_t before, const a
 
 }  // namespace
 
-std::string mixed_sequences(const run_data& run, const recorded_work& work) {
-  if (threads_wait_at_once(run))
-    return "two threads of one process wait for batches at the same time";
+phrase mixed_sequences(const run_data& run, const recorded_work& work) {
+  if (threads_wait_at_once(run)) {
+    return {"two threads of one process wait for batches at the same time"};
+  }
   std::set<consumer_id> consumers;
   for (const batch_record& r : run.batches.records()) {
     if (r.kind == record_kind::consumed) consumers.insert(r.consumer);
@@ -218,11 +188,11 @@ std::string mixed_sequences(const run_data& run, const recorded_work& work) {
     const std::vector<std::int64_t> all(numbers.begin(), numbers.end());
     for (std::size_t i = 0; i < sequences.size(); ++i) {
       if (has_holes(sequences[i], all, i == 0)) {
-        return "numbers that continue over all epochs are mixed with numbers that begin again";
+        return {"numbers that continue over all epochs are mixed with numbers that begin again"};
       }
       if (is_shorter_loader(sequences[i], i + 1 == sequences.size(), before, together, work)) {
-        return "among epochs of " + std::to_string(together.longest) +
-               " batches there is a complete one of " + std::to_string(sequences[i].numbers.size());
+        return {"among epochs of % batches there is a complete one of %",
+                {count_word{together.longest}, count_word{sequences[i].numbers.size()}}};
       }
       before = std::max(before, sequences[i].numbers.size());
     }

@@ -1,4 +1,5 @@
-// Finds operations whose times change during the run: from some batch on, slowly, or now and then.
+// Finds operations whose times change during the run: from some batch on, slowly, or now and then;
+// and workers that need more time for a batch than the others.
 #ifndef LOTUS_TOOL_FINDINGS_FACTS_CHANGES_HPP
 #define LOTUS_TOOL_FINDINGS_FACTS_CHANGES_HPP
 
@@ -7,6 +8,9 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "log/folder/log_files.hpp"
+#include "model/run_model.hpp"
 
 namespace lotus::tool {
 
@@ -27,9 +31,25 @@ struct time_change {
   double rare_share = 0;  ///< share (0..1) of the series' time in the rare elements
 };
 
+/// Returns the value below which the share `q` (0..1) of the values lies.
+/// @param values  not empty.
+double quantile(std::vector<double> values, double q);
+
 /// Returns the change of a series of times; nullopt if its times do not change by a factor of two.
 /// @param times_ns  in order of time, without waits for a CPU, which other programs may cause.
 std::optional<time_change> find_change(const std::vector<double>& times_ns);
+
+struct slow_worker {
+  std::uint64_t worker = 0;
+  double mean_ns = 0;      ///< mean preprocess time of the worker
+  double slower_than = 0;  ///< mean_ns divided by the median of all workers' means
+};
+
+/// Returns the slow workers, slowest first. A worker is slow if its mean preprocess time is more
+/// than 1.25 times the median of all workers' means, and exceeds the median by more than three
+/// standard errors. Without the second condition, chance alone could make a worker look slow.
+std::vector<slow_worker> slow_workers_of(const run_batches& batches,
+                                         const std::vector<bool>& counted, const run_files& run);
 
 }  // namespace lotus::tool
 

@@ -13,7 +13,6 @@
 
 #include "findings/diagnosis.hpp"
 #include "findings/facts/changes.hpp"
-#include "findings/facts/unmarked.hpp"
 #include "findings/facts/wait_parts.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/path/span_segments.hpp"
@@ -31,8 +30,15 @@ std::optional<std::uint32_t> name_in(const run_data& run, std::string_view name)
   return found == raw_name_table::none ? std::nullopt : std::optional(found);
 }
 
-bool is_work(const path_share& share) {
-  return share.kind == path_kind::operation || share.kind == path_kind::stage;
+std::vector<time_span> calls_of(const run_data& run, std::string_view name) {
+  std::vector<time_span> calls;
+  const std::optional<std::uint32_t> wanted = name_in(run, name);
+  for (std::size_t file = 0; wanted && file < run.files->files.size(); ++file) {
+    run.for_each_operation(file, [&](const operation& op) {
+      if (op.name == *wanted) calls.push_back({op.start_ns, op.end_ns()});
+    });
+  }
+  return calls;
 }
 
 /// Returns the time from start_ns to end_ns without waits for a CPU, if these are known.
@@ -178,15 +184,10 @@ run_facts facts_of(const run_data& run, const diagnosis& d, const critical_path&
 }
 
 std::size_t most_at_once(const run_data& run, std::string_view name) {
-  const std::optional<std::uint32_t> wanted = name_in(run, name);
-  if (!wanted) return 0;
   std::vector<std::pair<std::int64_t, int>> changes;
-  for (std::size_t file = 0; file < run.files->files.size(); ++file) {
-    run.for_each_operation(file, [&](const operation& op) {
-      if (op.name != *wanted) return;
-      changes.emplace_back(op.start_ns, 1);
-      changes.emplace_back(op.end_ns(), -1);
-    });
+  for (const time_span& call : calls_of(run, name)) {
+    changes.emplace_back(call.start_ns, 1);
+    changes.emplace_back(call.end_ns, -1);
   }
   std::sort(changes.begin(), changes.end());  // of equal times, ends come first
   std::size_t now = 0;
@@ -196,6 +197,26 @@ std::size_t most_at_once(const run_data& run, std::string_view name) {
     most = std::max(most, now);
   }
   return most;
+}
+
+std::optional<double> steady_ends_per_s(const run_data& run, std::string_view operation) {
+  constexpr std::size_t fewest = 30;
+  std::vector<time_span> calls = calls_of(run, operation);
+  std::sort(calls.begin(), calls.end(),
+            [](const time_span& a, const time_span& b) { return a.end_ns < b.end_ns; });
+  std::vector<double> between;
+  std::vector<double> durations;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    durations.push_back(static_cast<double>(calls[i].duration_ns()));
+    if (i == 0 || calls[i].start_ns >= calls[i - 1].end_ns) continue;
+    between.push_back(static_cast<double>(calls[i].end_ns - calls[i - 1].end_ns));
+  }
+  if (between.size() < fewest || 2 * between.size() < calls.size()) return std::nullopt;
+  const double usual_ns = quantile(between, 0.5);
+  const bool steady =
+      quantile(between, 0.1) >= 0.7 * usual_ns && quantile(between, 0.9) <= 1.4 * usual_ns;
+  if (!steady || quantile(durations, 0.05) > 1.3 * usual_ns) return std::nullopt;
+  return 1e9 / usual_ns;
 }
 
 }  // namespace lotus::tool

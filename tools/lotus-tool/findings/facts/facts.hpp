@@ -67,6 +67,21 @@ std::optional<time_change> change_of(const run_data& run, std::string_view name)
 /// a lock inside its scope counts as well.
 std::size_t most_at_once(const run_data& run, std::string_view name);
 
+/// Returns how many calls of an operation end per second, if they end at steady intervals however
+/// many of them overlap; nullopt otherwise. Some calls must take hardly longer than an interval,
+/// because calls of threads that work in turn, but independently, are longer than the intervals
+/// between their ends.
+std::optional<double> steady_ends_per_s(const run_data& run, std::string_view operation);
+
+/// Returns the group of threads without records that used most CPU time, and the function in which
+/// it did, such as "8 threads in `resize` (mostly `gomp_barrier`)"; "" if `lotus-tool run` did not
+/// sample the program's threads. Throws input_error.
+std::string busiest_unmarked(const run_data& run);
+
+/// Returns the CPU time that the program had used before the first work of the run, in ns; 0 if it
+/// is unknown, or if the beginning of the run is missing.
+double cpu_before_ns(const run_data& run);
+
 }  // namespace lotus::tool
 
 #endif  // LOTUS_TOOL_FINDINGS_FACTS_FACTS_HPP

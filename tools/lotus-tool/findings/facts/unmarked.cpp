@@ -1,5 +1,4 @@
-#include "findings/facts/unmarked.hpp"
-
+// What used the CPUs outside of all markers: threads without markers, and the time before the run.
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -7,6 +6,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
+#include "findings/facts/facts.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 #include "model/run_data.hpp"

@@ -6,7 +6,6 @@
 
 #include "findings/facts/facts.hpp"
 #include "findings/finding.hpp"
-#include "findings/rules/rules.hpp"
 #include "findings/words.hpp"
 
 namespace lotus::tool {
@@ -18,8 +17,7 @@ phrase phrase_of(const time_change& c) {
   const time_word after{c.after_ns};
   switch (c.is) {
     case time_change::shape::step:
-      return {"% takes % until batch %, then %.",
-              {who, before, count_word{static_cast<double>(c.at), "", ""}, after}};
+      return {"% takes % until batch %, then %.", {who, before, count_word{c.at}, after}};
     case time_change::shape::trend:
       return {"% changes slowly during the run, from % to %.", {who, before, after}};
     case time_change::shape::now_again:
@@ -30,8 +28,7 @@ phrase phrase_of(const time_change& c) {
             {who, after, ordinal_word{c.every}, before}};
   }
   return {"% takes % at % batches, and % at the others: % of its time.",
-          {who, after, count_word{static_cast<double>(c.rare), "", ""}, before,
-           share_word{c.rare_share}}};
+          {who, after, count_word{c.rare}, before, share_word{c.rare_share}}};
 }
 
 }  // namespace
@@ -43,13 +40,11 @@ std::optional<finding> slow_worker_found(const run_facts& f) {
     return std::nullopt;
   }
   const slow_worker& w = f.d.slow_workers.front();
-  finding of;
-  of.id = "slow-worker";
-  of.because = {"Worker % needs % for a batch, % times as long as the others.",
-                {name_word{std::to_string(w.worker)}, time_word{w.mean_ns},
-                 count_word{w.slower_than, "", ""}}};
-  of.to_do = {"Find out what is different on this thread."};
-  return of;
+  return finding{
+      "slow-worker",
+      {"Worker % needs % for a batch, % times as long as the others.",
+       {name_word{std::to_string(w.worker)}, time_word{w.mean_ns}, count_word{w.slower_than}}},
+      {"Find out what is different on this thread."}};
 }
 
 std::optional<finding> time_changes(const run_facts& f) {
@@ -59,12 +54,10 @@ std::optional<finding> time_changes(const run_facts& f) {
            (!slow_worker_found(f) && lock_of(f.d.blocked_on, c.of) == nullptr);
   });
   if (at == f.changes.end()) return std::nullopt;
-  const time_change& c = *at;
-  finding of;
-  of.id = "changes-over-time";
-  of.share = c.of.empty() ? f.states(path_kind::step).all : f.states_of(c.of).all;
-  of.because = phrase_of(c);
-  return of;
+  return finding{"changes-over-time",
+                 phrase_of(*at),
+                 {},
+                 at->of.empty() ? f.states(path_kind::step).all : f.states_of(at->of).all};
 }
 
 }  // namespace lotus::tool

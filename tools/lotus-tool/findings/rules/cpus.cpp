@@ -7,7 +7,6 @@
 
 #include "findings/facts/facts.hpp"
 #include "findings/finding.hpp"
-#include "findings/rules/rules.hpp"
 #include "findings/words.hpp"
 #include "model/run_model.hpp"
 
@@ -22,18 +21,16 @@ constexpr double much = 0.15;
 std::optional<finding> cpu_limit(const run_facts& f) {
   const system_counts& c = f.run.counts;
   if (c.periods < 5 || 10 * c.stopped < c.periods || f.states().queue < much) return std::nullopt;
-  finding of;
-  of.id = "cpu-limit";
-  of.share = f.states().queue;
-  of.because = {
-      "the CPU limit of the container or cgroup (%) stopped the program in % of % "
-      "periods; the critical path waited for a CPU during % of the run.",
-      {count_word{f.run.cpus && f.run.cpus->limit ? *f.run.cpus->limit : f.cpus, "CPU", "CPUs"},
-       count_word{static_cast<double>(c.stopped), "", ""},
-       count_word{static_cast<double>(c.periods), "", ""}, share_word{f.states().queue}}};
-  of.to_do = {"Raise this limit, or use fewer threads: all threads of the program count."};
-  of.instead = of.no_more_threads = of.explains_cpu_waits = true;
-  return of;
+  const double limit = f.run.cpus && f.run.cpus->limit ? *f.run.cpus->limit : f.cpus;
+  return finding{"cpu-limit",
+                 {"the CPU limit of the container or cgroup (%) stopped the program in % of % "
+                  "periods; the critical path waited for a CPU during % of the run.",
+                  {count_word{limit, "CPU", "CPUs"}, count_word{c.stopped}, count_word{c.periods},
+                   share_word{f.states().queue}}},
+                 {"Raise this limit, or use fewer threads: all threads of the program count."},
+                 f.states().queue,
+                 {},
+                 gives_reason | forbids_threads | explains_queues};
 }
 
 std::optional<finding> pinned_threads(const run_facts& f) {
@@ -53,18 +50,16 @@ std::optional<finding> pinned_threads(const run_facts& f) {
   if (bound.size() < 2 || 2 * bound.size() < all.size() || sets.size() != 1) return std::nullopt;
   const auto cpus = static_cast<double>(sets.begin()->first);
   if (cpus >= static_cast<double>(bound.size()) || f.states().queue < much) return std::nullopt;
-  finding of;
-  of.id = "bound-threads";
-  of.share = f.states().queue;
-  of.because = {
-      "% share %, because their affinity binds them to it, although the program may use "
-      "%. They wait for a CPU during % of the run.",
-      {count_word{static_cast<double>(bound.size()), "thread", "threads"},
-       count_word{cpus, "CPU", "CPUs"}, count_word{f.cpus, "CPU", "CPUs"},
-       share_word{f.states().queue}}};
-  of.to_do = {"Find what sets the affinity (a library, taskset, OMP_PROC_BIND), and remove it."};
-  of.instead = of.no_more_threads = of.explains_cpu_waits = true;
-  return of;
+  return finding{
+      "bound-threads",
+      {"% share %, because their affinity binds them to it, although the program may use %. They "
+       "wait for a CPU during % of the run.",
+       {count_word{bound.size(), "thread", "threads"}, count_word{cpus, "CPU", "CPUs"},
+        count_word{f.cpus, "CPU", "CPUs"}, share_word{f.states().queue}}},
+      {"Find what sets the affinity (a library, taskset, OMP_PROC_BIND), and remove it."},
+      f.states().queue,
+      {},
+      gives_reason | forbids_threads | explains_queues};
 }
 
 std::optional<finding> unmarked_threads(const run_facts& f) {
@@ -79,32 +74,25 @@ std::optional<finding> unmarked_threads(const run_facts& f) {
   const bool queues = states.queue >= much && f.unmarked_cpus >= 0.15 * f.cpus;
   const bool waits = working >= 0.3 && f.unmarked_cpus >= 0.5 * f.cpus;
   if (!queues && !waits) return std::nullopt;
-  finding of;
-  of.id = "unmarked-threads";
-  of.share = queues ? states.queue : working;
-  of.because = {
-      "code outside of all markers used % of the program's CPU time (% of %), and the "
-      "critical path % during % of the run.",
-      {share_word{f.unmarked_share}, count_word{f.unmarked_cpus, "CPU", "CPUs"},
-       count_word{f.cpus, "", ""}, name_word{queues ? "waited for a CPU" : "was blocked"},
-       share_word{of.share}}};
-  if (!f.unmarked_in.empty()) {
-    of.because.pattern =
-        "code outside of all markers used % of the program's CPU time (% of %), most of it in %, "
-        "and the critical path % during % of the run.";
-    of.because.with.insert(of.because.with.begin() + 3, name_word{f.unmarked_in});
-  }
-  of.to_do = {
-      "Let libraries use fewer threads (such as OMP_NUM_THREADS=1), and let idle threads "
-      "sleep."};
+  const double share = queues ? states.queue : working;
+  phrase because{"code outside of all markers used % of the program's CPU time (% of %),",
+                 {share_word{f.unmarked_share}, count_word{f.unmarked_cpus, "CPU", "CPUs"},
+                  count_word{f.cpus}}};
+  phrase to_do{
+      "Let libraries use fewer threads (such as OMP_NUM_THREADS=1), and let idle threads sleep."};
   if (f.unmarked_in.empty()) {
-    of.to_do.pattern =
-        "Let libraries use fewer threads (such as OMP_NUM_THREADS=1), and let idle "
-        "threads sleep. Record with 'lotus-tool run' to see which threads these are.";
+    to_do.add(" Record with 'lotus-tool run' to see which threads these are.");
+  } else {
+    because.add(" most of it in %,", {name_word{f.unmarked_in}});
   }
-  of.no_more_threads = of.explains_cpu_waits = true;
-  of.instead = of.share >= 0.3;
-  return of;
+  because.add(" and the critical path % during % of the run.",
+              {name_word{queues ? "waited for a CPU" : "was blocked"}, share_word{share}});
+  return finding{"unmarked-threads",
+                 std::move(because),
+                 std::move(to_do),
+                 share,
+                 {},
+                 forbids_threads | explains_queues | (share >= 0.3 ? gives_reason : 0U)};
 }
 
 std::optional<finding> time_in_kernel(const run_facts& f) {
@@ -113,9 +101,10 @@ std::optional<finding> time_in_kernel(const run_facts& f) {
   if (c.cpu_ns == 0 || f.cpus <= 0) return std::nullopt;
   const double share = static_cast<double>(c.system_ns) / static_cast<double>(c.cpu_ns);
   if (share < mostly || f.used_cpus < 0.1 * f.cpus || f.states().cpu < much) return std::nullopt;
-  finding of;
-  of.id = "kernel-time";
-  of.share = share * f.states().cpu;
+  finding of{"kernel-time",
+             {"the program spends % of its CPU time in the kernel.", {share_word{share}}},
+             {"See which system calls it makes (strace -c -f)."},
+             share * f.states().cpu};
   // With the clearing of its page, a page fault takes about 1 us.
   constexpr double fault_ns = 1000;
   const auto faults = static_cast<double>(c.faults);
@@ -124,9 +113,6 @@ std::optional<finding> time_in_kernel(const run_facts& f) {
     of.because = {"the program spends % of its CPU time in the kernel, with % per batch.",
                   {share_word{share}, count_word{faults / batches, "page fault", "page faults"}}};
     of.to_do = {"Reuse buffers instead of allocating them for each batch."};
-  } else {
-    of.because = {"the program spends % of its CPU time in the kernel.", {share_word{share}}};
-    of.to_do = {"See which system calls it makes (strace -c -f)."};
   }
   return of;
 }

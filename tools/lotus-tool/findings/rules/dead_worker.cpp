@@ -8,7 +8,6 @@
 
 #include "findings/facts/facts.hpp"
 #include "findings/finding.hpp"
-#include "findings/rules/rules.hpp"
 #include "findings/words.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/run_model.hpp"
@@ -40,13 +39,11 @@ std::optional<finding> worker_ended_early(const run_facts& f) {
     // The others must have gone on for a while.
     const bool is_alone = static_cast<double>(end_ns - last.end_ns) > 0.1 * f.run_ns;
     if (at > still_early || !is_alone || batches.left_ns(*last.of)) continue;
-    finding of;
-    of.id = "worker-ended-early";
-    of.because = {"Thread % ended at % of the run, and its batch % was never received.",
-                  {name_word{std::to_string(thread)}, share_word{at},
-                   name_word{std::to_string(last.of->index)}}};
-    of.to_do = {"Look for an exception that ends this thread."};
-    return of;
+    return finding{"worker-ended-early",
+                   {"Thread % ended at % of the run, and its batch % was never received.",
+                    {name_word{std::to_string(thread)}, share_word{at},
+                     name_word{std::to_string(last.of->index)}}},
+                   {"Look for an exception that ends this thread."}};
   }
   return std::nullopt;
 }

@@ -4,7 +4,6 @@
 
 #include "findings/facts/facts.hpp"
 #include "findings/finding.hpp"
-#include "findings/rules/rules.hpp"
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
 #include "model/path/critical_path.hpp"
@@ -34,29 +33,25 @@ std::optional<finding> waits_while_built(const run_facts& f) {
   const double built_ns = w.built_ns + w.between_ns + w.not_begun_ns - w.nobody_ns;
   const path_share* const most = f.largest_work();
   if (f.d.pushed || !waits_for(f, built_ns) || most == nullptr) return std::nullopt;
-  finding of;
-  of.id = "being-built";
   const bool stages = most->kind == path_kind::stage && !f.d.stages.empty();
-  of.is = stages ? verdict::stage_bound : verdict::preprocessing_bound;
-  of.share = built_ns / (w.all_ns + w.steps_ns);
-  of.because = {
-      "% has % of the critical path, and the consumer waited for batches that were being "
-      "built.",
-      {name_word{most->name}, share_word{f.states_of(most->name).all}}};
-  return of;
+  return finding{
+      "being-built",
+      {"% has % of the critical path, and the consumer waited for batches that were being built.",
+       {name_word{most->name}, share_word{f.states_of(most->name).all}}},
+      {},
+      built_ns / (w.all_ns + w.steps_ns),
+      stages ? verdict::stage_bound : verdict::preprocessing_bound};
 }
 
 std::optional<finding> waits_for_order(const run_facts& f) {
   if (f.d.pushed || f.d.makes_itself || !waits_for(f, f.waits.order_ns)) return std::nullopt;
-  finding of;
-  of.id = "order";
-  of.is = verdict::order_bound;
-  of.share = f.waits.order_ns / (f.waits.all_ns + f.waits.steps_ns);
-  of.because = {
-      "of the % that the consumer waited, a later batch was ready during %, but not the "
-      "next one.",
-      {time_word{f.waits.all_ns}, time_word{f.waits.order_ns}}};
-  return of;
+  return finding{
+      "order",
+      {"of the % that the consumer waited, a later batch was ready during %, but not the next one.",
+       {time_word{f.waits.all_ns}, time_word{f.waits.order_ns}}},
+      {},
+      f.waits.order_ns / (f.waits.all_ns + f.waits.steps_ns),
+      verdict::order_bound};
 }
 
 std::optional<finding> steps_take_the_run(const run_facts& f) {
@@ -67,15 +62,13 @@ std::optional<finding> steps_take_the_run(const run_facts& f) {
                      *f.d.preprocessing_capacity * run_longer(f, quantity::preprocess) >
                          clearly * *f.d.consumer_capacity * run_longer(f, quantity::step);
   if (f.d.pushed || f.waits.share() >= waits_much || steps.all < 0.6 || !spare) return std::nullopt;
-  finding of;
-  of.id = "steps";
-  of.is = verdict::consumer_bound;
-  of.share = steps.all;
-  of.because = {
-      "the consumer's steps have % of the critical path. Building batches faster would "
-      "not help.",
-      {share_word{steps.all}}};
-  return of;
+  return finding{
+      "steps",
+      {"the consumer's steps have % of the critical path. Building batches faster would not help.",
+       {share_word{steps.all}}},
+      {},
+      steps.all,
+      verdict::consumer_bound};
 }
 
 }  // namespace lotus::tool

@@ -8,7 +8,6 @@
 
 #include "findings/facts/facts.hpp"
 #include "findings/finding.hpp"
-#include "findings/rules/rules.hpp"
 #include "findings/words.hpp"
 #include "model/run_model.hpp"
 
@@ -43,16 +42,12 @@ std::optional<finding> thread_for_each_batch(const run_facts& f) {
   if (built < fewest_batches || built < batches.all().size() || built_by.size() < built) {
     return std::nullopt;
   }
-  finding of;
-  of.id = "thread-for-each-batch";
-  of.because = {
-      "each of the % batches was built by a thread of its own, in % on average. The start of the "
-      "thread, and what it prepares for itself (buffers, decoders, connections), is paid anew for "
-      "each batch.",
-      {count_word{static_cast<double>(built), "", ""},
-       time_word{work_ns / static_cast<double>(built)}}};
-  of.to_do = {"Let a few threads build one batch after another."};
-  return of;
+  return finding{"thread-for-each-batch",
+                 {"each of the % batches was built by a thread of its own, in % on average. The "
+                  "start of the thread, and what it prepares for itself (buffers, decoders, "
+                  "connections), is paid anew for each batch.",
+                  {count_word{built}, time_word{work_ns / static_cast<double>(built)}}},
+                 {"Let a few threads build one batch after another."}};
 }
 
 std::optional<finding> batches_pile_up(const run_facts& f) {
@@ -78,14 +73,12 @@ std::optional<finding> batches_pile_up(const run_facts& f) {
   if (at_end < 0.5 * static_cast<double>(built.size()) || at_half > 0.75 * at_end) {
     return std::nullopt;
   }
-  finding of;
-  of.id = "batches-pile-up";
-  of.because = {
-      "the batches that were ready but not received grew in number, up to % of %: nothing limits "
-      "how far the workers build ahead, and each of these batches takes memory.",
-      {count_word{at_end, "", ""}, count_word{static_cast<double>(built.size()), "", ""}}};
-  of.to_do = {"Let the workers wait while the queue holds a few batches for each of them."};
-  return of;
+  return finding{
+      "batches-pile-up",
+      {"the batches that were ready but not received grew in number, up to % of %: nothing limits "
+       "how far the workers build ahead, and each of these batches takes memory.",
+       {count_word{at_end}, count_word{built.size()}}},
+      {"Let the workers wait while the queue holds a few batches for each of them."}};
 }
 
 }  // namespace lotus::tool

@@ -4,7 +4,6 @@
 
 #include "findings/facts/facts.hpp"
 #include "findings/finding.hpp"
-#include "findings/rules/rules.hpp"
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
 #include "waits/join/blocked_on.hpp"
@@ -40,49 +39,38 @@ bool sleeps(const run_facts& f) {
          asleep >= most_of_it * static_cast<double>(f.d.blocked_on.waits.samples);
 }
 
-finding found(const run_facts& f, std::string_view id, phrase because, phrase to_do) {
+/// @param more  what follows "of the 1.36 s that the consumer waited, 1.34 s were for batches that
+///   were ready".
+finding found(const run_facts& f, std::string_view id, std::string_view more, phrase to_do,
+              const std::vector<phrase_word>& values = {}) {
   const wait_parts& w = f.waits;
-  finding of;
-  of.id = id;
-  of.is = verdict::hand_over_bound;
-  of.share = w.hand_over_ns / (w.all_ns + w.steps_ns);
-  of.because = std::move(because);
-  of.to_do = std::move(to_do);
+  phrase because{"of the % that the consumer waited, % were for batches that were ready",
+                 {time_word{w.all_ns}, time_word{w.hand_over_ns}}};
   // A consumer without steps is rare, and wait.consumed(i) after the step looks the same.
   if (w.steps_ns < 0.02 * w.all_ns) {
-    of.to_do = {
-        "% If the wait contains the consumer's step, call wait.consumed(i) before the step.",
-        {name_word{text_of(of.to_do)}}};
+    to_do.add(" If the wait contains the consumer's step, call wait.consumed(i) before the step.");
   }
-  of.instead = of.no_more_threads = true;
-  return of;
-}
-
-/// The values of "Of the 1.36 s that the consumer waited, 1.34 s were for batches that were ready".
-std::vector<word> ready_words(const run_facts& f) {
-  return {time_word{f.waits.all_ns}, time_word{f.waits.hand_over_ns}};
+  return {id,
+          std::move(because.add(more, values)),
+          std::move(to_do),
+          w.hand_over_ns / (w.all_ns + w.steps_ns),
+          verdict::hand_over_bound,
+          gives_reason | forbids_threads};
 }
 
 }  // namespace
 
 std::optional<finding> wait_contains_work(const run_facts& f) {
   if (!is_handed_over_late(f) || !works_itself(f)) return std::nullopt;
-  std::vector<word> with = ready_words(f);
-  with.emplace_back(share_word{std::min(1.0, f.waits.own_cpu_ns / f.waits.hand_over_ns)});
-  return found(
-      f, "wait-contains-work",
-      {"of the % that the consumer waited, % were for batches that were ready. During % of "
-       "that time its own thread was on a CPU: the wait contains work.",
-       std::move(with)},
-      {"Do this work in the workers, before a batch counts as ready."});
+  return found(f, "wait-contains-work",
+               ". During % of that time its own thread was on a CPU: the wait contains work.",
+               {"Do this work in the workers, before a batch counts as ready."},
+               {share_word{std::min(1.0, f.waits.own_cpu_ns / f.waits.hand_over_ns)}});
 }
 
 std::optional<finding> wait_polls(const run_facts& f) {
   if (!is_handed_over_late(f) || works_itself(f) || !sleeps(f)) return std::nullopt;
-  return found(f, "wait-polls",
-               {"of the % that the consumer waited, % were for batches that were ready, while its "
-                "own thread was asleep: it polls.",
-                ready_words(f)},
+  return found(f, "wait-polls", ", while its own thread was asleep: it polls.",
                {"Let the thread that builds a batch wake the consumer (condition variable), or "
                 "sleep for a shorter time."});
 }
@@ -90,38 +78,29 @@ std::optional<finding> wait_polls(const run_facts& f) {
 std::optional<finding> slow_hand_over(const run_facts& f) {
   if (!is_handed_over_late(f) || works_itself(f) || sleeps(f)) return std::nullopt;
   const wait_parts& w = f.waits;
-  std::vector<word> with = ready_words(f);
+  constexpr std::string_view id = "slow-hand-over";
   if (!w.own_known) {
-    return found(
-        f, "slow-hand-over",
-        {"of the % that the consumer waited, % were for batches that were ready.", std::move(with)},
-        {"Record what is done between the end of LOTUS_BATCH_PREPROCESSED and the end of "
-         "the wait."});
+    return found(f, id, ".",
+                 {"Record what is done between the end of LOTUS_BATCH_PREPROCESSED and the end of "
+                  "the wait."});
   }
   // Without samples it is unknown whether the thread slept or waited for another.
   if (f.d.blocked_on.waits.samples < 5) {
-    return found(f, "slow-hand-over",
-                 {"of the % that the consumer waited, % were for batches that were ready. Its own "
-                  "thread was blocked or asleep meanwhile.",
-                  std::move(with)},
+    return found(f, id, ". Its own thread was blocked or asleep meanwhile.",
                  {"Look at what the consumer does in its wait, and at what passes batches on to it "
                   "(put LOTUS_STAGE(name, i) into it)."});
   }
   if (w.ready_before > w.waits / 2) {
-    with.emplace_back(time_word{w.mean_ready_for_ns});
-    return found(f, "slow-hand-over",
-                 {"of the % that the consumer waited, % were for batches that were ready; most "
-                  "had been ready for % before it received them. Its own thread was blocked "
-                  "meanwhile: something between the workers and the consumer passes batches on too "
-                  "slowly.",
-                  std::move(with)},
-                 {"Make the step that passes batches on faster, or use several threads for it; put "
-                  "LOTUS_STAGE(name, i) into it to see its time."});
+    return found(
+        f, id,
+        "; most had been ready for % before it received them. Its own thread was blocked "
+        "meanwhile: something between the workers and the consumer passes batches on too slowly.",
+        {"Make the step that passes batches on faster, or use several threads for it; put "
+         "LOTUS_STAGE(name, i) into it to see its time."},
+        {time_word{w.mean_ready_for_ns}});
   }
-  return found(f, "slow-hand-over",
-               {"of the % that the consumer waited, % were for batches that were ready. Its own "
-                "thread was blocked meanwhile: it learns too late that a batch is ready.",
-                std::move(with)},
+  return found(f, id,
+               ". Its own thread was blocked meanwhile: it learns too late that a batch is ready.",
                {"Wake the consumer as soon as a batch is ready; put LOTUS_STAGE(name, i) into a "
                 "step that passes batches on to see its time."});
 }
@@ -131,16 +110,15 @@ std::optional<finding> refilled_in_windows(const run_facts& f) {
   if (f.d.pushed || w.every == 0 || w.share() < waits_much) return std::nullopt;
   // Workers that build a window while the consumer waits seem to build on demand.
   if (f.d.makes_itself && !f.d.on_demand) return std::nullopt;
-  finding of = found(
-      f, "refilled-in-windows",
-      {"nearly all waiting is done at every % batch (% each): batches are built in windows, and a "
-       "window begins only when the batches of the one before were received. Until then, nobody "
-       "builds.",
-       {ordinal_word{w.every}, time_word{w.mean_every_ns}}},
-      {});
-  of.to_do = {"Begin the next batch whenever one was received."};
-  of.share = w.share();
-  return of;
+  return finding{"refilled-in-windows",
+                 {"nearly all waiting is done at every % batch (% each): batches are built in "
+                  "windows, and a window begins only when the batches of the one before were "
+                  "received. Until then, nobody builds.",
+                  {ordinal_word{w.every}, time_word{w.mean_every_ns}}},
+                 {"Begin the next batch whenever one was received."},
+                 w.share(),
+                 verdict::hand_over_bound,
+                 gives_reason | forbids_threads};
 }
 
 }  // namespace lotus::tool

@@ -4,7 +4,6 @@
 
 #include "findings/facts/facts.hpp"
 #include "findings/finding.hpp"
-#include "findings/rules/rules.hpp"
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
 #include "model/path/critical_path.hpp"
@@ -20,9 +19,9 @@ const blocked_on* lock_in(const blocked_list& list) {
   return nullptr;
 }
 
-/// Returns ", held by SaveParams" if samples show who held the lock.
-std::string holder_text(const blocked_on& lock) {
-  return lock.held_by.empty() ? std::string() : ", held by " + lock.held_by;
+/// Returns the lock and, if samples show it, who held it.
+name_word shown(const blocked_on& lock) {
+  return {lock_name(lock) + (lock.held_by.empty() ? "" : ", held by " + lock.held_by)};
 }
 
 }  // namespace
@@ -35,14 +34,13 @@ std::optional<finding> step_waits_for_lock(const run_facts& f) {
   if (lock == nullptr || lock->samples < fewest || steps.blocked <= 0) return std::nullopt;
   const double share = lock->share * steps.blocked;
   if (share < 0.1) return std::nullopt;
-  finding of;
-  of.id = "step-waits-for-lock";
-  of.share = share;
-  of.because = {"the consumer's step waits for %% during % of the run.",
-                {name_word{lock_name(*lock)}, name_word{holder_text(*lock)}, share_word{share}}};
-  of.to_do = {"Hold this lock for a shorter time where it is held, or use a lock of its own."};
-  of.instead = f.waits.share() < waits_much && share >= 0.3;
-  return of;
+  return finding{
+      "step-waits-for-lock",
+      {"the consumer's step waits for % during % of the run.", {shown(*lock), share_word{share}}},
+      {"Hold this lock for a shorter time where it is held, or use a lock of its own."},
+      share,
+      {},
+      f.waits.share() < waits_much && share >= 0.3 ? gives_reason : 0U};
 }
 
 std::optional<finding> perhaps_a_lock(const run_facts& f) {
@@ -59,15 +57,13 @@ std::optional<finding> perhaps_a_lock(const run_facts& f) {
              : f.states(path_kind::operation).blocked + f.states(path_kind::unrecorded).blocked;
   const double share = lock->share * blocked;
   if (share < 0.15) return std::nullopt;
-  finding of;
-  of.id = "perhaps-a-lock";
-  of.share = share;
-  of.because = {"Work on batches waits for %% during about % of the run (% samples).",
-                {name_word{lock_name(*lock)}, name_word{holder_text(*lock)}, share_word{share},
-                 count_word{static_cast<double>(lock->samples), "", ""}}};
-  of.to_do = {"Hold it for a shorter time; more workers would wait for it as well."};
-  of.no_more_threads = true;
-  return of;
+  return finding{"perhaps-a-lock",
+                 {"Work on batches waits for % during about % of the run (% samples).",
+                  {shown(*lock), share_word{share}, count_word{lock->samples}}},
+                 {"Hold it for a shorter time; more workers would wait for it as well."},
+                 share,
+                 {},
+                 forbids_threads};
 }
 
 }  // namespace lotus::tool

@@ -1,15 +1,14 @@
-#include "findings/rules/rules.hpp"
-
+// Asks all rules about a run.
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "findings/facts/facts.hpp"
 #include "findings/finding.hpp"
 
 namespace lotus::tool {
-
-const std::vector<finding_rule>& finding_rules() {
-  static const std::vector<finding_rule> all{
+std::vector<finding> find_all(const run_facts& facts) {
+  static finding_rule* const rules[] = {
       worker_ended_early,  cpu_limit,           pinned_threads,        wait_contains_work,
       wait_polls,          refilled_in_windows, slow_hand_over,        unmarked_threads,
       step_waits_for_lock, workers_start_anew,  waits_at_start,        time_changes,
@@ -17,12 +16,8 @@ const std::vector<finding_rule>& finding_rules() {
       waits_for_order,     steps_take_the_run,  worked_before_markers, thread_for_each_batch,
       batches_pile_up,
   };
-  return all;
-}
-
-std::vector<finding> find_all(const run_facts& facts) {
   std::vector<finding> all;
-  for (const finding_rule rule : finding_rules()) {
+  for (finding_rule* const rule : rules) {
     std::optional<finding> found = rule(facts);
     if (found) all.push_back(std::move(*found));
   }

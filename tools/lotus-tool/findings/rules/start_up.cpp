@@ -7,7 +7,6 @@
 
 #include "findings/facts/facts.hpp"
 #include "findings/finding.hpp"
-#include "findings/rules/rules.hpp"
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
 #include "model/run_model.hpp"
@@ -40,14 +39,8 @@ bool are_new_threads(const run_facts& f) {
   return builders.size() > 1;
 }
 
-finding found(const run_facts& f, std::string_view id) {
-  const wait_parts& w = f.waits;
-  finding of;
-  of.id = id;
-  of.is = verdict::start_up_bound;
-  of.share = w.first_ns / (w.all_ns + w.steps_ns);
-  of.no_more_threads = true;
-  return of;
+double share_of(const wait_parts& w) {
+  return w.first_ns / (w.all_ns + w.steps_ns);
 }
 
 }  // namespace
@@ -56,28 +49,26 @@ std::optional<finding> workers_start_anew(const run_facts& f) {
   if (!is_start_up(f) || f.waits.epochs < 2 || !are_new_threads(f)) return std::nullopt;
   // The first epoch alone may have the long start.
   if (f.waits.longest_first_ns > 0.6 * f.waits.first_ns) return std::nullopt;
-  finding of = found(f, "workers-start-anew");
-  of.because = {
-      "of the % that the consumer waited, % were for the first batches of % epochs: each epoch "
-      "starts new workers.",
-      {time_word{f.waits.all_ns}, time_word{f.waits.first_ns},
-       count_word{static_cast<double>(f.waits.epochs), "", ""}}};
-  of.to_do = {"Keep the workers between epochs."};
-  of.instead = true;
-  return of;
+  return finding{
+      "workers-start-anew",
+      {"of the % that the consumer waited, % were for the first batches of % epochs: each epoch "
+       "starts new workers.",
+       {time_word{f.waits.all_ns}, time_word{f.waits.first_ns}, count_word{f.waits.epochs}}},
+      {"Keep the workers between epochs."},
+      share_of(f.waits),
+      verdict::start_up_bound,
+      gives_reason | forbids_threads};
 }
 
 std::optional<finding> waits_at_start(const run_facts& f) {
   if (!is_start_up(f)) return std::nullopt;
-  finding of = found(f, "start-up");
-  of.because = {"of the % that the consumer waited, % were for the first batch of %.",
-                {time_word{f.waits.all_ns}, time_word{f.waits.first_ns},
-                 count_word{static_cast<double>(f.waits.epochs), "the epoch", "epochs, each"}}};
-  if (f.waits.epochs == 1)
-    of.because.pattern =
-        "of the % that the consumer waited, % were for the "
-        "first batch.";
-  return of;
+  phrase because{"of the % that the consumer waited, % were for the first batch",
+                 {time_word{f.waits.all_ns}, time_word{f.waits.first_ns}}};
+  if (f.waits.epochs != 1) {
+    because.add(" of %", {count_word{f.waits.epochs, "", "epochs, each"}});
+  }
+  return finding{"start-up",        std::move(because.add(".")), {},
+                 share_of(f.waits), verdict::start_up_bound,     forbids_threads};
 }
 
 }  // namespace lotus::tool

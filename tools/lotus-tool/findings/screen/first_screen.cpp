@@ -11,11 +11,9 @@
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
 #include "findings/checks/check.hpp"
-#include "findings/diagnosis_text.hpp"
 #include "findings/finding.hpp"
 #include "findings/gains.hpp"
 #include "findings/run_limits.hpp"
-#include "findings/screen/path_rows.hpp"
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
 #include "log/shown_name.hpp"
@@ -30,10 +28,6 @@ namespace {
 
 constexpr std::size_t max_advice = 3;
 
-std::string count_text(std::size_t n, const char* one, const char* many) {
-  return std::to_string(n) + ' ' + (n == 1 ? one : many);
-}
-
 /// Returns the sentences of a finding, to be told alone.
 std::string told(const finding& one) {
   std::string text = text_of(one.because);
@@ -41,6 +35,55 @@ std::string told(const finding& one) {
     text[0] = static_cast<char>(text[0] - 'a' + 'A');
   }
   return one.to_do.empty() ? text : text + ' ' + text_of(one.to_do);
+}
+
+/// Returns the reason for the verdict stage_bound: how much the threads of the stage can process or
+/// how busy they are, and which part of the pipeline would be the next bottleneck.
+phrase stage_evidence(const diagnosis& d) {
+  const auto own = std::find_if(d.stages.begin(), d.stages.end(),
+                                [&d](const stage_figures& s) { return s.name == d.stage; });
+  if (own == d.stages.end()) return {"making this stage faster shortens the run most"};
+  if (own->pool) {
+    return {"% takes % of the time of the threads that several stages share",
+            {name_word{own->name}, share_word{own->shares.busy}}};
+  }
+  std::optional<double> next_per_s = d.pushed ? std::nullopt : d.consumer_capacity;
+  std::string next = "the consumer";
+  for (const stage_figures& s : d.stages) {
+    if (s.name == own->name || !s.batches_per_s || (next_per_s && *next_per_s <= *s.batches_per_s))
+      continue;
+    next_per_s = s.batches_per_s;
+    next = s.name == "preprocess" ? "the workers" : "stage " + s.name;
+  }
+  phrase text = own->slots == 1 ? phrase{"the thread of this stage "}
+                                : phrase{"the % threads of this stage ", {count_word{own->slots}}};
+  if (!own->batches_per_s || !next_per_s || *next_per_s <= *own->batches_per_s) {
+    return text.add(own->slots == 1 ? "works % of the time" : "work % of the time",
+                    {share_word{own->shares.busy}});
+  }
+  return text.add("can process %. The next limit, of %, is %",
+                  {rate_word{own->batches_per_s}, name_word{next}, rate_word{next_per_s}});
+}
+
+/// Explains why making one part of the pipeline faster gains less than the part's own speedup:
+/// names the part that limits the run after the change, and its throughput. Empty if no other part
+/// would limit the run.
+/// @param of_several  whether `m` is the first of several suggestions.
+phrase next_limit_of(const diagnosis& d, const suggestion& m, bool of_several) {
+  constexpr double nearly = 0.9;
+  const bool faster_consumer = m.change.step < 1;
+  const std::optional<double> most_per_s =
+      faster_consumer ? d.preprocessing_capacity : d.consumer_capacity;
+  const bool faster_work = faster_consumer || m.change.faster.size() == 1;
+  if (!faster_work || d.pushed || !most_per_s || m.would_be.gain > 1.9 ||
+      m.would_be.per_s < nearly * *most_per_s || m.would_be.per_s > *most_per_s / nearly) {
+    return {};
+  }
+  const std::string next = !faster_consumer          ? "the consumer"
+                           : d.slowest_stage.empty() ? "the workers"
+                                                     : "stage " + d.slowest_stage;
+  return {"With % change, % would be the bottleneck, at %.",
+          {name_word{of_several ? "the first" : "this"}, name_word{next}, rate_word{most_per_s}}};
 }
 
 /// A sentence for verdicts that may be wrong because the use of an accelerator is unknown.
@@ -69,13 +112,13 @@ class composer {
     // they would not help.
     if (!d_.accelerator_busy) {
       advice();
-      if (!advised_.empty())
-        s_.assumption = next_limit_text(d_, *advised_.front(), advised_.size() > 1);
+      phrase assumed;
+      if (!advised_.empty()) assumed = next_limit_of(d_, *advised_.front(), advised_.size() > 1);
       if (!s_.advice.empty() && d_.warnings.empty() && mostly_blocked()) {
-        s_.assumption +=
-            (s_.assumption.empty() ? "" : " ") +
-            ("The predictions assume that " + free_cpus_text(d_.others_cpus, d_.cpus)) + '.';
+        assumed.add(assumed.empty() ? "" : " ").add("The predictions assume that ");
+        assumed.add(free_cpus_words(d_.others_cpus, d_.cpus)).add(".");
       }
+      s_.assumption = text_of(assumed);
       not_worth();
     }
     if (d_.is && !d_.predicted && d_.is != verdict::hand_over_bound) {
@@ -89,35 +132,41 @@ class composer {
 
  private:
   std::string title() const {
-    std::string text = printable_line(d_.dir);
-    if (!d_.loader.empty()) text += " (loader '" + printable_line(d_.loader) + "')";
+    phrase text{"%", {name_word{d_.dir}}};
+    if (!d_.loader.empty()) text.add(" (loader '%')", {name_word{d_.loader}});
     if (!d_.operations.empty()) {
-      text += ": " + count_text(d_.operations.calls, "call", "calls") + " of " +
-              count_text(d_.operations.operations, "operation", "operations");
-      if (d_.recorded_ns > 0) text += " in " + human_time(static_cast<double>(d_.recorded_ns));
-      return text;
+      text.add(": % of %", {count_word{d_.operations.calls, "call", "calls"},
+                            count_word{d_.operations.operations, "operation", "operations"}});
+      if (d_.recorded_ns > 0) {
+        text.add(" in %", {time_word{static_cast<double>(d_.recorded_ns)}});
+      }
+      return text_of(text);
     }
-    text += ": " + count_text(d_.received, "batch", "batches");
+    text.add(": %", {count_word{d_.received, "batch", "batches"}});
     if (d_.run_ns > 0) {
-      text += " in " + human_time(d_.run_ns) + " (" +
-              rate(static_cast<double>(d_.received) * 1e9 / d_.run_ns) + ')';
+      text.add(" in % (%)", {time_word{d_.run_ns},
+                             rate_word{static_cast<double>(d_.received) * 1e9 / d_.run_ns}});
     }
     if (d_.makes_itself && !d_.on_demand) {
-      text += ", no workers";
+      text.add(", no workers");
     } else if (d_.workers > 0) {
-      text += ", " + count_text(d_.workers, "worker", "workers");
+      text.add(", %", {count_word{d_.workers, "worker", "workers"}});
     }
-    if (d_.cpus) text += ", " + three_digits(*d_.cpus) + (*d_.cpus == 1 ? " CPU" : " CPUs");
-    return text;
+    if (d_.cpus) text.add(", %", {count_word{*d_.cpus, "CPU", "CPUs"}});
+    return text_of(text);
   }
 
   std::string headline(const char* consumer) const {
-    const std::string waited =
-        d_.pushed ? ". Batches leave the pipeline with its last stage, at " + rate(d_.steady)
-                  : std::string(". ") + consumer + " waited for data " +
-                        whole_percent(d_.wait_share) + " of its time";
-    return verdict_title(*d_.is, printable_line(d_.stage)) + " (" +
-           std::string(verdict_name(*d_.is)) + ')' + waited + '.';
+    phrase text{std::string(row_of(*d_.is).title)};
+    if (d_.is == verdict::stage_bound) text.with.emplace_back(name_word{d_.stage});
+    text.add(" (%). ", {name_word{std::string(verdict_name(*d_.is))}});
+    if (d_.pushed) {
+      text.add("Batches leave the pipeline with its last stage, at %.", {rate_word{d_.steady}});
+    } else {
+      text.add("% waited for data % of its time.",
+               {name_word{consumer}, share_word{d_.wait_share}});
+    }
+    return text_of(text);
   }
 
   /// Returns the headline of a run whose bottleneck is the accelerator according to its trace.
@@ -126,17 +175,23 @@ class composer {
   }
 
   std::string busy_why() const {
-    std::string text = "The host alone looks " + std::string(verdict_name(*d_.is)) + '.';
-    if (d_.wait_share < 0.05) return text;
-    return text + " The consumer waited for data " + whole_percent(d_.wait_share) +
-           " of its time, but it had launched enough work before.";
+    phrase text{"The host alone looks %.", {name_word{std::string(verdict_name(*d_.is))}}};
+    if (d_.wait_share >= 0.05) {
+      text.add(
+          " The consumer waited for data % of its time, but it had launched enough work before.",
+          {share_word{d_.wait_share}});
+    }
+    return text_of(text);
   }
 
   /// Returns the evidence for the verdict, and what else the recording shows.
   std::string why_and_findings() const {
     const finding* const first = reason_of(d_);
-    std::string text = why();
-    if (first != nullptr) {
+    std::string text;
+    if (first == nullptr) {
+      const phrase reason = why();
+      if (!reason.empty()) text = "Why: " + text_of(reason);
+    } else {
       text = "Why: " + text_of(first->because);
       if (!first->to_do.empty()) text += ' ' + text_of(first->to_do);
     }
@@ -149,91 +204,88 @@ class composer {
     return text;
   }
 
-  /// Returns the sentence that gives the evidence for the verdict.
-  std::string why() const {
-    const bool waits_for_all = d_.makes_itself && *d_.is != verdict::consumer_bound;
-    if (waits_for_all && d_.on_demand) {
-      return "Why: each batch is built only when the consumer asks for it. No batch is built while "
-             "the consumer works.";
+  /// Returns the evidence for the verdict.
+  phrase why() const {
+    if (d_.makes_itself && *d_.is != verdict::consumer_bound) {
+      return {d_.on_demand ? "each batch is built only when the consumer asks for it. No batch is "
+                             "built while the consumer works."
+                           : "batches are built on the consumer's own thread. No batch is built "
+                             "while the consumer works."};
     }
-    if (waits_for_all) {
-      return "Why: batches are built on the consumer's own thread. No batch is built while the "
-             "consumer works.";
-    }
+    const char* const ask = d_.accelerator.empty() && !d_.pushed ? unknown_device : "";
     switch (*d_.is) {
       case verdict::preprocessing_bound:
-        return d_.limit.empty() ? busy_workers() : "Why: " + d_.limit + '.' + after_limit();
+        return d_.limit.empty() ? busy_workers() : with_wait(d_.limit);
       case verdict::stage_bound:
-        return "Why: " + (d_.limit_of_stage && !d_.limit.empty() ? d_.limit : stage_evidence(d_)) +
-               '.' + after_limit();
+        return with_wait(d_.limit_of_stage && !d_.limit.empty() ? d_.limit : stage_evidence(d_));
       case verdict::lock_bound:
-        return "Why: " + lock_text(*d_.lock) + ". " + lock_advice + '.';
+        return {"%. %.", {name_word{lock_text(*d_.lock)}, name_word{lock_advice}}};
       case verdict::consumer_bound:
-        return "Why: the consumer's own work (its steps) takes most of the run. Building "
-               "batches faster would not help." +
-               std::string(d_.accelerator.empty() ? unknown_device : "");
+        return phrase{
+            "the consumer's own work (its steps) takes most of the run. Building batches "
+            "faster would not help."}
+            .add(ask);
       case verdict::order_bound:
-        return "Why: during " + whole_percent(d_.head_of_line_share) +
-               " of the waits, a later batch was ready, but not the next one.";
+        return {"during % of the waits, a later batch was ready, but not the next one.",
+                {share_word{d_.head_of_line_share}}};
       case verdict::prefetch_bound:
-        return "Why: too few batches are in flight, so the threads that build them have to pause.";
-      case verdict::hand_over_bound:
-        break;
+        return {"too few batches are in flight, so the threads that build them have to pause."};
       case verdict::start_up_bound:
-        return "Why: the consumer waits mostly for the first batches of an epoch.";
+        return {"the consumer waits mostly for the first batches of an epoch."};
+      case verdict::hand_over_bound:
       case verdict::balanced:
         break;
     }
-    return "Why: making any one part 1.25 times as fast would gain less than 5 %." +
-           std::string(d_.accelerator.empty() && !d_.pushed ? unknown_device : "");
+    return phrase{"making any one part 1.25 times as fast would gain less than 5 %%."}.add(ask);
   }
 
-  std::string after_limit() const { return d_.largest_wait.empty() ? "" : ' ' + d_.largest_wait; }
+  /// Returns the reason, and what the largest part of the path waits for.
+  phrase with_wait(phrase reason) const {
+    const std::string wait = largest_wait(d_).text;
+    return wait.empty() ? reason.add(".") : reason.add(". %.", {name_word{wait}});
+  }
 
-  std::string busy_workers() const {
+  phrase busy_workers() const {
     if (d_.queued_longer_than_ran) {
-      return "Why: " + workers_text() + " wait for a CPU longer than they run.";
+      if (!d_.cpus || static_cast<double>(d_.workers) <= *d_.cpus) {
+        return {"the workers wait for a CPU longer than they run."};
+      }
+      return {"% %, so they wait for a CPU longer than they run.",
+              {count_word{d_.workers, "worker shares", "workers share"},
+               count_word{*d_.cpus, "CPU", "CPUs"}}};
     }
-    if (!d_.largest_wait.empty()) return "Why: " + d_.largest_wait;
+    const std::string wait = largest_wait(d_).text;
+    if (!wait.empty()) return {"%.", {name_word{wait}}};
     if (d_.mean_preprocess_ns <= 0) return {};
     const double workers_ns = d_.mean_preprocess_ns / static_cast<double>(d_.workers);
-    std::string text = d_.workers == 1
-                           ? "Why: the worker needs "
-                           : "Why: " + std::to_string(d_.workers) + " workers together need ";
-    text += human_time(workers_ns) + " per batch";
+    phrase text = d_.workers == 1 ? phrase{"the worker needs "}
+                                  : phrase{"% workers together need ", {count_word{d_.workers}}};
+    text.add("% per batch", {time_word{workers_ns}});
     if (d_.mean_step_ns > 0) {
-      text += d_.mean_step_ns < workers_ns ? ", the consumer only " : ", the consumer ";
-      text += human_time(d_.mean_step_ns);
+      text.add(d_.mean_step_ns < workers_ns ? ", the consumer only %" : ", the consumer %",
+               {time_word{d_.mean_step_ns}});
     }
-    return text + '.';
-  }
-
-  /// Returns the subject of the sentence that explains the verdict: "the workers", or, for example,
-  /// "16 workers share 2 CPUs, so they".
-  std::string workers_text() const {
-    if (!d_.cpus || static_cast<double>(d_.workers) <= *d_.cpus) return "the workers";
-    return count_text(d_.workers, "worker shares ", "workers share ") + three_digits(*d_.cpus) +
-           (*d_.cpus == 1 ? " CPU" : " CPUs") + ", so they";
+    return text.add(".");
   }
 
   void no_verdict() {
     const auto first =
         std::find_if(d_.checks.begin(), d_.checks.end(), [](const check& c) { return c.unsafe; });
     if (first == d_.checks.end()) {
-      s_.headline = "No verdict: " + printable_line(d_.why_silent) + '.';
+      s_.headline = "No verdict: " + text_of(d_.why_silent) + '.';
     } else {
-      s_.headline = "No verdict: " + printable_line(first->text) + '.';
-      s_.why = "To do: " + printable_line(first->to_do) + '.';
+      s_.headline = "No verdict: " + text_of(first->text) + '.';
+      s_.why = "To do: " + text_of(first->to_do) + '.';
       for (auto next = first + 1; next != d_.checks.end(); ++next) {
-        if (next->unsafe) s_.warnings.push_back(printable_line(next->text));
+        if (next->unsafe) s_.warnings.push_back(text_of(next->text));
       }
     }
   }
 
   void warnings() {
-    for (const std::string& text : d_.warnings) s_.warnings.push_back(text);
+    for (std::string& text : texts_of(d_.warnings)) s_.warnings.push_back(std::move(text));
     for (const check& c : d_.checks) {
-      if (!c.unsafe) s_.warnings.push_back(printable_line(c.text));
+      if (!c.unsafe) s_.warnings.push_back(text_of(c.text));
     }
   }
 
@@ -291,7 +343,7 @@ class composer {
   /// Returns why a suggestion may gain nothing; "" if it certainly gains.
   static std::string condition_of(const suggestion& m) {
     if (min_gain(m.would_be) > 1) return {};
-    return m.only_if ? "only " + m.condition : "the 90 % interval includes a gain of zero";
+    return m.only_if ? "only " + text_of(m.condition) : "the 90 % interval includes a gain of zero";
   }
 
   /// Returns the operation or stage that a change makes faster. A change of settings affects the
@@ -366,20 +418,14 @@ class composer {
       const operation_total& most = d_.operations.largest;
       const double all_ns = d_.operations.self_ns;
       const auto self_ns = static_cast<double>(most.self_ns);
-      return "Slowest operation: " + printable_line(shown_name(most.name)) + ", " +
-             whole_percent(all_ns > 0 ? self_ns / all_ns : 0) + " of the recorded time, " +
-             human_time(self_ns / static_cast<double>(most.calls)) +
-             " per call; the longest took " + human_time(static_cast<double>(most.max_ns));
+      return text_of(
+          {"Slowest operation: %, % of the recorded time, % per call; the longest took %",
+           {name_word{shown_name(most.name)}, share_word{all_ns > 0 ? self_ns / all_ns : 0},
+            time_word{self_ns / static_cast<double>(most.calls)},
+            time_word{static_cast<double>(most.max_ns)}}});
     }
     if (d_.slow_samples.empty()) return {};
-    const slow_sample& s = d_.slow_samples.front();
-    const bool epochs = std::any_of(d_.slow_samples.begin(), d_.slow_samples.end(),
-                                    [](const slow_sample& one) { return one.epoch > 0; });
-    return "Slowest call: " + printable_line(shown_name(s.name)) + ", " +
-           human_time(static_cast<double>(s.duration_ns)) + " (median " + human_time(s.median_ns) +
-           "), batch " + std::to_string(s.batch) +
-           (epochs ? " of epoch " + std::to_string(s.epoch) : "") + ", worker " +
-           std::to_string(s.worker);
+    return "Slowest call: " + text_of(slow_call(d_, d_.slow_samples.front()));
   }
 
   shown_target slowest_target() const {
@@ -408,6 +454,33 @@ shown_target target_of(const path_share& share) {
   if (share.kind == path_kind::operation) to.what = shown_target::kind::operation;
   if (share.kind == path_kind::stage) to.what = shown_target::kind::stage;
   return to;
+}
+
+phrase slow_call(const diagnosis& d, const slow_sample& s) {
+  phrase text{"%, % (median %), batch %",
+              {name_word{shown_name(s.name)}, time_word{static_cast<double>(s.duration_ns)},
+               time_word{s.median_ns}, name_word{std::to_string(s.batch)}}};
+  if (std::any_of(d.slow_samples.begin(), d.slow_samples.end(),
+                  [](const slow_sample& one) { return one.epoch > 0; })) {
+    text.add(" of epoch %", {name_word{std::to_string(s.epoch)}});
+  }
+  return text.add(", worker %", {name_word{std::to_string(s.worker)}});
+}
+
+shown_wait largest_wait(const diagnosis& d) {
+  constexpr double mostly = 0.5;
+  if (d.is != verdict::preprocessing_bound && d.is != verdict::stage_bound) return {};
+  const auto most = std::find_if(d.path.shares.begin(), d.path.shares.end(), is_work);
+  if (most == d.path.shares.end() || !most->cpu || !most->cpu->blocked_ns) return {};
+  std::string text =
+      waiting_text(d.blocked_on, most->name, most->cpu->blocked_ns, most->ns, mostly);
+  if (text.empty()) return {};
+  // The finding says the same.
+  if (std::any_of(d.findings.begin(), d.findings.end(),
+                  [](const finding& one) { return one.id == "perhaps-a-lock"; })) {
+    text.clear();
+  }
+  return {most->name, std::move(text)};
 }
 
 const finding* reason_of(const diagnosis& d) {

@@ -10,7 +10,6 @@
 
 #include "findings/diagnosis.hpp"
 #include "findings/finding.hpp"
-#include "findings/screen/path_rows.hpp"
 #include "model/identifiers.hpp"
 #include "model/path/critical_path.hpp"
 
@@ -51,6 +50,20 @@ struct shown_advice {
   shown_target target;  ///< the part of the run that would change
 };
 
+/// One row of the table that shows where the run's time goes, in whole percent of the run's time.
+/// The shares of all rows add up to 100; `running`, `no_cpu` and `blocked` add up to `share`.
+struct shown_share {
+  std::string name;
+  int share = 0;
+  std::optional<int> running;
+  std::optional<int> no_cpu;
+  std::optional<int> blocked;
+};
+
+/// Returns the rows, largest share first. The last one may stand for several parts.
+/// @param rows  their maximum number.
+std::vector<shown_share> path_rows(const critical_path& path, std::size_t rows);
+
 struct first_screen {
   std::string title;  ///< title, such as "run: 30 batches in 4.437 s (6.76 batches/s), 4 workers"
   std::string headline;               ///< the verdict, or the reason why there is none
@@ -67,6 +80,17 @@ struct first_screen {
   std::string slowest;  ///< text on the slowest call; "" if no call took unusually long
   shown_target slowest_target;
 };
+
+/// What the operation or stage with the largest share of the critical path waits for, if it waits
+/// for most of its time and this concerns the verdict.
+struct shown_wait {
+  std::string of;    ///< name of the operation or stage, without S; "" if there is none
+  std::string text;  ///< without a final period; "" if a finding says the same
+};
+shown_wait largest_wait(const diagnosis& d);
+
+/// Returns a sentence about a call that took unusually long.
+phrase slow_call(const diagnosis& d, const slow_sample& s);
 
 /// Returns the finding that gives the reason for the verdict; nullptr if the simulation does.
 const finding* reason_of(const diagnosis& d);

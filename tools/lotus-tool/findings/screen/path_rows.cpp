@@ -1,5 +1,4 @@
-#include "findings/screen/path_rows.hpp"
-
+// The table that shows where the time of a run's critical path goes.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "base/printable.hpp"
+#include "findings/screen/first_screen.hpp"
 #include "model/path/critical_path.hpp"
 
 namespace lotus::tool {

@@ -11,7 +11,6 @@
 #include "base/terminal/table.hpp"
 #include "describe/described_table.hpp"
 #include "describe/description.hpp"
-#include "findings/diagnosis_text.hpp"
 #include "heap/data/heap_data.hpp"
 #include "log/log_line.hpp"
 #include "log/shown_name.hpp"
