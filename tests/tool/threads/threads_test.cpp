@@ -178,6 +178,24 @@ TEST_CASE("waits for a pipe and sleeps are recognized") {
   CHECK(sleep["function"].text() == "sleeps");
 }
 
+TEST_CASE("the other end of a pipe is found, or it is outside of the recorded program") {
+  const temp_dir dir;
+  const std::string command = "cd '" + dir.path() + "' && sleep 1 | '" + LOTUS_TOOL_PROGRAM +
+                              "' run --dir run -- cat >out 2>err";
+  REQUIRE(std::system(command.c_str()) == 0);
+  const std::string outside = read_file(dir.path() + "/err");
+  INFO(outside);
+  CHECK(contains(outside, "for input from outside (standard"));
+  const temp_dir second;
+  const sampled_run inside = sample(second, "sh -c 'sleep 1 | cat; exit 0'");
+  INFO(inside.err);
+  const json wait = group_of(inside, "main of cat")["blocked"].array().front();
+  CHECK(wait["reason"].text() == "pipe");
+  CHECK_FALSE(wait["outside"].boolean());
+  CHECK(wait["waits_for"].text() == "main of sleep");
+  CHECK(wait["sure"].boolean());
+}
+
 TEST_CASE("a program that only runs has no waits") {
   const temp_dir dir;
   const sampled_run burns = sample(dir, planted + " burn 700");

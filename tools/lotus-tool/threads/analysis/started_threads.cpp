@@ -41,7 +41,7 @@ started_threads::started_threads(const thread_samples& samples, const named_stac
 /// each thread, and different ones in different threads. Then each thread is named by that one.
 void started_threads::look_into_wrappers(const named_stacks& stacks, std::vector<counts>& starts) {
   constexpr std::size_t max_wrappers = 3;
-  constexpr std::uint64_t enough = 3;
+  constexpr std::uint64_t enough = 5;
   struct called {
     counts functions;
     bool only_waits_there = true;  // whether the thread was seen in no function below it
@@ -62,19 +62,19 @@ void started_threads::look_into_wrappers(const named_stacks& stacks, std::vector
     }
     bool any = false;
     for (const auto& [name, threads] : families) {
+      // The first function of a library without symbols, such as OpenMP's, is always a wrapper.
+      const bool is_unnamed = name.find(".so") < name.find("+0x");
       std::set<std::string> roles;
       bool is_wrapper = true;
       for (const std::size_t thread : threads) {
         counts& of = calls[thread].functions;
-        if (name.find("+0x") != std::string::npos) of.erase("");
+        if (is_unnamed) of.erase("");
         std::uint64_t sum = 0;
         for (const auto& [function, count] : of) sum += count;
         if (sum < enough || calls[thread].only_waits_there) continue;
         is_wrapper = is_wrapper && of.size() == 1 && !of.begin()->first.empty();
         roles.insert(of.begin()->first);
       }
-      // The first function of a library without symbols, such as OpenMP's, is always a wrapper.
-      const bool is_unnamed = name.find("+0x") != std::string::npos;
       if (!is_wrapper || roles.size() < (is_unnamed ? 1 : 2)) continue;
       any = true;
       for (const std::size_t thread : threads) {

@@ -232,11 +232,12 @@ std::optional<waited_for::target> waited_for::of(const thread_sample& s,
                                                  std::size_t own_group) const {
   const auto holder = group_of_tid_.find(s.holder);
   if (s.holder != 0 && holder != group_of_tid_.end()) return target{holder->second, true};
-  // A thread that never woke up waits for an event that did not happen, such as a signal.
-  if (!samples_.threads[s.thread].woke || is_outside(samples_, s)) return std::nullopt;
+  if (is_outside(samples_, s)) return std::nullopt;
   if (s.reason == wait_reason::process) return only_process(own_group);
   if (s.reason == wait_reason::pipe) return user_of_pipe(s, own_group);
-  if (s.reason != wait_reason::condition || s.address == 0) return std::nullopt;
+  // A thread that never woke up waits for an event that did not happen, such as a request to end.
+  const bool woke = samples_.threads[s.thread].woke;
+  if (s.reason != wait_reason::condition || s.address == 0 || !woke) return std::nullopt;
   const object_wait own = wait_of(s);
   const std::vector<double> working = working_during(own, own_group);
   const auto only = only_worker_of(working);

@@ -157,20 +157,24 @@ void thread_recorder::take_thread(std::uint32_t pid, std::uint32_t tid, std::uin
   of.is_new = true;
 }
 
-/// Finds out which processes have opened a pipe or socket, if this was not done recently.
+/// Finds out which processes have opened a pipe, if this was not done recently. Looks again,
+/// because a process that starts others closes the ends of their pipes a little later.
 void thread_recorder::find_ends(const std::string& what) {
   constexpr std::size_t max_objects = 64;
   const clock::time_point now = clock::now();
-  const auto due = next_ends_.find(what);
-  if (due != next_ends_.end() ? now < due->second : next_ends_.size() >= max_objects) return;
-  next_ends_[what] = now + milliseconds(500);
+  if (next_ends_.size() >= max_objects && next_ends_.count(what) == 0) return;
+  next_look& next = next_ends_[what];
+  if (now < next.at) return;
+  next.at = now + next.pause;
+  next.pause = std::min<clock::duration>(2 * next.pause, milliseconds(1000));
   for (const auto& [pid, of] : processes_) {
     if (!of.watched) continue;
     const open_end found = of.watched->end_of(what);
-    if (!found.reads && !found.writes) continue;
-    open_end& end = ends_.try_emplace({what, pid}, open_end{what, pid}).first->second;
-    end.reads = end.reads || found.reads;
-    end.writes = end.writes || found.writes;
+    if (found.reads || found.writes) {
+      ends_[{what, pid}] = found;
+    } else {
+      ends_.erase({what, pid});
+    }
   }
 }
 

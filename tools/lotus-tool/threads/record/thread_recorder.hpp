@@ -136,8 +136,12 @@ class thread_recorder {
   // because shares are more precise if they are computed from all samples.
   std::map<wait_key, counted_wait> counted_waits_;
   std::vector<sampled_round> kept_rounds_;  // at random, with indices of counted_waits_
-  // When the ends of each pipe or socket are looked for next.
-  std::map<std::string, clock::time_point> next_ends_;
+  /// When the processes that have opened a pipe are looked for next, and how long after that.
+  struct next_look {
+    clock::time_point at{};
+    clock::duration pause = std::chrono::milliseconds(30);
+  };
+  std::map<std::string, next_look> next_ends_;
   std::map<std::pair<std::string, std::uint32_t>, open_end> ends_;
   std::mt19937_64 random_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> alive_;  // pid and tid of each thread
