@@ -51,6 +51,18 @@ TEST_CASE("a mutex that a thread locks with a timeout has the holder that it nam
   CHECK(of.holder == 42);
 }
 
+TEST_CASE("a mutex with priority inheritance or robustness has the holder that its word names") {
+  const fake_process process{{{0, FUTEX_WAITERS | 42}}};
+  for (const int operation : {FUTEX_LOCK_PI, 13 /* FUTEX_LOCK_PI2 */}) {
+    const detail::futex_wait of = wait_for_lock(process, operation, 0, 0);
+    CHECK(of.reason == detail::wait_reason::lock);
+    CHECK(of.holder == 42);
+  }
+  const detail::futex_wait robust = wait_for_lock(process, FUTEX_WAIT, 0, FUTEX_WAITERS | 42);
+  CHECK(robust.reason == detail::wait_reason::lock);
+  CHECK(robust.holder == 42);
+}
+
 TEST_CASE("readers and writers that wait for a reader-writer lock wait for the same lock") {
   // glibc's pthread_rwlock_t has the words for waits at 8 and 12, and the writer's thread at 24.
   for (const std::uint64_t word : {8U, 12U}) {
