@@ -1,10 +1,15 @@
 // Tests the reader of sample files of perf and of the built-in collector. The test writes files
 // with fixed numbers, which do not depend on any clock.
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <lotus/sampling/perf_ring.hpp>
 #include <lotus/sampling/sample_layout.hpp>
 #include <sstream>
 #include <string>
@@ -112,4 +117,30 @@ TEST_CASE("a module that is a pipe is not read, and its code has no name") {
   symbol_source symbols(diagnostics);
   CHECK(symbols.at(pipe, 0, 0).module == pipe);
   CHECK(err.str().find("cannot be read") != std::string::npos);
+}
+
+TEST_CASE("a ring of samples is read across its end, and unmapped as a whole") {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const int file = memfd_create("lotus_test_ring", MFD_CLOEXEC);
+  REQUIRE(ftruncate(file, static_cast<off_t>(3 * page)) == 0);
+  perf_event_mmap_page control{};
+  control.data_tail = 2 * page - 3;
+  control.data_head = 2 * page + 3;
+  REQUIRE(pwrite(file, &control, sizeof control, 0) == ssize_t{sizeof control});
+  REQUIRE(pwrite(file, "abc", 3, static_cast<off_t>(3 * page - 3)) == 3);
+  REQUIRE(pwrite(file, "def", 3, static_cast<off_t>(page)) == 3);
+
+  lotus::detail::perf_ring ring;
+  REQUIRE(ring.map(file, 2) == 0);
+  std::string seen;
+  const auto keep = [&seen](const char* text, std::size_t bytes) { seen.append(text, bytes); };
+  ring.drain(keep);
+  ring.drain(keep);
+  CHECK(seen == "abcdef");
+
+  ring.unmap();
+  close(file);
+  std::ifstream maps("/proc/self/maps");
+  const std::string all{std::istreambuf_iterator<char>(maps), {}};
+  CHECK_FALSE(lotus::tool_test::contains(all, "lotus_test_ring"));
 }
