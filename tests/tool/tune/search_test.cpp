@@ -75,6 +75,21 @@ TEST_CASE("a plain search doubles values, and stops when that gains nothing") {
   REQUIRE(found.best() != nullptr);
   CHECK(space.text(found.best()->at) == "workers=5, x=b");
   CHECK(found.runs().size() <= 16);
+  CHECK(found.ended_because() ==
+        "no other configuration is predicted to be over 3 % faster than the best");
+}
+
+TEST_CASE("a search ends when the target is reached") {
+  const search_space space = space_of({"workers=1..16"});
+  const forecast none(space);
+  const auto rate_of = [](const configuration& at) {
+    return 10.0 * static_cast<double>(at[0] + 1);
+  };
+  const search found = searched(space, none, 20, rate_of, 45);
+  REQUIRE(found.best() != nullptr);
+  CHECK(found.best()->rate.per_s >= 45);
+  CHECK(found.runs().size() < 8);
+  CHECK(found.ended_because() == "the target is reached");
 }
 
 TEST_CASE("a plain search finds settings that gain only together") {
