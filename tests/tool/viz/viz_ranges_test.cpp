@@ -11,8 +11,10 @@ TEST_CASE("ranges that the program named are on a track below their thread, with
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_7", "SCrop,1000,10\n");
   dir.file(".lotus_beside_lotustrace_log_pid_7",
-           "range,Sinner,1100,50,\nrange,Siteration_,1000,500,7\nrange,Sacross,1400,300,\n");
+           "range,Siteration_,800,100,0\nrange,Sinner,1100,50,\nrange,Siteration_,1000,500,7\n"
+           "range,Sacross,1400,300,\n");
   const json document = draw(dir.path());
+  CHECK(named(document, "iteration_0").size() == 1);
   REQUIRE(named(document, "iteration_7").size() == 1);
   const json slice = named(document, "iteration_7")[0];
   CHECK(slice["cat"].text() == "range");
@@ -25,6 +27,8 @@ TEST_CASE("ranges that the program named are on a track below their thread, with
   for (const char* format : {"perfetto", "speedscope"}) {
     const result r = run({"viz", dir.path(), "-o", dir.path() + "/out", "--format", format});
     CHECK(r.status == 0);
-    CHECK(contains(read_file(dir.path() + "/out"), "iteration"));
+    const std::string drawn = read_file(dir.path() + "/out");
+    CHECK(contains(drawn, "iteration"));
+    CHECK_FALSE(contains(drawn, "iteration_"));
   }
 }
