@@ -161,7 +161,6 @@ compared_loader compare_loader(const std::string& name, pooled_loader& before, p
   of.rate_p = permutation_p(before.batches_per_s, after.batches_per_s);
   const std::vector<std::string> ops = names_of(before.ops, after.ops);
   const std::vector<std::string> aggregated = names_of(before.aggregated, after.aggregated);
-  of.rows.reserve(ops.size() + aggregated.size() + std::size(all_quantities));
   for (const std::string& op : ops) {
     of.rows.push_back(compare_values("op", op, before.ops[op], after.ops[op]));
   }
