@@ -1,5 +1,6 @@
 // Compares simulated threads that share CPUs with results calculated by hand. A turn is the time
 // slice for which a thread keeps a CPU.
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "findings/gains.hpp"
 #include "model/run_data.hpp"
 #include "replay/change.hpp"
 #include "replay/clocks.hpp"
@@ -196,4 +198,29 @@ TEST_CASE("stages that share threads have the workers of their pool") {
   CHECK(with(change) == std::vector<std::size_t>{1, 2, 2, 3});
   change.threads["stage 4"] = 5;
   CHECK(with(change) == std::vector<std::size_t>{1, 2, 2, 5});
+}
+
+TEST_CASE("faster work is not suggested if the consumer is too slow to gain 5 %") {
+  const run_data none;
+  recorded_pipeline p = crowded();
+  p.achieved_per_s = replayed_per_s(p, none, 0);
+  const what_if asked(none, p, nullptr, std::nullopt);
+  const auto suggests_faster_work = [&](double consumer) {
+    const suggested_changes found = suggest(asked, none, consumer * p.achieved_per_s);
+    const auto is_faster = [](const suggestion& one) { return !one.change.faster.empty(); };
+    return std::any_of(found.suggestions.begin(), found.suggestions.end(), is_faster) ||
+           std::any_of(found.possible.begin(), found.possible.end(), is_faster);
+  };
+  CHECK(suggests_faster_work(1.06));
+  CHECK_FALSE(suggests_faster_work(1.04));
+}
+
+TEST_CASE("other programs count if they used at least a tenth of the CPUs") {
+  const run_data none;
+  recorded_pipeline p = crowded();
+  p.achieved_per_s = replayed_per_s(p, none, 0);
+  p.others_cpus = 0.15;
+  CHECK(what_if(none, p, nullptr, std::nullopt).fewest_cpus() == 0);
+  p.others_cpus = 0.25;
+  CHECK(what_if(none, p, nullptr, std::nullopt).fewest_cpus() == Approx(1.75));
 }
