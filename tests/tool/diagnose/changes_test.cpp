@@ -1,13 +1,21 @@
-// Tests finding changes in a series of times, whose numbers vary in an order that looks random.
+// Tests facts and claims that the rules use: changes in a series of times, whose numbers vary in an
+// order that looks random, the locks of operations, and other programs.
 #include "findings/facts/changes.hpp"
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
 
 #include "catch.hpp"
+#include "findings/claims.hpp"
+#include "findings/diagnosis.hpp"
+#include "findings/facts/facts.hpp"
+#include "model/path/critical_path.hpp"
+#include "model/run_data.hpp"
+#include "waits/join/blocked_on.hpp"
 
 using lotus::tool::find_change;
 using lotus::tool::time_change;
@@ -95,4 +103,35 @@ TEST_CASE("slow elements at equal distances are counted, with their distance and
   CHECK(irregular->is == shape::now_again);
   CHECK(irregular->rare == 6);
   CHECK(irregular->every == 0);
+}
+
+TEST_CASE("an operation waits for a lock if half of its samples show it, and at least five") {
+  lotus::tool::run_blocked_on joined;
+  lotus::tool::blocked_on lock;
+  lock.reason = lotus::detail::wait_reason::lock;
+  const auto waits_for_lock = [&](double share, std::uint64_t samples) {
+    lock.share = share;
+    lock.samples = samples;
+    joined.ops["SLoad"].by = {lock};
+    return lotus::tool::lock_of(joined, "Load") != nullptr;
+  };
+  CHECK(waits_for_lock(0.5, 5));
+  CHECK_FALSE(waits_for_lock(0.49, 5));
+  CHECK_FALSE(waits_for_lock(0.5, 4));
+  CHECK(lotus::tool::lock_of(joined, "Crop") == nullptr);
+}
+
+TEST_CASE("an idle machine does not help if other programs used less than a tenth of the CPUs") {
+  const lotus::tool::run_data run{};
+  const lotus::tool::diagnosis d{};
+  const lotus::tool::critical_path path{};
+  const std::vector<lotus::tool::finding> none;
+  lotus::tool::run_facts facts{run, d, path};
+  facts.cpus = 4;
+  const lotus::tool::claims claims(facts, none);
+  CHECK_FALSE(claims.forbids_idle_machine());
+  facts.others_cpus = 0.39;
+  CHECK(claims.forbids_idle_machine());
+  facts.others_cpus = 0.4;
+  CHECK_FALSE(claims.forbids_idle_machine());
 }

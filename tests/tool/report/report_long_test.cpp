@@ -87,6 +87,24 @@ TEST_CASE("for a long run the longest operations are drawn, and adjacent batches
   CHECK(highest == 1234);
 }
 
+TEST_CASE("as many values of counters as the page may contain are all drawn, without a note") {
+  constexpr int values = 30'000;
+  const temp_dir dir;
+  std::string worker;
+  std::string side_log;
+  line(worker, "SLoad", at_ns, values);
+  for (int i = 0; i < values; ++i) {
+    side_log +=
+        "counter,Squeue," + std::to_string(at_ns + i) + ',' + std::to_string(i % 7) + ",0\n";
+  }
+  dir.file("run/lotustrace_log_worker_pid_2", worker);
+  dir.file("run/.lotus_beside_lotustrace_log_pid_2", side_log);
+  const json data = page_data(report(dir, dir.path() + "/run"));
+  const auto& timeline = data["runs"][0]["timeline"];
+  CHECK(timeline["counters"][0]["values"].size() == values);
+  CHECK_FALSE(contains(timeline["note"].text(), "values of counters"));
+}
+
 TEST_CASE("if there are very many operations, those with the most time are listed") {
   constexpr int short_ones = 2500;
   const temp_dir dir;
