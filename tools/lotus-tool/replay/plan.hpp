@@ -29,7 +29,6 @@ struct work {
   std::uint32_t let_through = 0;
 
   bool is_served() const noexcept { return served_blocked_ns > 0 || served_cpu_ns > 0; }
-  bool has_phases() const noexcept { return is_served() || let_through > 0; }
 };
 
 /// The value of a limit that does not exist. It is larger than any count, so comparisons with it

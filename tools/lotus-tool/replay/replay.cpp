@@ -315,11 +315,11 @@ class epoch_simulation {
   void begin(std::uint32_t thread, std::uint32_t unit, double turnaround_ns) {
     thread_state& t = threads_[thread];
     t.unit = unit;
-    const work& w = work_of(unit, t.stage);
-    const double blocked_ns = turnaround_ns + w.blocked_ns;
+    const double blocked_ns = turnaround_ns + work_of(unit, t.stage).blocked_ns;
     t.is = phase::blocked;
-    const bool at_once = blocked_ns <= 0 && (w.cpu_ns > 0 || w.has_phases());
-    if (!at_once || !begin_next_phase(thread)) clocks_.at(clocks_.now_ns() + blocked_ns, thread);
+    if (blocked_ns > 0 || !begin_next_phase(thread)) {
+      clocks_.at(clocks_.now_ns() + blocked_ns, thread);
+    }
   }
 
   void continue_consumer() {
