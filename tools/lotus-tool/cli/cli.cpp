@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
-#include <memory>
 #include <new>
 #include <optional>
 #include <ostream>
@@ -16,43 +15,14 @@
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/progress.hpp"
-#include "cli/action.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands/log_commands.hpp"
 #include "cli/glossary.hpp"
 #include "cli/help.hpp"
-#include "cli/self_description.hpp"
 #include "log/folder/starts.hpp"
 
 namespace lotus::tool {
 namespace {
-
-/// Adds the commands that print information about lotus-tool itself, such as `completion`. If the
-/// user calls one of them, it stores its function in `chosen`. `app` must outlive `chosen`, because
-/// this function refers to `app`.
-void add_self_description(CLI::App& app, action& chosen) {
-  auto shell = std::make_shared<std::string>();
-  CLI::App* completion = app.add_subcommand("completion", "Print a completion script for a shell");
-  completion->footer(
-      "Examples:\n"
-      "  source <(lotus-tool completion bash)\n"
-      "  lotus-tool completion fish > ~/.config/fish/completions/lotus-tool.fish");
-  completion->add_option("SHELL", *shell, "the shell")->required()->option_text("bash|zsh|fish");
-  completion->callback([shell, &app, &chosen] {
-    chosen = [shell, &app](std::ostream& out, std::ostream&) {
-      out << completion_script(app, *shell);
-      return exit_fine;
-    };
-  });
-  CLI::App* man = app.add_subcommand("man", "Print the manual page");
-  man->footer("Examples:\n  lotus-tool man | man -l -\n  lotus-tool man > lotus-tool.1");
-  man->callback([&app, &chosen] {
-    chosen = [&app](std::ostream& out, std::ostream&) {
-      out << man_page(app);
-      return exit_fine;
-    };
-  });
-}
 
 int report(std::ostream& err, const char* what, int status) {
   err << styled(err, style::red, "lotus-tool:") << ' ' << printable_line(what) << '\n';

@@ -1,4 +1,5 @@
-// Formats the texts of --help.
+// Texts about lotus-tool itself, made from the definitions of the command line: --help, the manual
+// page and completions.
 #ifndef LOTUS_TOOL_CLI_HELP_HPP
 #define LOTUS_TOOL_CLI_HELP_HPP
 
@@ -6,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/action.hpp"
+#include "cli/reading_options.hpp"
 
 namespace lotus::tool {
 
@@ -27,6 +28,9 @@ void add_help(CLI::App& app, action& chosen);
 
 /// Groups the commands by what they are for. Call it when all have been added.
 void group_commands(CLI::App& app);
+
+/// Adds the commands `completion` and `man`. `app` must outlive `chosen`.
+void add_self_description(CLI::App& app, action& chosen);
 
 }  // namespace lotus::tool
 

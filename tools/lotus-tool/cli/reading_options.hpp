@@ -1,14 +1,52 @@
-// Adds options that several commands share.
+// Declares what commands of lotus-tool have in common: what they do when called, and their options.
 #ifndef LOTUS_TOOL_CLI_READING_OPTIONS_HPP
 #define LOTUS_TOOL_CLI_READING_OPTIONS_HPP
 
 #include <CLI/CLI.hpp>
 #include <cstddef>
+#include <functional>
+#include <memory>
+#include <ostream>
 #include <string>
 
 #include "cli/arguments.hpp"
 
 namespace lotus::tool {
+
+/// A function that executes a command of lotus-tool and returns its exit status. When CLI11 parses
+/// the command line, the command that the user called stores its function in a variable. This
+/// variable must outlive the CLI::App object, which refers to it.
+using action = std::function<int(std::ostream& out, std::ostream& err)>;
+
+/// Makes `command` call `run(*options, out, err)`, such as run_stats().
+template <class Options, class Run>
+void runs(CLI::App& command, action& chosen, const std::shared_ptr<Options>& options, Run run) {
+  command.callback([options, run, &chosen] {
+    chosen = [options, run](std::ostream& out, std::ostream& err) {
+      return run(*options, out, err);
+    };
+  });
+}
+
+/// Adds an option with a value that is not empty.
+/// @param value  what the help shows for the value, such as "FILE".
+template <class Value>
+CLI::Option* add_text(CLI::App& command, const char* name, Value& to, const char* value,
+                      const char* meaning) {
+  return command.add_option(name, to, meaning)->check(not_empty())->option_text(value);
+}
+/// Adds an option that may be repeated, each time with one value.
+template <class Value>
+CLI::Option* add_repeated(CLI::App& command, const char* name, Value& to, const char* value,
+                          const char* meaning) {
+  return command.add_option(name, to, meaning)->option_text(value)->allow_extra_args(false);
+}
+/// Adds an option whose value is a whole number of at least `least`.
+template <class Value>
+CLI::Option* add_count(CLI::App& command, const char* name, Value& to, std::size_t least,
+                       const char* meaning) {
+  return command.add_option(name, to, meaning)->check(whole_number(least))->option_text("N");
+}
 
 /// Descriptions of the argument DIR of commands that read the logs of one or several runs.
 inline constexpr const char* logs_folder = "folder of the logs that the recorded program wrote";
@@ -65,12 +103,9 @@ inline void add_table_options(CLI::App& command) {
 }
 
 inline void add_skipping(CLI::App& command, std::size_t& skip_batches) {
-  command
-      .add_option("--skip-batches", skip_batches,
-                  "ignore the first N batches of each epoch in the\n"
-                  "batch times")
-      ->check(whole_number(0))
-      ->option_text("N");
+  add_count(command, "--skip-batches", skip_batches, 0,
+            "ignore the first N batches of each epoch in the\n"
+            "batch times");
 }
 
 }  // namespace lotus::tool

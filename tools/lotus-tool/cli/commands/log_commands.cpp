@@ -9,7 +9,6 @@
 
 #include "base/errors.hpp"
 #include "cli/arguments.hpp"
-#include "cli/commands/map_cli.hpp"
 #include "cli/reading_options.hpp"
 #include "commands/accelerator_command.hpp"
 #include "commands/compare.hpp"
@@ -59,15 +58,10 @@ void add_stats(CLI::App& app, action& chosen) {
   command->add_option("--sort", options->order, "order of the operations")
       ->transform(known_word(stats_orders(), other_orders))
       ->option_text(orders + "ncalls|tottime|cumtime");
-  command->add_option("--limit,--row-limit", options->limit, "show only the first N operations")
-      ->check(whole_number(0))
-      ->option_text("N");
-  command
-      ->add_option("--slowest", options->slowest,
-                   "for runs with stages: show the N slowest batches and\n"
-                   "the N slowest items, with their times in each stage")
-      ->check(whole_number(0))
-      ->option_text("N");
+  add_count(*command, "--limit,--row-limit", options->limit, 0, "show only the first N operations");
+  add_count(*command, "--slowest", options->slowest, 0,
+            "for runs with stages: show the N slowest batches and\n"
+            "the N slowest items, with their times in each stage");
   add_skipping(*command, options->skip_batches);
   command->add_flag("--group-by-args", options->group_by_args,
                     "show a row for each set of arguments of an operation\n"
@@ -83,11 +77,7 @@ void add_stats(CLI::App& app, action& chosen) {
     style->excludes(unused);
   }
   add_reading(*command, *options);
-  command->callback([options, &chosen] {
-    chosen = [options](std::ostream& out, std::ostream& err) {
-      return run_stats(*options, out, err);
-    };
-  });
+  runs(*command, chosen, options, run_stats);
 }
 
 void add_diagnose(CLI::App& app, action& chosen) {
@@ -130,11 +120,7 @@ void add_diagnose(CLI::App& app, action& chosen) {
   add_table_options(*command);
   add_skipping(*command, options->skip_batches);
   add_reading(*command, *options);
-  command->callback([options, &chosen] {
-    chosen = [options](std::ostream& out, std::ostream& err) {
-      return run_diagnose(*options, out, err);
-    };
-  });
+  runs(*command, chosen, options, run_diagnose);
 }
 
 void add_accelerator(CLI::App& app, action& chosen) {
@@ -183,11 +169,7 @@ void add_accelerator(CLI::App& app, action& chosen) {
       "do not round times to whole microseconds");
   add_table_options(*command);
   add_reading(*command, *options);
-  command->callback([options, &chosen] {
-    chosen = [options](std::ostream& out, std::ostream& err) {
-      return run_accelerator(*options, out, err);
-    };
-  });
+  runs(*command, chosen, options, run_accelerator);
 }
 
 void add_compare(CLI::App& app, action& chosen) {
@@ -240,11 +222,8 @@ void add_compare(CLI::App& app, action& chosen) {
       ->option_text("DIR...")
       ->excludes(before)
       ->excludes(after);
-  command
-      ->add_option("--fail-above", given->fail_above,
-                   "exit with status 3 if a mean time grew more than this")
-      ->check(not_empty())
-      ->option_text("5%");
+  add_text(*command, "--fail-above", given->fail_above, "5%",
+           "exit with status 3 if a mean time grew more than this");
   CLI::Option* const json = add_json(*command, options->form, compare_form::json);
   command->add_option("--format", options->form, "markdown: for a pull request")
       ->transform(one_of<compare_form>({{"table", compare_form::table},
@@ -255,20 +234,19 @@ void add_compare(CLI::App& app, action& chosen) {
   add_table_options(*command);
   add_skipping(*command, options->skip_batches);
   add_reading(*command, *options);
-  command->callback([options, given, &chosen] {
-    chosen = [options, given](std::ostream& out, std::ostream& err) {
-      if (!given->fail_above.empty()) {
-        options->fail_above = parse_share(given->fail_above, "--fail-above");
-      }
-      if (!given->before.empty()) options->before = {given->before};
-      if (!given->after.empty()) options->after = {given->after};
-      if (options->before.empty() || options->after.empty()) {
-        throw usage_error(
-            "give two folders: BEFORE AFTER; or several of each: --a BEFORE... --b AFTER...");
-      }
-      return run_compare(*options, out, err);
-    };
-  });
+  runs(*command, chosen, options,
+       [given](compare_options& of, std::ostream& out, std::ostream& err) {
+         if (!given->fail_above.empty()) {
+           of.fail_above = parse_share(given->fail_above, "--fail-above");
+         }
+         if (!given->before.empty()) of.before = {given->before};
+         if (!given->after.empty()) of.after = {given->after};
+         if (of.before.empty() || of.after.empty()) {
+           throw usage_error(
+               "give two folders: BEFORE AFTER; or several of each: --a BEFORE... --b AFTER...");
+         }
+         return run_compare(of, out, err);
+       });
 }
 
 void add_recover(CLI::App& app, action& chosen) {
@@ -285,11 +263,7 @@ void add_recover(CLI::App& app, action& chosen) {
       "No record is added twice, even if this command is interrupted and repeated.\n"
       "The logs of processes that are still recording are not changed.");
   command->add_option("DIR", options->dir, logs_folder)->required();
-  command->callback([options, &chosen] {
-    chosen = [options](std::ostream& out, std::ostream& err) {
-      return run_recover(*options, out, err);
-    };
-  });
+  runs(*command, chosen, options, run_recover);
 }
 
 void add_snapshot(CLI::App& app, action& chosen) {
@@ -305,16 +279,10 @@ void add_snapshot(CLI::App& app, action& chosen) {
       "The name of the new folder is printed.\n"
       "All commands read it like the folder of any run.");
   command->add_option("DIR", options->dir, logs_folder)->required();
-  command->add_option("--reason", options->reason, "last word of the new folder's name")
-      ->option_text("WORD")
-      ->capture_default_str()
-      ->check(not_empty());
+  add_text(*command, "--reason", options->reason, "WORD", "last word of the new folder's name")
+      ->capture_default_str();
   add_prefix(*command, options->prefix)->check(not_empty());
-  command->callback([options, &chosen] {
-    chosen = [options](std::ostream& out, std::ostream& err) {
-      return run_snapshot(*options, out, err);
-    };
-  });
+  runs(*command, chosen, options, run_snapshot);
 }
 
 }  // namespace

@@ -2,11 +2,10 @@
 #ifndef LOTUS_TOOL_CLI_COMMANDS_LOG_COMMANDS_HPP
 #define LOTUS_TOOL_CLI_COMMANDS_LOG_COMMANDS_HPP
 
-#include "cli/action.hpp"
+#include <CLI/CLI.hpp>
 
-namespace CLI {
-class App;
-}  // namespace CLI
+#include "cli/reading_options.hpp"
+#include "mapping/attribution.hpp"
 
 namespace lotus::tool {
 
@@ -17,6 +16,7 @@ void add_log_commands(CLI::App& app, action& chosen);
 // Add one command each.
 void add_attach(CLI::App& app, action& chosen);
 void add_export(CLI::App& app, action& chosen);
+void add_map(CLI::App& app, action& chosen);
 void add_mcp(CLI::App& app, action& chosen);
 void add_report(CLI::App& app, action& chosen);
 void add_run(CLI::App& app, action& chosen);
@@ -27,6 +27,15 @@ void add_tune(CLI::App& app, action& chosen);
 void add_unpack(CLI::App& app, action& chosen);
 void add_viz(CLI::App& app, action& chosen);
 void add_whatif(CLI::App& app, action& chosen);
+
+/// The options that add_attribution() adds to a command, except --weights. Callers use these
+/// pointers to tell CLI11 which options need or exclude each other.
+struct attribution_arguments {
+  CLI::Option* mapping;
+  CLI::Option* counters;
+  CLI::Option* elapsed;
+};
+attribution_arguments add_attribution(CLI::App& command, attribution_inputs& options);
 
 }  // namespace lotus::tool
 

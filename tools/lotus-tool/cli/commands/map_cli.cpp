@@ -1,5 +1,3 @@
-#include "cli/commands/map_cli.hpp"
-
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <map>
@@ -9,6 +7,7 @@
 #include <system_error>
 
 #include "cli/arguments.hpp"
+#include "cli/commands/log_commands.hpp"
 #include "cli/reading_options.hpp"
 #include "commands/map/collect/probe_runner.hpp"
 #include "commands/map/map_attribute.hpp"
@@ -72,11 +71,9 @@ void add_map_build(CLI::App& map, action& chosen) {
       ->option_text("FILE");
   add_printing(*command, *options);
   add_quiet(*command, options->quiet);
-  command->callback([options, &chosen] {
-    chosen = [options](std::ostream& out, std::ostream& err) {
-      options->output = mapping_output(options->output, options->print);
-      return run_map_build(*options, out, err);
-    };
+  runs(*command, chosen, options, [](map_build_options& of, std::ostream& out, std::ostream& err) {
+    of.output = mapping_output(of.output, of.print);
+    return run_map_build(of, out, err);
   });
 }
 
@@ -113,11 +110,7 @@ void add_map_attribute(CLI::App& map, action& chosen) {
   add_prefix(*command, options->inputs.prefix);
   add_printing(*command, *options);
   add_quiet(*command, options->quiet);
-  command->callback([options, &chosen] {
-    chosen = [options](std::ostream& out, std::ostream& err) {
-      return run_map_attribute(*options, out, err);
-    };
-  });
+  runs(*command, chosen, options, run_map_attribute);
 }
 
 void add_map_run(CLI::App& map, action& chosen) {
@@ -140,14 +133,10 @@ void add_map_run(CLI::App& map, action& chosen) {
       ->capture_default_str()
       ->option_text(collector_names("|"));
   add_rate(*command, options->rate_hz)->default_str("1000, vtune: 100");
-  command->add_option("--op", options->ops, "sample only this operation; may be repeated")
-      ->allow_extra_args(false)
-      ->option_text("NAME");
-  CLI::Option* runs = command
-                          ->add_option("--runs", options->runs,
-                                       "number of runs of the probe, instead of --confidence")
-                          ->check(whole_number(1))
-                          ->option_text("N");
+  add_repeated(*command, "--op", options->ops, "NAME",
+               "sample only this operation; may be repeated");
+  CLI::Option* counted = add_count(*command, "--runs", options->runs, 1,
+                                   "number of runs of the probe, instead of --confidence");
   command
       ->add_option("--confidence", options->confidence,
                    "choose the number of runs so that a function that\n"
@@ -155,11 +144,11 @@ void add_map_run(CLI::App& map, action& chosen) {
                    "this probability (0 to 1)")
       ->capture_default_str()
       ->option_text("P")
-      ->excludes(runs);
+      ->excludes(counted);
   command->add_option("--span", *span, "find functions that take at least this time in a run")
       ->capture_default_str()
       ->option_text("TIME")
-      ->excludes(runs);
+      ->excludes(counted);
   command
       ->add_option("-o,--output", options->output,
                    "file for the mapping; default: mapping_funcs.json")
@@ -174,13 +163,12 @@ void add_map_run(CLI::App& map, action& chosen) {
   command->add_option("PROGRAM", options->program, "the program (probe) and its arguments")
       ->required();
   command->prefix_command(false);
-  command->callback([options, span, &chosen] {
-    chosen = [options, span](std::ostream& out, std::ostream& err) {
-      options->span_ns = parse_duration_ns(*span, "--span");
-      options->output = mapping_output(options->output, options->print);
-      return run_map_run(*options, out, err);
-    };
-  });
+  runs(*command, chosen, options,
+       [span](map_run_options& of, std::ostream& out, std::ostream& err) {
+         of.span_ns = parse_duration_ns(*span, "--span");
+         of.output = mapping_output(of.output, of.print);
+         return run_map_run(of, out, err);
+       });
 }
 
 void add_map_record(CLI::App& map, action& chosen) {
@@ -203,9 +191,10 @@ void add_map_record(CLI::App& map, action& chosen) {
       ->option_text("FILE");
   add_quiet(*command, options->quiet);
   command->add_option("PROGRAM", options->program, "the program and its arguments")->required();
-  command->callback([options, &chosen] {
-    chosen = [options](std::ostream&, std::ostream& err) { return run_map_record(*options, err); };
-  });
+  runs(*command, chosen, options,
+       [](const map_record_options& of, std::ostream& /*out*/, std::ostream& err) {
+         return run_map_record(of, err);
+       });
 }
 
 void add_map_join(CLI::App& map, action& chosen) {
@@ -228,11 +217,7 @@ void add_map_join(CLI::App& map, action& chosen) {
   add_printing(*command, *options);
   add_prefix(*command, options->prefix);
   add_quiet(*command, options->quiet);
-  command->callback([options, &chosen] {
-    chosen = [options](std::ostream& out, std::ostream& err) {
-      return run_map_join(*options, out, err);
-    };
-  });
+  runs(*command, chosen, options, run_map_join);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <ostream>
@@ -11,9 +12,9 @@
 #include "base/errors.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands/log_commands.hpp"
-#include "cli/commands/map_cli.hpp"
 #include "cli/reading_options.hpp"
 #include "commands/export/export.hpp"
+#include "commands/top/top.hpp"
 #include "commands/unpack.hpp"
 #include "commands/viz/formats/viz_formats.hpp"
 #include "commands/viz/view.hpp"
@@ -80,27 +81,17 @@ void add_viz(CLI::App& app, action& chosen) {
       ->option_text(formats.with_bars);
   command->add_flag("--gzip", options->gzip, "compress the output; also if its name ends in .gz");
   command->add_flag("--coarse", options->coarse, "draw only batches, no operations");
-  command
-      ->add_option("--from", given->from,
-                   "begin at this time after the start (such as 2.5s), or\n"
-                   "at this batch (batch:INDEX or batch:EPOCH/INDEX)")
-      ->check(not_empty())
-      ->option_text("TIME");
-  command->add_option("--to", given->to, "end at this time, or at the end of this batch")
-      ->check(not_empty())
-      ->option_text("TIME");
-  command->add_option("--last", given->last, "draw only the end of the run, such as the last 5s")
-      ->check(not_empty())
-      ->option_text("TIME");
-  command->add_option("--op", options->view.ops, "draw only this operation; may be repeated")
-      ->allow_extra_args(false)
-      ->option_text("NAME");
-  command
-      ->add_option("--only-slowest", given->only_slowest,
-                   "draw only the N batches that took longest to build;\n"
-                   "STAGE:N: the batches or items slowest in stage STAGE")
-      ->check(not_empty())
-      ->option_text("N");
+  add_text(*command, "--from", given->from, "TIME",
+           "begin at this time after the start (such as 2.5s), or\n"
+           "at this batch (batch:INDEX or batch:EPOCH/INDEX)");
+  add_text(*command, "--to", given->to, "TIME", "end at this time, or at the end of this batch");
+  add_text(*command, "--last", given->last, "TIME",
+           "draw only the end of the run, such as the last 5s");
+  add_repeated(*command, "--op", options->view.ops, "NAME",
+               "draw only this operation; may be repeated");
+  add_text(*command, "--only-slowest", given->only_slowest, "N",
+           "draw only the N batches that took longest to build;\n"
+           "STAGE:N: the batches or items slowest in stage STAGE");
   command
       ->add_option("--torch-trace", options->torch_trace,
                    "merge the run into this PyTorch profiler trace")
@@ -109,20 +100,18 @@ void add_viz(CLI::App& app, action& chosen) {
                     "write events and names like the original Lotus, the\n"
                     "Python program for PyTorch");
   add_reading(*command, *options);
-  command->callback([options, given, &chosen] {
-    chosen = [options, given](std::ostream& out, std::ostream& err) {
-      if (!given->from.empty()) options->view.from = parse_window_end(given->from, "--from");
-      if (!given->to.empty()) options->view.to = parse_window_end(given->to, "--to");
-      if (!given->last.empty()) {
-        options->view.last_ns = parse_duration_ns(given->last, "--last");
-        if (*options->view.last_ns == 0) throw usage_error("--last: must be more than 0");
-      }
-      if (!given->only_slowest.empty()) {
-        options->view.only_slowest = parse_slowest(given->only_slowest);
-      }
-      if (std::filesystem::path(options->output).extension() == ".gz") options->gzip = true;
-      return run_viz(*options, out, err);
-    };
+  runs(*command, chosen, options, [given](viz_options& of, std::ostream& out, std::ostream& err) {
+    if (!given->from.empty()) of.view.from = parse_window_end(given->from, "--from");
+    if (!given->to.empty()) of.view.to = parse_window_end(given->to, "--to");
+    if (!given->last.empty()) {
+      of.view.last_ns = parse_duration_ns(given->last, "--last");
+      if (of.view.last_ns == 0) throw usage_error("--last: must be more than 0");
+    }
+    if (!given->only_slowest.empty()) {
+      of.view.only_slowest = parse_slowest(given->only_slowest);
+    }
+    if (std::filesystem::path(of.output).extension() == ".gz") of.gzip = true;
+    return run_viz(of, out, err);
   });
 }
 
@@ -168,11 +157,9 @@ void add_report(CLI::App& app, action& chosen) {
       ->required();
   add_skipping(*command, options->skip_batches);
   add_reading(*command, *options);
-  command->callback([options, &chosen] {
-    chosen = [options](std::ostream& out, std::ostream& err) {
-      take_counters(*options);
-      return run_report(*options, out, err);
-    };
+  runs(*command, chosen, options, [](report_options& of, std::ostream& out, std::ostream& err) {
+    take_counters(of);
+    return run_report(of, out, err);
   });
 }
 #endif
@@ -214,16 +201,11 @@ void add_export(CLI::App& app, action& chosen) {
                                          {"collapsed", export_format::collapsed}}))
       ->option_text(formats)
       ->required();
-  command->add_option("-o,--output", options->output, "file to write; for csv and parquet a folder")
-      ->option_text("PATH")
-      ->check(not_empty())
+  add_text(*command, "-o,--output", options->output, "PATH",
+           "file to write; for csv and parquet a folder")
       ->required();
   add_reading(*command, *options);
-  command->callback([options, &chosen] {
-    chosen = [options](std::ostream& out, std::ostream& err) {
-      return run_export(*options, out, err);
-    };
-  });
+  runs(*command, chosen, options, run_export);
 }
 
 void add_unpack(CLI::App& app, action& chosen) {
@@ -240,10 +222,64 @@ void add_unpack(CLI::App& app, action& chosen) {
       ->option_text("DIR")
       ->required();
   add_reading(*command, *options);
-  command->callback([options, &chosen] {
-    chosen = [options](std::ostream& out, std::ostream& err) {
-      return run_unpack(*options, out, err);
-    };
+  runs(*command, chosen, options, run_unpack);
+}
+
+void add_top(CLI::App& app, action& chosen) {
+  struct texts {
+    std::string window{"10s"};
+    std::string interval{"1s"};
+  };
+  auto options = std::make_shared<top_options>();
+  auto given = std::make_shared<texts>();
+  CLI::App* command =
+      app.add_subcommand("top", "Show batches and operations of running programs, live");
+  command->footer(
+      "Examples:\n"
+      "  lotus-tool top run/\n"
+      "  lotus-tool top rank0/ rank1/ --window 30s\n"
+      "  lotus-tool top run/ --once                           # prints plain text\n"
+      "  lotus-tool top run/ --openmetrics metrics/lotus.prom # until Ctrl-C\n"
+      "Keys: s, c, t, m sort by self time, calls per second, total time, longest call.\n"
+      "Keys: r and the arrow keys select a run; p or space freezes the screen; q quits.\n"
+      "An operation is a part of the program that is marked with LOTUS_SCOPE.\n"
+      "'self time' is the time of an operation minus that of the operations inside it.\n"
+      "The window is the last 10 s of the run, or the time given to --window.\n"
+      "'% of 10.00 s' is self time in % of the window: two busy threads give 200 %.\n"
+      "A worker builds batches; the consumer, such as a training loop, receives them.\n"
+      "A batch is ready from the end of its preprocessing until it is received.\n"
+      "A stage (LOTUS_STAGE) is a part of the pipeline with its own threads.\n"
+      "'busy', 'no input', 'queue full': shares of these threads' time in the window.\n"
+      "Reads the logs as they grow, and the shared memory of the recording processes.\n"
+      "This does not slow down the recording processes.\n"
+      "Refreshes less often if it would otherwise use more than 2 % of a CPU.\n"
+      "'aggregated' marks operations whose calls are only counted and summed "
+      "(LOTUS_SCOPE_AGGREGATED).\n"
+      "Their numbers cover the time since the last refresh, so --once first waits for one "
+      "--interval.\n"
+      "--openmetrics FILE is for the textfile collector of Prometheus' node exporter.");
+  command->add_option("DIR", options->dirs, logs_folders)->required();
+  add_text(*command, "--window", given->window, "30s", "show the last 30 seconds; default: 10s");
+  add_text(*command, "--interval", given->interval, "500ms",
+           "time between two refreshes; default: 1s");
+  command->add_option("--sort", options->order, "order of the operations; default: self")
+      ->transform(one_of<live_order>({{"self", live_order::self},
+                                      {"calls", live_order::calls},
+                                      {"total", live_order::total},
+                                      {"max", live_order::max}}))
+      ->option_text("self|calls|total|max");
+  command->add_flag("--once", options->once, "print once and exit");
+  add_text(*command, "--openmetrics", options->metrics, "FILE",
+           "write metrics for Prometheus to FILE instead of\n"
+           "showing a screen");
+  add_prefix(*command, options->prefix);
+  runs(*command, chosen, options, [given](top_options& of, std::ostream& out, std::ostream& err) {
+    of.window_ns = parse_duration_ns(given->window, "--window");
+    of.interval_ns = parse_duration_ns(given->interval, "--interval");
+    if (of.window_ns < 100'000'000 || of.interval_ns < 10'000'000) {
+      throw usage_error("--window must be at least 100ms, and --interval at least 10ms");
+    }
+    return run_top(of, out, err);
   });
 }
 

@@ -8,11 +8,13 @@
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
+#include "base/printable.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands/log_commands.hpp"
 #include "cli/reading_options.hpp"
 #include "commands/diagnose.hpp"
 #include "commands/stats/stats.hpp"
+#include "launch/attach.hpp"
 #include "launch/launch.hpp"
 #include "log/folder/loaders.hpp"
 #include "threads/commands/threads.hpp"
@@ -146,22 +148,17 @@ void add_run(CLI::App& app, action& chosen) {
       "Also samples what all threads do and wait for; 'lotus-tool threads' shows it.\n"
       "If the program has no macros of Lotus, prints the output of 'threads' instead.\n"
       "Exit status: that of the program.");
-  command
-      ->add_option("--dir", options->program.dir,
-                   "folder for the logs; default: run,\n"
-                   "or run-2, run-3, ... if run is not empty")
-      ->check(not_empty())
-      ->option_text("DIR");
+  add_text(*command, "--dir", options->program.dir, "DIR",
+           "folder for the logs; default: run,\n"
+           "or run-2, run-3, ... if run is not empty");
   command->add_flag_callback(
       "--no-threads", [options] { options->program.threads = false; },
       "do not sample what the program's threads do");
   command->add_flag("--memory", options->program.memory,
                     "record memory use; slows malloc and free by 10 ns");
 #ifdef LOTUS_TOOL_REPORT
-  command
-      ->add_option("--report", options->report, "also write the HTML page of 'report' to this file")
-      ->check(not_empty())
-      ->option_text("FILE");
+  add_text(*command, "--report", options->report, "FILE",
+           "also write the HTML page of 'report' to this file");
 #endif
   add_wide(*command);
   add_quiet(*command, options->quiet);
@@ -169,9 +166,88 @@ void add_run(CLI::App& app, action& chosen) {
   command->positionals_at_end();
   command->add_option("PROGRAM", options->program.program, "the program and its arguments")
       ->required();
-  command->callback([options, &chosen] {
-    chosen = [options](std::ostream&, std::ostream& err) { return run_and_report(*options, err); };
-  });
+  runs(*command, chosen, options,
+       [](const run_options& of, std::ostream& /*out*/, std::ostream& err) {
+         return run_and_report(of, err);
+       });
+}
+
+namespace {
+
+struct command_options {
+  attach_options process;
+  std::string seconds;
+  bool json = false;
+  bool quiet = false;
+};
+
+int attach_and_report(command_options& options, std::ostream& out, std::ostream& err) {
+  if (!options.seconds.empty()) {
+    options.process.seconds = positive_number(options.seconds, "s", "--for");
+  }
+  diagnostic_log diagnostics(err, options.quiet);
+  diagnostics.note("sampling process " + std::to_string(options.process.pid) + " (" +
+                   sampled_name(options.process.pid) + "); Ctrl-C ends the sampling");
+  const attached done = attach(options.process);
+  threads_options threads;
+  threads.dir = done.dir;
+  threads.json = options.json;
+  threads.quiet = options.quiet;
+  run_threads(threads, out, err);
+  if (!done.not_sampled.empty()) diagnostics.warning(done.not_sampled);
+  diagnostics.note(
+      (done.ended ? "the process has ended; the samples are in " : "the samples are in ") +
+      done.dir);
+  return exit_fine;
+}
+
+}  // namespace
+
+void add_attach(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<command_options>();
+  CLI::App* command =
+      app.add_subcommand("attach", "Sample the threads of a process that already runs");
+  command->footer(
+      "Examples:\n"
+      "  lotus-tool attach $(pidof train) --for 10\n"
+      "  lotus-tool attach 4711 --for 10 --json | jq -r .headline   # only the summary\n"
+      "Samples the process and its child processes from outside.\n"
+      "Nothing is loaded into the process, and it is never paused.\n"
+      "Sampling ends after --for seconds, at Ctrl-C, or when the process ends.\n"
+      "Then the output of 'lotus-tool threads' is printed.");
+  command->add_option("PID", options->process.pid, "id of the process")
+      ->check(whole_number(1))
+      ->required();
+  command
+      ->add_option("--for", options->seconds, "how long to sample; default: until the process ends")
+      ->option_text("SECONDS");
+  add_text(*command, "--dir", options->process.dir, "DIR",
+           "folder for the samples; default: run,\n"
+           "or run-2, run-3, ... if run is not empty");
+  add_json(*command, options->json);
+  add_wide(*command);
+  add_quiet(*command, options->quiet);
+  runs(*command, chosen, options, attach_and_report);
+}
+
+void add_threads(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<threads_options>();
+  CLI::App* command = app.add_subcommand("threads", "Show what the threads of a recorded run did");
+  command->footer(
+      "Examples:\n"
+      "  lotus-tool run -- ./train args\n"
+      "  lotus-tool threads run/\n"
+      "  lotus-tool threads run/ --json | jq -r .headline   # only the summary\n"
+      "'lotus-tool run' and 'lotus-tool attach' record samples of what threads do.\n"
+      "This command shows how much time the threads ran, and what they waited for.\n"
+      "The program needs no macros of Lotus.\n"
+      "Threads of one program that began in the same function share a row.");
+  command->add_option("DIR", options->dir, "folder that 'lotus-tool run' or 'attach' wrote")
+      ->required();
+  add_json(*command, options->json);
+  add_wide(*command);
+  add_quiet(*command, options->quiet);
+  runs(*command, chosen, options, run_threads);
 }
 
 }  // namespace lotus::tool

@@ -1,0 +1,244 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/errors.hpp"
+#include "cli/arguments.hpp"
+#include "cli/commands/log_commands.hpp"
+#include "cli/reading_options.hpp"
+#include "commands/tune/knobs.hpp"
+#include "commands/tune/tune.hpp"
+#include "commands/viz/view.hpp"
+#include "commands/whatif/whatif.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// Converts a text such as "NAME=2" or "NAME=2x" to the pair of "NAME" and 2. Throws usage_error if
+/// the text does not have this form.
+std::pair<std::string, double> named_number(const std::string& text, const std::string& option) {
+  const std::size_t at = text.rfind('=');
+  if (at == std::string::npos || at == 0) {
+    throw usage_error(option + ": expected NAME=NUMBER, not " + text);
+  }
+  return {text.substr(0, at), positive_number(text.substr(at + 1), "x", option)};
+}
+
+std::size_t thread_count(double value, const std::string& option) {
+  if (value != std::floor(value) || value > 100'000) {
+    throw usage_error(option + ": expected a whole number of threads");
+  }
+  return static_cast<std::size_t>(value);
+}
+
+/// Values of options of `lotus-tool whatif`, as the user typed them. take_texts() converts them.
+struct whatif_texts {
+  std::vector<std::string> workers, faster, without;
+  std::string prefetch, step, cpus, recorded_cpus, batch_size, target;
+};
+
+void take_texts(const whatif_texts& given, whatif_options& options) {
+  pipeline_change& change = options.change;
+  for (const std::string& text : given.workers) {
+    if (text.find('=') == std::string::npos) {
+      change.workers = thread_count(positive_number(text, "", "--workers"), "--workers");
+    } else {
+      const auto [stage, threads] = named_number(text, "--workers");
+      change.threads[stage] = thread_count(threads, "--workers");
+    }
+  }
+  for (const std::string& text : given.faster) change.faster.insert(named_number(text, "--faster"));
+  for (const std::string& name : given.without) change.faster[name] = HUGE_VAL;
+  const auto take = [](const std::string& text, std::string_view unit, const char* option,
+                       auto& to) {
+    if (!text.empty()) to = positive_number(text, unit, option);
+  };
+  if (!given.prefetch.empty()) {
+    change.prefetch = thread_count(positive_number(given.prefetch, "", "--prefetch"), "--prefetch");
+  }
+  take(given.step, "x", "--step", change.step);
+  take(given.cpus, "", "--cpus", change.cpus);
+  take(given.recorded_cpus, "", "--recorded-cpus", options.recorded_cpus);
+  take(given.batch_size, "x", "--batch-size", change.batch_size);
+  take(given.target, "/s", "--target", options.target_per_s);
+}
+
+void add_changes(CLI::App& command, whatif_options& options, whatif_texts& given) {
+  add_repeated(command, "--workers", given.workers, "N|STAGE=N",
+               "use N workers, or N threads in stage STAGE");
+  add_text(command, "--prefetch", given.prefetch, "N",
+           "prefetch depth: batches in flight per worker");
+  command.add_flag("--unordered", options.change.unordered,
+                   "let the consumer receive batches in any order");
+  add_repeated(command, "--faster", given.faster, "NAME=2",
+               "make operation or stage NAME 2 times as fast;\n"
+               "operations inside an operation stay as they are");
+  add_repeated(command, "--without", given.without, "NAME",
+               "make operation or stage NAME take no time;\n"
+               "operations inside an operation stay as they are");
+  add_text(command, "--step", given.step, "0.5",
+           "multiply the time of the consumer's work on a batch\n(its step) by 0.5");
+  add_text(command, "--cpus", given.cpus, "N", "simulate a machine with N CPUs");
+  add_text(command, "--batch-size", given.batch_size, "2x", "multiply the batch size by 2");
+  command.add_flag("--own-thread", options.change.own_thread,
+                   "if the consumer builds its batches itself: let a\n"
+                   "worker thread build them");
+}
+
+}  // namespace
+
+void add_whatif(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<whatif_options>();
+  auto given = std::make_shared<whatif_texts>();
+  CLI::App* command =
+      app.add_subcommand("whatif", "Predict the effect of changes, such as more workers");
+  command->footer(
+      "Examples:\n"
+      "  lotus-tool whatif run/                                # tries common changes\n"
+      "  lotus-tool whatif run/ --workers 4 --faster Decode=2  # both changes together\n"
+      "  lotus-tool whatif run/ --target 30/s                  # workers for 30/s\n"
+      "--workers, --faster and --without may be repeated.\n"
+      "An operation is a part of the program that is marked with LOTUS_SCOPE.\n"
+      "A stage (LOTUS_STAGE) is a part of the pipeline with its own threads.\n"
+      "A worker builds batches; the consumer, such as a training loop, receives them.\n"
+      "A batch is in flight from its dispatch to a worker until the consumer gets it.\n"
+      "The run is simulated event by event, without and with the changes.\n"
+      "The simulation of the unchanged run shows the simulation's error.\n"
+      "Predictions are corrected by this error, those of large changes by half of it.\n"
+      "A prediction's 90 % interval contains the true value in 9 of 10 cases.\n"
+      "A target counts as reached if the prediction is at most 2 % below it.\n"
+      "Exit status: 0 = success, 1 = bad input, 2 = usage error.\n"
+      "Exit status 4: no settings reach the target, or the run cannot be simulated.");
+  command->add_option("DIR", options->dir, logs_folder)->required();
+  add_changes(*command, *options, *given);
+  add_text(*command, "--also", options->also, "DIR2",
+           "folder of a second run of the same program, with\n"
+           "another number of workers, for better predictions");
+  add_text(*command, "--recorded-cpus", given->recorded_cpus, "N",
+           "number of CPUs that the recorded program could use,\n"
+           "if the logs do not contain it");
+  CLI::Option* const target = add_text(*command, "--target", given->target, "30/s",
+                                       "find the fewest workers that reach this throughput\n"
+                                       "(batches per second)");
+  command
+      ->add_flag("--feed-consumer", options->feed_consumer,
+                 "find the fewest workers with which the consumer does\n"
+                 "not wait")
+      ->excludes(target);
+  add_json(*command, options->json);
+  add_table_options(*command);
+  add_reading(*command, *options);
+  runs(*command, chosen, options,
+       [given](whatif_options& of, std::ostream& out, std::ostream& err) {
+         take_texts(*given, of);
+         const bool asks = of.feed_consumer || of.target_per_s;
+         if (asks && !(of.change == pipeline_change{})) {
+           throw usage_error("--target and --feed-consumer cannot be combined with a change");
+         }
+         return run_whatif(of, out, err);
+       });
+}
+
+namespace {
+
+/// Values of options of `lotus-tool tune`, as the user typed them. take_tune_texts() converts them.
+struct tune_texts {
+  std::vector<std::string> set, environment, start;
+  std::string seconds{"20s"};
+  std::string target;
+};
+
+void take_tune_texts(const tune_texts& given, tune_options& options) {
+  for (const std::string& text : given.set) {
+    options.knobs.push_back(parse_knob(text, false, "--set"));
+  }
+  for (const std::string& text : given.environment) {
+    options.knobs.push_back(parse_knob(text, true, "--env"));
+  }
+  if (options.knobs.empty()) {
+    throw usage_error("nothing to choose from: give --set workers=1..16, or --env NAME=1,2");
+  }
+  for (const std::string& text : given.start) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos) throw usage_error("--start: expected NAME=VALUE, not " + text);
+    options.start.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  options.seconds = 1e-9 * static_cast<double>(parse_duration_ns(given.seconds, "--for"));
+  if (options.seconds <= 0) throw usage_error("--for: expected a time above 0, such as 20s");
+  if (!given.target.empty()) {
+    options.target_per_s = positive_number(given.target, "/s", "--target");
+  }
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, action& chosen) {
+  auto options = std::make_shared<tune_options>();
+  auto given = std::make_shared<tune_texts>();
+  CLI::App* command =
+      app.add_subcommand("tune", "Find the best number of workers and other settings");
+  command->footer(
+      "Examples:\n"
+      "  lotus-tool tune --set workers=1..16 -- ./train --workers {workers}\n"
+      "  lotus-tool tune --set workers=1..8 --set prefetch=1,2,4 --for 10s \\\n"
+      "      -- ./train --workers {workers} --prefetch {prefetch}\n"
+      "  lotus-tool tune --env OMP_NUM_THREADS=1,2 --metric '([0-9.]+) it/s' -- ./train\n"
+      "--set, --env and --start may be repeated.\n"
+      "A configuration is one value for each setting.\n"
+      "The first run uses the first value of every setting, or that of --start.\n"
+      "Then the throughput of all other configurations is predicted, as 'lotus-tool whatif' "
+      "does, and the one with the highest prediction is run.\n"
+      "This is repeated until no better one is predicted or --runs runs are done.\n"
+      "The effect of a setting can be predicted only if its name is workers (which build "
+      "the batches), prefetch (batches built in advance), order (whether batches are "
+      "received in order), batch_size, or stage:NAME (threads of the stage NAME).\n"
+      "A stage (LOTUS_STAGE) is a part of the pipeline with its own threads.\n"
+      "Other settings are only tried, one at a time.\n"
+      "The throughput is in batches per second, without the time until it is steady.\n"
+      "With --metric, it is the mean of the numbers that REGEX finds in the program's "
+      "output; the first half of them is ignored.\n"
+      "When the time of --for is over, the program and its child processes get SIGTERM.\n"
+      "Processes that still run 2 s later get SIGKILL; nothing recorded is lost.\n"
+      "The best configuration has at least 98 % of the highest throughput; of several such "
+      "configurations, it is the one with the fewest workers and threads of stages.\n"
+      "Exit status: 0 = success, 1 = every run failed, 2 = usage error.\n"
+      "Exit status 4: no run reaches --target.");
+  add_repeated(*command, "--set", given->set, "NAME=VALUES",
+               "values to try for a setting, such as workers=1..16;\n"
+               "each run replaces {NAME} in the command by one value");
+  add_repeated(*command, "--env", given->environment, "NAME=VALUES",
+               "values to try for the environment variable NAME");
+  add_repeated(*command, "--start", given->start, "NAME=VALUE",
+               "value of setting NAME in the first run;\n"
+               "default: the first of its values");
+  add_text(*command, "--for", given->seconds, "20s", "end each run after this time; default: 20s");
+  add_count(*command, "--runs", options->runs, 1, "maximum number of runs; default: 6");
+  add_text(*command, "--target", given->target, "300/s",
+           "find the fewest workers and threads of stages that\n"
+           "reach this throughput, in batches per second or the\n"
+           "unit of --metric");
+  add_text(*command, "--metric", options->metric, "REGEX",
+           "for programs that record nothing: regular expression\n"
+           "whose first (group) matches the throughput in the\n"
+           "program's output");
+  add_text(*command, "--dir", options->dir, "DIR",
+           "folder for the logs; default: tune,\n"
+           "or tune-2, tune-3, ... if tune is not empty");
+  add_json(*command, options->json);
+  add_wide(*command);
+  add_quiet(*command, options->quiet);
+  command->add_option("PROGRAM", options->program, "the program and its arguments")->required();
+  runs(*command, chosen, options, [given](tune_options& of, std::ostream& out, std::ostream& err) {
+    take_tune_texts(*given, of);
+    return run_tune(of, out, err);
+  });
+}
+
+}  // namespace lotus::tool
