@@ -11,7 +11,6 @@
 #include "fuzz.hpp"
 #include "fuzz_file.hpp"
 #include "mapping/mapping.hpp"
-#include "mapping/mapping_file.hpp"
 
 namespace {
 

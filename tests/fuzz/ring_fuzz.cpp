@@ -17,7 +17,7 @@
 
 #include "aggregates/data/aggregated.hpp"
 #include "base/diagnostics.hpp"
-#include "commands/top/live_ring.hpp"
+#include "commands/top/live_folder.hpp"
 #include "forged_ring.hpp"
 #include "fuzz.hpp"
 #include "log/compact/compact_block.hpp"

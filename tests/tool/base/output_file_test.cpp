@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/errors.hpp"
-#include "base/files/scratch_folder.hpp"
+#include "base/files/unfinished.hpp"
 #include "catch.hpp"
 #include "tool/tool_test.hpp"
 

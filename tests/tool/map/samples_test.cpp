@@ -17,7 +17,6 @@
 #include "base/diagnostics.hpp"
 #include "catch.hpp"
 #include "mapping/mapping.hpp"
-#include "mapping/mapping_file.hpp"
 #include "mapping/read/callgrind_reports.hpp"
 #include "sampling/read/located_samples.hpp"
 #include "sampling/read/sample_files.hpp"

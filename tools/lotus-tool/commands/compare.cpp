@@ -19,8 +19,6 @@
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "comparison/comparison.hpp"
-#include "comparison/comparison_json.hpp"
-#include "comparison/comparison_markdown.hpp"
 #include "comparison/conclusion.hpp"
 #include "describe/description.hpp"
 #include "findings/words.hpp"

@@ -1,5 +1,3 @@
-#include "comparison/comparison_json.hpp"
-
 #include <cstddef>
 #include <optional>
 #include <string>

@@ -1,5 +1,3 @@
-#include "comparison/comparison_markdown.hpp"
-
 #include <cstddef>
 #include <optional>
 #include <string>

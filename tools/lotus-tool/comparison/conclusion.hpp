@@ -1,11 +1,13 @@
-// Describes the result of a comparison in words.
+// What a comparison says: in words, as JSON and as Markdown.
 #ifndef LOTUS_TOOL_COMPARISON_CONCLUSION_HPP
 #define LOTUS_TOOL_COMPARISON_CONCLUSION_HPP
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comparison/comparison.hpp"
+#include "describe/described.hpp"
 #include "model/chance/between_runs.hpp"
 
 namespace lotus::tool {
@@ -48,6 +50,22 @@ inline constexpr const char* meaning_of_factors =
 inline constexpr const char* uncertain_interval = "uncertain";
 inline constexpr const char* meaning_of_uncertain =
     "'uncertain': the interval is so wide that it says nothing.";
+
+/// A comparison and what was compared; both must outlive this object.
+struct shown_comparison {
+  const compared_sides* sides = nullptr;
+  const comparison* found = nullptr;
+};
+const description<shown_comparison>& description_of(const shown_comparison*);
+
+/// Escapes `text` so that Markdown shows it unchanged, even in a table: without markup, links,
+/// mentions or references to issues. Control characters become %XX.
+std::string markdown_text(std::string_view text);
+
+/// Returns a heading with the change of the throughput, the reason for it, other differences
+/// between the sides, and a table of all means. The text has at most 60,000 bytes, because GitHub
+/// rejects comments above 65,536 characters.
+std::string comparison_markdown(const compared_sides& sides, const comparison& found);
 
 }  // namespace lotus::tool
 

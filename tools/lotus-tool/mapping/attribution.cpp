@@ -15,9 +15,8 @@
 #include "base/printable.hpp"
 #include "log/shown_name.hpp"
 #include "mapping/mapping.hpp"
-#include "mapping/mapping_file.hpp"
-#include "mapping/read/comparable_names.hpp"
 #include "mapping/read/counters.hpp"
+#include "mapping/read/function_report.hpp"
 #include "mapping/read/table_text.hpp"
 #include "model/run_data.hpp"
 

@@ -1,14 +1,23 @@
 #include "mapping/mapping.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/errors.hpp"
+#include "base/files/output_file.hpp"
+#include "base/formats/json_reader.hpp"
+#include "base/formats/json_writer.hpp"
+#include "describe/description.hpp"
 #include "mapping/read/function_report.hpp"
+#include "mapping/read/table_text.hpp"
 
 namespace lotus::tool {
 
@@ -83,6 +92,135 @@ std::vector<std::string> by_share(const operation_use& op) {
                      return op.functions.at(a).share > op.functions.at(b).share;
                    });
   return functions;
+}
+
+namespace {
+
+using nlohmann::json;
+
+const json& object_member(const json& object, const char* key, const std::string& path) {
+  const auto at = object.find(key);
+  if (at == object.end() || !at->is_object()) {
+    throw input_error(path + ": not a mapping, it has no object '" + key + "'");
+  }
+  return *at;
+}
+
+std::string text_of(const json& value, const std::string& path) {
+  if (!value.is_string()) throw input_error(path + ": a function's name is not a text");
+  return value.get<std::string>();
+}
+
+/// Returns a number that is at least 0 (and never -0), because nothing in a mapping is negative.
+double amount_member(const json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_number() ? std::max(0.0, at->get<double>()) : 0;
+}
+
+std::uint64_t count_member(const json& object, const char* key) {
+  constexpr double most = 1e18;  // a larger number cannot be a count
+  return static_cast<std::uint64_t>(std::min(amount_member(object, key), most));
+}
+
+void read_uses(const json& functions, operation_use& op) {
+  for (const auto& [name, f] : functions.items()) {
+    const auto known = op.functions.find(name);
+    if (known == op.functions.end() || !f.is_object()) continue;
+    op.runs = std::max(op.runs, count_member(f, "runs"));
+    known->second.hits = count_member(f, "hits");
+    known->second.samples = amount_member(f, "samples");
+    known->second.share = amount_member(f, "share");
+  }
+}
+
+}  // namespace
+
+/// A function of an operation.
+struct shown_use {
+  const operation_use* op = nullptr;
+  const function_use* function = nullptr;
+};
+
+const description<shown_use>& description_of(const shown_use*) {
+  using u = const shown_use&;
+  static const description<shown_use> all(
+      "function", "how often a function was seen in an operation",
+      {
+          {"hits", [](u of) { return of.function->hits; }, "runs in which it was seen"},
+          {"runs", [](u of) { return of.op->runs; }, "runs in all"},
+          {"samples", [](u of) { return of.function->samples; }, "time or samples, in unit"},
+          {"share", [](u of) { return of.function->share; }, "share of the operation, 0 to 1"},
+          {"inlined", [](u of) { return of.function->inlined; },
+           "by function inlined in it: samples; only if the program has debug information", if_any},
+      });
+  return all;
+}
+
+const description<mapping>& description_of(const mapping*) {
+  using m = const mapping&;
+  using names = std::vector<std::string>;
+  using uses = std::vector<std::pair<std::string, shown_use>>;
+  static const description<mapping> all(
+      "mapping", "the functions behind operations",
+      {
+          {"op_to_func",
+           [](m of) {
+             std::map<std::string, names> functions;
+             for (const auto& [name, op] : of.ops) functions[name] = by_share(op);
+             return functions;
+           },
+           "by operation: its functions, FUNCTION|MODULE, most frequent first"},
+          {"common_funcs_to_op",
+           [](m of) {
+             std::map<std::string, names> common;
+             for (const auto& [name, ops] : of.common()) common[name] = {ops.begin(), ops.end()};
+             return common;
+           },
+           "functions that several operations have, and which"},
+          {"unit", &mapping::unit, "unit of samples, such as ms; may be empty"},
+          {"functions",
+           [](m of) {
+             std::vector<std::pair<std::string, uses>> functions;
+             for (const auto& [name, op] : of.ops) {
+               uses& of_op = functions.emplace_back(name, uses()).second;
+               for (const std::string& function : by_share(op)) {
+                 of_op.emplace_back(function, shown_use{&op, &op.functions.at(function)});
+               }
+             }
+             return functions;
+           },
+           "by operation and function"},
+      });
+  return all;
+}
+
+void write_mapping(const mapping& m, output_file& out) {
+  std::string text;
+  json_writer to(text, json_style::spaced);
+  write_value(to, m);
+  out.write(text);
+  out.write("\n");
+}
+
+mapping read_mapping(const std::string& path) {
+  const json document = parse_json(path, read_text(path));
+  if (!document.is_object()) throw input_error(path + ": not a mapping, expected an object");
+  mapping result;
+  for (const auto& [name, functions] : object_member(document, "op_to_func", path).items()) {
+    operation_use& use = result.ops[name];
+    if (!functions.is_array())
+      throw input_error(path + ": an operation's functions are not a list");
+    for (const json& function : functions) use.functions[text_of(function, path)] = {};
+  }
+  if (document.contains("functions")) {
+    for (const auto& [name, functions] : object_member(document, "functions", path).items()) {
+      const auto known = result.ops.find(name);
+      if (known != result.ops.end() && functions.is_object()) read_uses(functions, known->second);
+    }
+  }
+  const auto unit = document.find("unit");
+  if (unit != document.end() && unit->is_string()) result.unit = unit->get<std::string>();
+  return result;
 }
 
 }  // namespace lotus::tool

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/files/output_file.hpp"
+#include "describe/described.hpp"
 #include "mapping/read/function_report.hpp"
 
 namespace lotus::tool {
@@ -58,6 +59,17 @@ class mapping_builder {
 
 /// Returns the names of an operation's functions; the one with the largest share comes first.
 std::vector<std::string> by_share(const operation_use& op);
+
+/// The members of a mapping in JSON.
+const description<mapping>& description_of(const mapping*);
+
+/// Writes a mapping with the original Lotus's keys op_to_func and common_funcs_to_op, and the key
+/// "functions" with hits, runs, samples and share for each operation and function. Throws
+/// input_error if the output cannot be written.
+void write_mapping(const mapping& m, output_file& out);
+
+/// Reads a mapping written by this tool or by the original Lotus. Throws input_error.
+mapping read_mapping(const std::string& path);
 
 }  // namespace lotus::tool
 

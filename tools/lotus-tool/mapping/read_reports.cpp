@@ -9,7 +9,6 @@
 #include "base/diagnostics.hpp"
 #include "base/text.hpp"
 #include "mapping/read/callgrind_reports.hpp"
-#include "mapping/read/event_names.hpp"
 #include "mapping/read/function_report.hpp"
 #include "mapping/read/table_text.hpp"
 #include "mapping/read/vendor_reports.hpp"
@@ -83,10 +82,9 @@ reports_by_op read_reports(const std::string& path, diagnostic_log& diagnostics)
   } else if (looks_like_vtune(text)) {
     reports.emplace("", read_vtune(path, text));
   } else {
-    diagnostics.warning(
-        path +
-        ": ignored: not a known report: VTune's or uProf's CSV, perf report -t "
-        "'|', callgrind's profile, callgrind_annotate, samples of the built-in collector");
+    diagnostics.warning(path +
+                        ": ignored: not a known report: VTune's or uProf's CSV, perf report -t "
+                        "'|', callgrind's profile, callgrind_annotate, samples of the built-in collector");
   }
   return reports;
 }

@@ -8,10 +8,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
+
+#include "base/errors.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -119,6 +123,22 @@ unfinished make_unfinished_folder(const std::string& folder, const std::string& 
     }
     return -1;
   });
+}
+
+scratch_folder::scratch_folder(const std::string& parent) {
+  unfinished made = make_unfinished_folder(parent, "lotus_tool");
+  path_ = std::move(made.path);
+  lock_ = made.descriptor;
+  if (lock_ < 0) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe)
+    throw input_error(parent + ": cannot create a folder in it: " + std::strerror(errno));
+  }
+}
+
+scratch_folder::~scratch_folder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+  ::close(lock_);
 }
 
 }  // namespace lotus::tool

@@ -1,5 +1,5 @@
-// Creates files and folders with hidden names, for outputs that are not complete yet, and removes
-// such files and folders of killed processes.
+// Creates files and folders with hidden names, for outputs that are not complete yet and for
+// temporary files, and removes such files and folders of killed processes.
 #ifndef LOTUS_TOOL_BASE_FILES_UNFINISHED_HPP
 #define LOTUS_TOOL_BASE_FILES_UNFINISHED_HPP
 
@@ -29,6 +29,25 @@ unfinished make_unfinished_file(const std::string& folder, const std::string& st
 /// Like make_unfinished_file(), but for a folder. Folders of dead creators are removed with
 /// their contents.
 unfinished make_unfinished_folder(const std::string& folder, const std::string& stem);
+
+/// A new folder that only this user can access. The destructor removes the folder with its
+/// contents. If the process is killed before that, the next scratch_folder that is created in the
+/// same parent folder removes it.
+class scratch_folder {
+ public:
+  /// @param parent  the folder in which to create the new one. Throws input_error.
+  explicit scratch_folder(const std::string& parent);
+  scratch_folder(const scratch_folder&) = delete;
+  scratch_folder& operator=(const scratch_folder&) = delete;
+  ~scratch_folder();
+
+  const std::string& path() const noexcept { return path_; }
+  std::string file(const std::string& name) const { return path_ + '/' + name; }
+
+ private:
+  std::string path_;
+  int lock_ = -1;
+};
 
 }  // namespace lotus::tool
 

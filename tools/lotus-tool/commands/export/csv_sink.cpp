@@ -14,7 +14,7 @@
 #include "base/files/output_file.hpp"
 #include "base/formats/csv.hpp"
 #include "base/text.hpp"
-#include "commands/export/row_sink.hpp"
+#include "commands/export/tables.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -19,7 +19,6 @@
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
 #include "commands/export/pstats.hpp"
-#include "commands/export/row_sink.hpp"
 #include "commands/export/tables.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/calls/call_profile.hpp"

@@ -11,9 +11,9 @@
 
 #include "base/child_process.hpp"
 #include "base/errors.hpp"
-#include "base/files/scratch_folder.hpp"
+#include "base/files/unfinished.hpp"
 #include "base/printable.hpp"
-#include "commands/export/row_sink.hpp"
+#include "commands/export/tables.hpp"
 
 namespace lotus::tool {
 namespace {

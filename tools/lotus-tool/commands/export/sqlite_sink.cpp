@@ -16,7 +16,7 @@
 
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
-#include "commands/export/row_sink.hpp"
+#include "commands/export/tables.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -14,7 +14,6 @@
 #include "aggregates/data/aggregated.hpp"
 #include "base/diagnostics.hpp"
 #include "base/statistics/distribution.hpp"
-#include "commands/export/row_sink.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 #include "model/calls/call_stack.hpp"

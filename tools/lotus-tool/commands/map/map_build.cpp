@@ -25,7 +25,6 @@
 #include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "mapping/mapping.hpp"
-#include "mapping/mapping_file.hpp"
 #include "mapping/read_reports.hpp"
 #include "sampling/read/sample_files.hpp"
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/errors.hpp"
-#include "base/files/scratch_folder.hpp"
+#include "base/files/unfinished.hpp"
 #include "base/text.hpp"
 #ifdef LOTUS_TOOL_SQLITE
   #include "commands/mcp/sql_query.hpp"

@@ -20,7 +20,7 @@
 #include "commands/report/report_run.hpp"
 #include "commands/report/timeline/timeline_data.hpp"
 #include "comparison/comparison.hpp"
-#include "comparison/comparison_json.hpp"
+#include "comparison/conclusion.hpp"
 #include "describe/description.hpp"
 #include "log/folder/loaders.hpp"
 #include "log/folder/log_files.hpp"

@@ -12,9 +12,8 @@
 #include "base/formats/json_writer.hpp"
 #include "mapping/attribution.hpp"
 #include "mapping/mapping.hpp"
-#include "mapping/mapping_file.hpp"
 #include "mapping/read/counters.hpp"
-#include "mapping/read/event_names.hpp"
+#include "mapping/read/function_report.hpp"
 #include "sampling/join/sample_join.hpp"
 #include "sampling/read/located_samples.hpp"
 

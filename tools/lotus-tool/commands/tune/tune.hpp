@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "commands/tune/knobs.hpp"
+#include "commands/tune/search.hpp"
+#include "describe/described.hpp"
 
 namespace lotus::tool {
 
@@ -30,6 +32,23 @@ struct tune_options {
 /// exit status: exit_bad_input if every run failed, exit_no_answer if no run reaches the target,
 /// 128 + signal if a signal ended the search. Throws input_error and usage_error.
 int run_tune(const tune_options& options, std::ostream& out, std::ostream& err);
+
+/// The data that is printed about a search.
+struct tune_result {
+  const search_space* space = nullptr;
+  const search* found = nullptr;
+  std::optional<double> target_per_s;
+  std::string ended_because;
+  std::string dir;  ///< folder with the logs of all runs
+};
+
+void print_tune(const tune_result& result, std::ostream& out);
+const description<tune_result>& description_of(const tune_result*);
+
+/// Returns a line such as
+/// "run 2 of at most 6, workers=4: 99.1 batches/s (98.7 were predicted)".
+std::string run_line(const tune_run& run, const search_space& space, std::size_t number,
+                     std::size_t of);
 
 }  // namespace lotus::tool
 

@@ -1,5 +1,3 @@
-#include "commands/tune/tune_print.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -16,6 +14,7 @@
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
+#include "commands/tune/tune.hpp"
 #include "describe/description.hpp"
 
 namespace lotus::tool {

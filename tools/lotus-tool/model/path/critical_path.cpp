@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "model/path/span_links.hpp"
 #include "model/path/span_segments.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/run_data.hpp"

@@ -22,7 +22,7 @@
 #include "describe/description.hpp"
 #include "log/folder/loaders.hpp"
 #include "mapping/mapping.hpp"
-#include "mapping/read/event_names.hpp"
+#include "mapping/read/function_report.hpp"
 #include "sampling/join/sample_join.hpp"
 #include "sampling/read/located_samples.hpp"
 

@@ -19,7 +19,7 @@
 #include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 #include "log/shown_name.hpp"
-#include "mapping/read/event_names.hpp"
+#include "mapping/read/function_report.hpp"
 #include "model/calls/nesting_times.hpp"
 #include "model/run_data.hpp"
 #include "sampling/read/located_samples.hpp"

@@ -15,7 +15,7 @@
 #include "base/child_process.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "base/files/scratch_folder.hpp"
+#include "base/files/unfinished.hpp"
 #include "mapping/read/function_report.hpp"
 #include "mapping/read/table_text.hpp"
 #include "sampling/read/sample_files.hpp"

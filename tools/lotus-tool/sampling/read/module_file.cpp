@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "mapping/read/comparable_names.hpp"
+#include "mapping/read/function_report.hpp"
 #include "sampling/read/module_questions.hpp"
 #include "sampling/read/symbols.hpp"
 

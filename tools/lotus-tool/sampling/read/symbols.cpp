@@ -15,7 +15,7 @@
 
 #include "base/diagnostics.hpp"
 #include "base/guarded_reader.hpp"
-#include "mapping/read/comparable_names.hpp"
+#include "mapping/read/function_report.hpp"
 #include "sampling/read/module_questions.hpp"
 
 namespace lotus::tool {

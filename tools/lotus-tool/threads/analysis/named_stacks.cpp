@@ -12,7 +12,7 @@
 
 #include "base/diagnostics.hpp"
 #include "base/printable.hpp"
-#include "mapping/read/comparable_names.hpp"
+#include "mapping/read/function_report.hpp"
 #include "sampling/read/symbols.hpp"
 
 namespace lotus::tool {
