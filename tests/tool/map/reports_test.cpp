@@ -136,44 +136,6 @@ TEST_CASE("a callgrind profile has self costs, compressed names and one operatio
         "Load image");
 }
 
-TEST_CASE("callgrind_annotate output is read with percentages, files and objects") {
-  const temp_dir dir;
-  const std::string line(80, '-');
-  const auto annotated = [&](const std::string& rows) {
-    return dir.file(
-        "1", line + "\nProfile data file 'x' (creator: callgrind-3.19.0)\n" + line +
-                 "\nProfiled target:  /bin/probe (PID 1, part 1)\nEvents shown:     Ir Dr\n" +
-                 line + "\nIr Dr\n" + line +
-                 "\n36,000,060 (100.0%) 6,002 (100.0%)  PROGRAM TOTALS\n\n" + line +
-                 "\nIr Dr  file:function\n" + line + '\n' + rows);
-  };
-  const std::string missing = line +
-                              "\nThe following files chosen for auto-annotation could not be "
-                              "found:\n" +
-                              line + "\n  ./csu/../csu/libc-start.c\n";
-  const std::string source = line + "\n-- Auto-annotated source: a.cpp\n" + line +
-                             "\nIr Dr\n-- line 3 ----\n  9 (1.00%)  .  int f();\n";
-  for (const std::string& behind : {missing, source, source + '\n' + missing}) {
-    const auto report = only_report(
-        annotated("36,000,015 (54.55%) 6,000 (50.00%) a.cpp:img::D::f(int, float) [clone .isra.0]\n"
-                  "        41 ( 0.00%)         .      a.cpp:main [/tmp/a]\n"
-                  "         3 ( 0.00%)         1      dl-new-hash.h:lookup\n"
-                  "         1 ( 0.00%)         1      dl-lookup.c:lookup [/lib/ld.so]\n\n" +
-                  behind));
-    CHECK(report.functions == std::map<std::string, double>{
-                                  {"img::D::f(int, float) [clone .isra.0]|[unknown]", 36000015},
-                                  {"main|a", 41},
-                                  {"lookup|ld.so", 4}});
-  }
-  const std::string inclusive = annotated(
-      "36,000,060 (100.0%) 6,002 (100.0%) a.cpp:main [/tmp/a]\n"
-      "36,000,000 (99.9%) 6,000 (99.9%) a.cpp:f [/tmp/a]\n");
-  CHECK(error_of(inclusive) ==
-        inclusive + ": its counts include what functions call; make it without --inclusive=yes");
-  const std::string tree = annotated("5 (1.0%) 1 (1.0%)  < a.cpp:main (5x) [/tmp/a]\n");
-  CHECK(contains(error_of(tree), tree + ":14: callers and called functions are in it"));
-}
-
 TEST_CASE("a broken report is an error with file and line, and other files are ignored") {
   const temp_dir dir;
   const std::string vtune = "Function,CPU Time,Module\n";

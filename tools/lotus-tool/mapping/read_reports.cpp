@@ -72,9 +72,6 @@ reports_by_op read_reports(const std::string& path, diagnostic_log& diagnostics)
     for (const callgrind_profile& profile : read_callgrind(path, text)) {
       reports.emplace(profile.operation, instructions_of(profile));
     }
-  } else if (looks_like_callgrind_annotate(text)) {
-    const callgrind_profile profile = read_callgrind_annotate(path, text);
-    reports.emplace(profile.operation, instructions_of(profile));
   } else if (looks_like_uprof(text)) {
     reports.emplace("", read_uprof(path, text));
   } else if (looks_like_perf(text)) {
@@ -84,7 +81,7 @@ reports_by_op read_reports(const std::string& path, diagnostic_log& diagnostics)
   } else {
     diagnostics.warning(path +
                         ": ignored: not a known report: VTune's or uProf's CSV, perf report -t "
-                        "'|', callgrind's profile, callgrind_annotate, samples of the built-in collector");
+                        "'|', callgrind's profile, samples of the built-in collector");
   }
   return reports;
 }

@@ -15,8 +15,8 @@ namespace lotus::tool {
 bool is_report_name(std::string_view name) noexcept;
 
 /// Reads a report and recognizes its kind by its content: CSV of VTune or uProf, perf report -t,
-/// callgrind's profile, callgrind_annotate, or samples of the built-in collector. For any other
-/// kind, prints a warning and returns nothing. Throws input_error with file and line.
+/// callgrind's profile, or samples of the built-in collector. For any other kind, prints a warning
+/// and returns nothing. Throws input_error with file and line.
 reports_by_op read_reports(const std::string& path, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool

@@ -1,4 +1,4 @@
-// Reads callgrind's counts from its profile files or from the output of callgrind_annotate.
+// Reads callgrind's counts from its profile files.
 #ifndef LOTUS_TOOL_MAPPING_READ_CALLGRIND_REPORTS_HPP
 #define LOTUS_TOOL_MAPPING_READ_CALLGRIND_REPORTS_HPP
 
@@ -25,11 +25,6 @@ bool looks_like_callgrind(std::string_view text);
 /// Reads a callgrind.out file (format version 1, see "Callgrind Format Specification" in valgrind's
 /// documentation). Returns a profile for each part of the file. Throws input_error.
 std::vector<callgrind_profile> read_callgrind(const std::string& path, std::string_view text);
-
-bool looks_like_callgrind_annotate(std::string_view text);
-/// Reads the output of `callgrind_annotate --threshold=100` with counts that do not include called
-/// functions. Annotated sources may follow the counts. Throws input_error.
-callgrind_profile read_callgrind_annotate(const std::string& path, std::string_view text);
 
 }  // namespace lotus::tool
 

@@ -196,8 +196,6 @@ counter_table read_counters(const std::string& path) {
     read_gui(path, text, table);
   } else if (looks_like_callgrind(text)) {
     for (const callgrind_profile& part : read_callgrind(path, text)) read_profile(part, table);
-  } else if (looks_like_callgrind_annotate(text)) {
-    read_profile(read_callgrind_annotate(path, text), table);
   } else if (looks_like_perf(text)) {
     read_perf_tables(read_perf(path, text), table);
   } else if (looks_like_vtune(text)) {

@@ -43,7 +43,7 @@ struct counter_table {
 };
 
 /// Reads VTune's TAB-separated microarchitecture table, or the output of perf report -t, perf stat
-/// -x, callgrind or callgrind_annotate. Recognizes the kind by the content. Throws input_error.
+/// -x, or callgrind's profile. Recognizes the kind by the content. Throws input_error.
 counter_table read_counters(const std::string& path);
 
 }  // namespace lotus::tool
