@@ -16,7 +16,6 @@
 #include "catch.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/log_reader.hpp"
-#include "log/window/text_times.hpp"
 #include "lotus/format/compact_layout.hpp"
 #include "lotus/record/record.hpp"
 #include "tool/tool_test.hpp"

@@ -10,8 +10,8 @@
 
 #include "describe/description.hpp"
 #include "model/figures.hpp"
-#include "model/pipeline/async_operations.hpp"
 #include "model/pipeline/items.hpp"
+#include "model/pipeline/side_figures.hpp"
 #include "model/pipeline/stages.hpp"
 #include "model/run_model.hpp"
 

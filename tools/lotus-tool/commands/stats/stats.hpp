@@ -16,7 +16,7 @@
 #include "heap/tables/stats_memory.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/figures.hpp"
-#include "model/pipeline/counters_over_time.hpp"
+#include "model/pipeline/side_figures.hpp"
 #include "model/quantities.hpp"
 #include "model/run_data.hpp"
 #include "model/stage_stats.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "log/folder/log_files.hpp"
-#include "model/pipeline/counters_over_time.hpp"
+#include "model/pipeline/side_figures.hpp"
 #include "model/pipeline/slot_shares.hpp"
 #include "model/run_data.hpp"
 

@@ -1,5 +1,3 @@
-#include "commands/viz/batch_slices.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "base/sort_runs.hpp"
+#include "commands/viz/draw.hpp"
 #include "commands/viz/formats/trace_sink.hpp"
 #include "commands/viz/view.hpp"
 #include "log/batch_kinds.hpp"

@@ -10,10 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "commands/viz/batch_slices.hpp"
 #include "commands/viz/formats/trace_sink.hpp"
 #include "commands/viz/nesting_lanes.hpp"
-#include "commands/viz/process_tracks.hpp"
 #include "commands/viz/view.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"

@@ -1,5 +1,3 @@
-#include "commands/viz/process_tracks.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -10,13 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "commands/viz/draw.hpp"
 #include "commands/viz/formats/trace_sink.hpp"
 #include "commands/viz/nesting_lanes.hpp"
 #include "commands/viz/view.hpp"
 #include "log/shown_name.hpp"
-#include "model/pipeline/async_operations.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/pipeline/side_data.hpp"
+#include "model/pipeline/side_figures.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 

@@ -26,7 +26,7 @@
 #include "log/folder/loaders.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
-#include "log/window/text_times.hpp"
+#include "log/window/log_window.hpp"
 #include "lotus/base/environment.hpp"
 
 namespace lotus::tool {

@@ -11,7 +11,7 @@
 #include "log/log_reader.hpp"
 #include "log/process_info.hpp"
 #include "log/side_line.hpp"
-#include "model/pipeline/counters_over_time.hpp"
+#include "model/pipeline/side_figures.hpp"
 
 namespace lotus::tool {
 namespace {

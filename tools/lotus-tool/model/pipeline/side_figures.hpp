@@ -1,6 +1,6 @@
-// Computes statistics of the counters of a run.
-#ifndef LOTUS_TOOL_MODEL_PIPELINE_COUNTERS_OVER_TIME_HPP
-#define LOTUS_TOOL_MODEL_PIPELINE_COUNTERS_OVER_TIME_HPP
+// Describes what side logs contain: asynchronous operations, and counters over time.
+#ifndef LOTUS_TOOL_MODEL_PIPELINE_SIDE_FIGURES_HPP
+#define LOTUS_TOOL_MODEL_PIPELINE_SIDE_FIGURES_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -8,9 +8,26 @@
 #include <vector>
 
 #include "describe/described.hpp"
+#include "model/pipeline/side_data.hpp"
 #include "model/run_data.hpp"
+#include "model/run_model.hpp"
 
 namespace lotus::tool {
+
+/// One asynchronous operation, from the start of its first segment to the end of its last segment.
+struct async_operation {
+  std::uint32_t name = 0;  ///< name of the first segment: index in run_data::names
+  std::int64_t id = 0;
+  std::uint64_t process = 0;
+  time_span extent;
+  /// Sum of the segments' durations. During the other part of `extent`, the operation was
+  /// suspended.
+  std::int64_t running_ns = 0;
+  std::vector<std::uint32_t> segments;  ///< indices in side_data::segments, in order of start
+};
+
+/// Returns the asynchronous operations in order of start.
+std::vector<async_operation> async_operations_of(const side_data& side);
 
 /// Name of the counter with the size of the heap, as in the logs.
 inline constexpr char heap_counter[] = "Sheap bytes";
@@ -35,4 +52,4 @@ const description<counter_figures>& description_of(const counter_figures*);
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_MODEL_PIPELINE_COUNTERS_OVER_TIME_HPP
+#endif  // LOTUS_TOOL_MODEL_PIPELINE_SIDE_FIGURES_HPP
