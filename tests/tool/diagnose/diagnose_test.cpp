@@ -101,6 +101,41 @@ TEST_CASE("one slow worker makes a run preprocessing-bound") {
   CHECK(d["samples_per_batch"].number() == 1);
 }
 
+TEST_CASE("a stage on the consumer's thread does not replace the worker's stage before it") {
+  struct thread {
+    std::string log{};
+    std::string side_log{};
+    void add(const std::string& name, std::int64_t start, std::int64_t duration) {
+      log += name + ',' + std::to_string(start * ms) + ',' + std::to_string(duration * ms) + '\n';
+    }
+    void stage(const std::string& name, int item, std::int64_t start, std::int64_t duration) {
+      add(name, start, duration);
+      side_log += "stage," + name + ',' + std::to_string(start * ms) + ',' +
+                  std::to_string(duration * ms) + ',' + std::to_string(item) + '\n';
+    }
+  };
+  thread worker;
+  thread consumer;
+  for (int i = 0; i < 60; ++i) {
+    const std::int64_t at = 12 * i;
+    worker.stage("SDecode", i, at, 8);
+    consumer.add("SBatchWait_" + std::to_string(i), at, 9);
+    consumer.stage("SCollate", i, at + 9, 1);
+    consumer.add("SBatchConsumed_" + std::to_string(i), at + 11, 0);
+  }
+  const temp_dir dir;
+  dir.file("lotustrace_log_main_pid_1", consumer.log);
+  dir.file(".lotus_beside_lotustrace_log_pid_1", consumer.side_log);
+  dir.file("lotustrace_log_worker_pid_2", worker.log);
+  dir.file(".lotus_beside_lotustrace_log_pid_2", worker.side_log);
+  const result r = run({"diagnose", dir.path(), "--json"});
+  INFO(r.err);
+  REQUIRE(r.status == 0);
+  const json found = parse_json(r.out);
+  CHECK(text(found["verdict"]) == "stage-bound");
+  CHECK_FALSE(contains(text(found["screen"]["title"]), "no workers"));
+}
+
 TEST_CASE("a slow consumer makes a run consumer-bound") {
   trace t;
   for (int i = 0; i < 10; ++i) {
