@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -239,6 +240,7 @@ TEST_CASE("snapshot reports a directory that contains no run") {
   auto made = run({"snapshot", (around.path() / "none").string()});
   CHECK(made.status == 1);
   CHECK(says(made.err, "No such file"));
+  std::ofstream(around.path() / "notes.txt") << "not a log\n";
   made = run({"snapshot", around.path().string()});
   CHECK(made.status == 1);
   CHECK(says(made.err, "no log found"));
