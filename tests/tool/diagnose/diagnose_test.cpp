@@ -136,6 +136,20 @@ TEST_CASE("a stage on the consumer's thread does not replace the worker's stage 
   CHECK_FALSE(contains(text(found["screen"]["title"]), "no workers"));
 }
 
+TEST_CASE("an operation that is exactly as long as its batch belongs to the batch") {
+  trace t;
+  for (int i = 0; i < 40; ++i) {
+    t.op(0, "SLoad", 100 * i, 60);
+    t.made(0, i, 100 * i, 60);
+    t.op(0, "SPack", 100 * i + 61, 8);  // outside of the batch, but little compared with Load
+    t.waited(i, 100 * i, 70);
+    t.used(i, 100 * i + 71);
+  }
+  const auto d = t.diagnosis();
+  CHECK(text(d["verdict"]) == "preprocessing-bound");
+  CHECK(d["checks"].size() == 0);
+}
+
 TEST_CASE("a slow consumer makes a run consumer-bound") {
   trace t;
   for (int i = 0; i < 10; ++i) {
