@@ -34,6 +34,11 @@ std::int64_t now_ns() {
   return lotus::tool::time_of(CLOCK_REALTIME);
 }
 
+/// @param set_ns  how far the clock was set forward.
+void look(live_folder& folder, std::int64_t steady_ns, std::int64_t set_ns = 0) {
+  folder.look(steady_ns + set_ns, steady_ns);
+}
+
 const std::vector<lotus::log_format> formats{lotus::log_format::text, lotus::log_format::compact};
 constexpr std::int64_t whole_run_ns = 3'600'000'000'000;
 
@@ -157,7 +162,7 @@ TEST_CASE("records in a ring are seen once, and not again when they are drained"
   const recording_child child(place.prefix(), 60'000, work, 8192, format);
   child.wait_until_recorded();
   live_folder folder(place.path().string(), "lotustrace_log", whole_run_ns);
-  folder.look(now_ns());
+  look(folder, now_ns());
   auto found = held(folder);
   CHECK(batches(found) == 150);
   CHECK(max_of_one(found) == 1);
@@ -167,15 +172,15 @@ TEST_CASE("records in a ring are seen once, and not again when they are drained"
   REQUIRE(processes.size() == 1);
   CHECK(processes[0].state == ring_state::running);
   CHECK(processes[0].in_ring > 0);
-  folder.look(now_ns());
+  look(folder, now_ns());
   CHECK(held(folder) == found);
   child.end();
-  folder.look(now_ns());
+  look(folder, now_ns());
   CHECK(held(folder) == found);
   CHECK(folder.processes(place.path().string()).empty());
   live_folder short_one(place.path().string(), "lotustrace_log", 10'000'000'000);
-  short_one.look(now_ns());
-  short_one.look(now_ns() + 60'000'000'000);
+  look(short_one, now_ns());
+  look(short_one, now_ns() + 60'000'000'000);
   // The process has ended, so the folder must keep the records of the last seconds before its end,
   // even if it is read a minute later.
   CHECK(held(short_one) == found);
@@ -199,7 +204,7 @@ TEST_CASE("every record of a process that drains all the time is seen once") {
   int from_rings = 0;
   const auto until = std::chrono::steady_clock::now() + 20s;
   while (before < 2 * all && std::chrono::steady_clock::now() < until) {
-    folder.look(now_ns());
+    look(folder, now_ns());
     const auto found = held(folder);
     REQUIRE(max_of_one(found) <= 1);
     REQUIRE(batches(found) >= before);
@@ -214,7 +219,7 @@ TEST_CASE("every record of a process that drains all the time is seen once") {
   CHECK(from_rings > 0);
   child.wait_until_recorded();
   child.end();
-  folder.look(now_ns());
+  look(folder, now_ns());
   auto found = held(folder);
   if (format == lotus::log_format::text) {
     CHECK(support::read_side_log(place.path(), "stage").size() == 2 * all);
@@ -232,20 +237,20 @@ TEST_CASE("a killed process is recognized, and its records are not seen again af
       place.prefix(), 60'000, [] { consume(0, 100, 0); }, 8192, format);
   child.wait_until_recorded();
   live_folder folder(place.path().string(), "lotustrace_log", whole_run_ns);
-  folder.look(now_ns());
+  look(folder, now_ns());
   const auto found = held(folder);
   child.die();
-  folder.look(now_ns());
+  look(folder, now_ns());
   const auto processes = folder.processes(place.path().string());
   REQUIRE(processes.size() == 1);
   CHECK(processes[0].state == ring_state::dead);
   CHECK(processes[0].in_ring > 0);
   CHECK(held(folder) == found);
   REQUIRE(lotus::tool_test::run({"recover", place.path().string()}).status == 0);
-  folder.look(now_ns());
+  look(folder, now_ns());
   CHECK(held(folder) == found);
   live_folder later(place.path().string(), "lotustrace_log", whole_run_ns);
-  later.look(now_ns());
+  look(later, now_ns());
   CHECK(held(later) == found);
 }
 
@@ -272,8 +277,8 @@ TEST_CASE("a damaged ring file causes no crash") {
     if (round % 10 == 0) text.resize(seed % text.size());
     std::ofstream(ring, std::ios::binary) << text;
     live_folder folder(place.path().string(), "lotustrace_log", whole_run_ns);
-    folder.look(now_ns());
-    folder.look(now_ns());
+    look(folder, now_ns());
+    look(folder, now_ns());
     static_cast<void>(held(folder));
   }
 }
@@ -286,15 +291,15 @@ TEST_CASE("a log that appears later is read, and one that was deleted is forgott
   };
   dir.file("lotustrace_log_worker_pid_1", line("SOne"));
   live_folder folder(dir.path(), "lotustrace_log", 10'000'000'000);
-  folder.look(now);
+  look(folder, now);
   CHECK(held(folder).size() == 1);
   const std::string later = dir.file("deeper/lotustrace_log_worker_pid_2", line("STwo"));
   dir.file("other_log_worker_pid_3", line("SThree"));
-  folder.look(now);
+  look(folder, now);
   CHECK(held(folder).size() == 2);
   std::filesystem::remove(later);
-  folder.look(now + 20'000'000'000);
-  folder.look(now + 20'000'000'000);
+  look(folder, now + 20'000'000'000);
+  look(folder, now + 20'000'000'000);
   // No process is running, so the last seconds must remain visible.
   CHECK(folder.end_ns() == now - 1'000'000 + 1000);
   CHECK(held(folder) == std::map<std::string, int>{{"SOne", 1}});
@@ -307,9 +312,31 @@ TEST_CASE("a clock that is ahead moves the window, and older records leave it") 
   dir.file("lotustrace_log_worker_pid_1",
            "SOld," + std::to_string(now) + ",1\nSNew," + std::to_string(ahead) + ",1\n");
   live_folder folder(dir.path(), "lotustrace_log", 10'000'000'000);
-  folder.look(now);
+  look(folder, now);
   CHECK(folder.end_ns() == ahead + 1);
   CHECK(held(folder) == std::map<std::string, int>{{"SNew", 1}});
+}
+
+TEST_CASE("a clock that is set while top runs is said, and the window follows it") {
+  constexpr std::int64_t second = 1'000'000'000;
+  constexpr std::int64_t day = 86'400 * second;
+  const lotus::tool_test::temp_dir dir;
+  const std::int64_t now = now_ns();
+  dir.file("lotustrace_log_worker_pid_1", "SOld," + std::to_string(now) + ",1\n");
+  live_folder folder(dir.path(), "lotustrace_log", 10 * second);
+  look(folder, now + second / 2);
+  look(folder, now + second);
+  CHECK(folder.clock_note().empty());
+  dir.file("lotustrace_log_worker_pid_2",
+           "SNew," + std::to_string(now + 2 * second - day) + ",1\n");
+  look(folder, now + 2 * second, -day);
+  CHECK(folder.clock_note().find("the clock was set back by ") == 0);
+  CHECK(folder.end_ns() == now + 2 * second - day);
+  CHECK(held(folder)["SNew"] == 1);
+  look(folder, now + 3 * second, -day);
+  CHECK(!folder.clock_note().empty());
+  look(folder, now + 4 * second);
+  CHECK(folder.clock_note().find("the clock was set forward by ") == 0);
 }
 
 TEST_CASE("only the end of long logs is read, and a log that was renamed is read to its end") {
@@ -323,7 +350,7 @@ TEST_CASE("only the end of long logs is read, and a log that was renamed is read
   }
   const std::string log = dir.file("lotustrace_log_worker_pid_1", text);
   live_folder folder(dir.path(), "lotustrace_log", 10'000'000'000);
-  folder.look(now);
+  look(folder, now);
   auto found = held(folder);
   CHECK(found.size() > 200'000);
   CHECK(found.size() < live_folder::max_log_bytes / 30);
@@ -334,7 +361,7 @@ TEST_CASE("only the end of long logs is read, and a log that was renamed is read
   std::ofstream(log, std::ios::app) << "SBefore," << now << ",1\n";
   std::filesystem::rename(log, log + ".1");
   dir.file("lotustrace_log_worker_pid_1", "SAfter," + std::to_string(now + 1) + ",1\n");
-  folder.look(now);
+  look(folder, now);
   found = held(folder);
   CHECK(found == std::map<std::string, int>{{"SAfter", 1}, {"SBefore", 1}});
 }

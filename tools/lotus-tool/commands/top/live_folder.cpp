@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <iterator>
@@ -31,6 +32,7 @@
 #include <vector>
 
 #include "aggregates/live/counted_window.hpp"
+#include "base/terminal/table.hpp"
 #include "commands/top/clock_time.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/folder/lost_records.hpp"
@@ -232,7 +234,8 @@ void end_at(log_file& file, const ring_log& log) {
 
 }  // namespace
 
-void live_folder::look(std::int64_t now_ns) {
+void live_folder::look(std::int64_t now_ns, std::int64_t steady_ns) {
+  notice_setting(now_ns, steady_ns);
   for (auto& [path, ring] : rings_) ring.there = false;
   files_ = find_live_runs(
       dir_, prefix_, max_log_bytes,
@@ -240,6 +243,19 @@ void live_folder::look(std::int64_t now_ns) {
   place_window(now_ns);
   begin_ns_ = narrow_to_end(files_.runs, begin_ns_, max_log_bytes, max_bytes);
   forget_old();
+}
+
+/// If the clock was set back, the latest record would be of the future, and keep the window there.
+void live_folder::notice_setting(std::int64_t now_ns, std::int64_t steady_ns) {
+  constexpr std::int64_t least_ns = 500'000'000;  // more than clocks are adjusted between two looks
+  const std::int64_t by_ns = now_ns - steady_ns - offset_ns_.value_or(now_ns - steady_ns);
+  offset_ns_ = now_ns - steady_ns;
+  if (std::abs(by_ns) < least_ns) return;
+  last_ns_.reset();
+  const std::string length = human_time(static_cast<double>(std::abs(by_ns)));
+  clock_note_ = by_ns < 0 ? "the clock was set back by " + length +
+                                "; records of the times that come twice are mixed"
+                          : "the clock was set forward by " + length;
 }
 
 /// Forgets the processes that have ended and the runs that were over before the first window.
@@ -315,8 +331,10 @@ void live_folder::place_window(std::int64_t now_ns) {
   const std::int64_t silence_ns = std::min<std::int64_t>(2'000'000'000, window_ns_);
   const bool over =
       !running && last_ns_ && (!files_.with_info.empty() || now_ns - *last_ns_ > silence_ns);
-  // The records may come from a machine whose clock is ahead of this machine's clock.
-  end_ns_ = over ? *last_ns_ : std::max(now_ns, last_ns_.value_or(now_ns));
+  // The records may come from a machine whose clock is ahead of this machine's clock, unless it was
+  // this clock that was set.
+  const std::int64_t latest_ns = clock_note_.empty() ? last_ns_.value_or(now_ns) : now_ns;
+  end_ns_ = over ? *last_ns_ : std::max(now_ns, latest_ns);
   begin_ns_ = end_ns_ - window_ns_;
 }
 

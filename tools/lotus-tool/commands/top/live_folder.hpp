@@ -92,8 +92,13 @@ class live_folder {
       : dir_(std::move(dir)), prefix_(std::move(prefix)), window_ns_(window_ns) {}
 
   /// Finds what there is now. Throws input_error if the folder cannot be read.
-  /// @param now_ns  present time in ns since 1970.
-  void look(std::int64_t now_ns);
+  /// @param now_ns     present time in ns since 1970.
+  /// @param steady_ns  the same moment on a clock that is never set.
+  void look(std::int64_t now_ns, std::int64_t steady_ns);
+
+  /// Returns what became of the window if the computer's clock was set between two looks; "" if it
+  /// was not.
+  const std::string& clock_note() const noexcept { return clock_note_; }
 
   /// Returns the runs that have records since the first window.
   const std::vector<run_files>& runs() const noexcept { return files_.runs; }
@@ -133,6 +138,7 @@ class live_folder {
 
   void read_rings(const std::string& dir, logs_by_folder& logs);
   void add_ring(const std::string& dir, live_ring&& ring, logs_by_folder& logs) const;
+  void notice_setting(std::int64_t now_ns, std::int64_t steady_ns);
   void place_window(std::int64_t now_ns);
   void forget_old();
 
@@ -142,8 +148,10 @@ class live_folder {
   live_files files_;
   // Rings by path; also of ended processes, if they counted aggregated calls in the window.
   std::map<std::string, kept_ring> rings_;
-  std::set<std::string> with_records_;   // logs that had records in a window
-  std::optional<std::int64_t> last_ns_;  // end time of the latest record
+  std::set<std::string> with_records_;     // logs that had records in a window
+  std::optional<std::int64_t> last_ns_;    // end time of the latest record
+  std::optional<std::int64_t> offset_ns_;  // now_ns - steady_ns of the last look
+  std::string clock_note_;
   std::int64_t begin_ns_ = 0;  // beginning of the window; place_window() sets it and end_ns_
   std::int64_t end_ns_ = 0;
 };

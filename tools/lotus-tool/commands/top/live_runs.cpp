@@ -191,13 +191,14 @@ live_runs::live_runs(const std::vector<std::string>& dirs, const std::string& pr
 
 void live_runs::look(std::size_t chosen) {
   now_ns_ = time_of(CLOCK_REALTIME);
+  steady_ns_ = time_of(CLOCK_BOOTTIME);
   judging_ns_ = 0;
   for (live_run& run : runs_) {
     run.now = {};
     run.processes.clear();
   }
   for (const auto& folder : folders_) {
-    folder->look(now_ns_);
+    folder->look(now_ns_, steady_ns_);
     std::set<std::string> silent = folder->with_processes();
     for (const run_files& run : folder->runs()) {
       silent.erase(run.info_dir);
@@ -313,6 +314,7 @@ void live_runs::update_run(const live_folder& folder, const run_files& files, st
   const std::size_t index = index_of(files, main, pid);
   live_run& run = runs_[index];
   run.has_info_files = folder.has_info_files(run.info_dir);
+  run.clock_note = folder.clock_note();
   run.main = main;
   run.pid = pid;
   run.consumer = process == nullptr ? "" : process->title();
@@ -329,12 +331,12 @@ void live_runs::update_run(const live_folder& folder, const run_files& files, st
   if (run.now.last_batch_ns) run.last_batch_ns = run.now.last_batch_ns;
   run.usual_gap_ns = run.now.usual_gap_ns.value_or(run.usual_gap_ns);
   run.longest_gap_ns = std::max(run.longest_gap_ns, run.now.longest_gap_ns.value_or(0));
-  if (index != chosen || now_ns_ < run.next_verdict_ns) return;
+  if (index != chosen || steady_ns_ < run.next_verdict_ns) return;
   const std::int64_t before_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
   judge(files, run);
   run.verdict_ns = now_ns_;
   judging_ns_ = time_of(CLOCK_PROCESS_CPUTIME_ID) - before_ns;
-  run.next_verdict_ns = now_ns_ + verdict_rest * judging_ns_;
+  run.next_verdict_ns = steady_ns_ + verdict_rest * judging_ns_;
 }
 
 }  // namespace lotus::tool

@@ -35,6 +35,7 @@ struct live_run {
   bool has_info_files = false;          ///< whether the run's processes wrote information files
   record_counts records;                ///< numbers of dropped and lost records of all processes
   std::int64_t looked_ns = 0;           ///< time of the last update, in ns since 1970
+  std::string clock_note;               ///< see live_folder::clock_note()
   // The following values keep their last value if no new records arrive.
   std::optional<std::int64_t> last_batch_ns;
   std::int64_t usual_gap_ns = 0;
@@ -88,6 +89,7 @@ class live_runs {
   std::vector<std::unique_ptr<live_folder>> folders_;
   std::vector<live_run> runs_;
   std::int64_t now_ns_ = 0;
+  std::int64_t steady_ns_ = 0;  // the same moment on a clock that is never set
   std::int64_t judging_ns_ = 0;
 };
 

@@ -358,6 +358,7 @@ std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const sc
     for (const std::string& text : losses_of(run.records)) {
       for (const std::string& line : wrap(text, state.columns, 2)) say(line, style::yellow);
     }
+    if (!run.clock_note.empty()) say(run.clock_note, style::yellow);
     if (const std::string hang = run.hang(); !hang.empty()) say(hang, style::red);
     std::vector<part> parts{
         operations_part(run.now, state),       stages_part(run.now, state.columns),

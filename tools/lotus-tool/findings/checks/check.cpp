@@ -16,6 +16,7 @@
 #include "findings/checks/recorded_work.hpp"
 #include "findings/facts/wait_parts.hpp"
 #include "findings/words.hpp"
+#include "log/clock/clock_search.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
@@ -135,6 +136,7 @@ class checker {
       overlap();
     }
     names_with_numbers();
+    clock_set();
     dropped();
     std::stable_sort(failed_.begin(), failed_.end(),
                      [](const check& a, const check& b) { return a.unsafe && !b.unsafe; });
@@ -293,6 +295,13 @@ class checker {
               ? "record with full_ring::drain, a larger options::ring_records and free disk space"
           : run_.damaged_lines > 0 ? "see the messages on stderr"
                                    : "'lotus-tool recover' appends them to the logs"});
+  }
+
+  void clock_set() {
+    const std::vector<log_file>& files = run_.files->files;
+    if (files.empty() || files.front().clock == nullptr) return;
+    fail("clock-set", false, {"%", {name_word{described(*files.front().clock)}}},
+         {"set the clock before recording, or let its service adjust it gradually"});
   }
 
   void short_run() {
