@@ -68,11 +68,11 @@ class OddReports(unittest.TestCase):
             self.assertIn("perf report --stdio -t '|'", done.stderr)
 
     def test_one_report_without_functions_stops_nothing(self):
-        done = self.build(a_csv=uprof("CPU_TIME", "3", "1"),
-                          b_csv='"10 HOTTEST FUNCTIONS (Sort Event - CPU_TIME)"\n'
-                                "FUNCTION,CPU_TIME,Module\n",
-                          c_csv=uprof("CPU_TIME", "3", "1"))
-        self.assertEqual(self.found(done)[1], {"one(int, int)": 6, "other": 2})
+        reports = {f"r{n}_csv": uprof("CPU_TIME", "3", "1") for n in range(620)}
+        reports["r300_csv"] = ('"10 HOTTEST FUNCTIONS (Sort Event - CPU_TIME)"\n'
+                               "FUNCTION,CPU_TIME,Module\n")
+        done = self.build(**reports)
+        self.assertEqual(self.found(done)[1], {"one(int, int)": 3 * 619, "other": 619})
 
 
 if __name__ == "__main__":
