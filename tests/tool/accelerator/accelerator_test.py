@@ -241,6 +241,18 @@ class Planted(unittest.TestCase):
             self.check(training, found)
             self.assertEqual([b["batch"] for b in found["batches"]], list(range(20)))
 
+    def test_ranges_that_cover_the_gaps_are_named(self):
+        training = train(host=900)
+        for how, name in (("named", "save checkpoint"), ("mpi", "MPI_Allreduce")):
+            path = training.write_nsys(self.path("t.sqlite"), **{how: name})
+            found = analyze(path)
+            self.check(training, found)
+            self.assertEqual((found["verdict"], found["places"]["range"]), ("host-bound", name))
+            self.assertIn(f"range {name} (100 %)", run("accelerator", path).stdout)
+        # A range that covers little of the time is not what to look at first.
+        path = training.write_nsys(self.path("t.sqlite"), loader=True)
+        self.assertNotIn("range ", run("accelerator", path).stdout)
+
     def test_a_database_without_new_columns(self):
         training = train(wait=700)
         path = training.write_nsys(self.path("t.sqlite"), loader=True)

@@ -183,13 +183,16 @@ class Training:
             json.dump(document, file)
         return path
 
-    def write_nsys(self, path, others=(), steps=None, lotus=False, loader=False):
+    def write_nsys(self, path, others=(), steps=None, lotus=False, loader=False, named=None,
+                   mpi=None):
         """Writes the tables and columns that nsys documents for its SQLite export.
 
         @param others  trainings in other processes
         @param steps   writes NVTX ranges with this name and the number of each step
         @param lotus   writes NVTX ranges as Lotus does for waits and copies
         @param loader  writes NVTX ranges as PyTorch does for waits
+        @param named   writes NVTX ranges with this name around other code of the host
+        @param mpi     the same as calls of MPI
         """
         if os.path.exists(path):
             os.remove(path)
@@ -246,11 +249,18 @@ class Training:
                     base.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?,?,?,?,?,?,0)",
                                  (start - start_ns, end - start_ns, 1, part.main << 24 | part.main, correlation,
                                   number(name + "_v3020")))
-                part.write_nvtx(base, start_ns, number, steps, lotus, loader)
+                part.write_nvtx(base, start_ns, number, steps, lotus, loader, named)
+                if mpi:
+                    base.execute("CREATE TABLE MPI_COLLECTIVES_EVENTS (start INTEGER NOT NULL,"
+                                 " end INTEGER, globalTid INTEGER, textId INTEGER)")
+                    for start, length in part.host_ranges:
+                        base.execute("INSERT INTO MPI_COLLECTIVES_EVENTS VALUES (?,?,?,?)",
+                                     (start - start_ns, start + length - start_ns,
+                                      part.main << 24 | part.main, number(mpi)))
         base.close()
         return path
 
-    def write_nvtx(self, base, start_ns, number, steps, lotus, loader):
+    def write_nvtx(self, base, start_ns, number, steps, lotus, loader, named):
         pushed, domain_created, own_domain = 59, 75, 2
         thread = self.main << 24 | self.main
 
@@ -272,6 +282,9 @@ class Training:
                 add(pushed, start, start + length, "Copy", own_domain)
             # Another library's range with the same name must not be mistaken for one of Lotus.
             add(pushed, self.first, self.now, "BatchWait", 0)
+        if named:
+            for start, length in self.host_ranges:
+                add(pushed, start, start + length, named, 0, by_id=True)
         if loader:
             for start, end in self.waits:
                 add(pushed, start, end, "enumerate(DataLoader)#_SingleProcessDataLoaderIter"
