@@ -131,6 +131,31 @@ class Causes(Case):
         found = self.check(r, "unknown", us=54_180)
         self.assertIn("does not show why", found["headline"])
 
+    def test_one_step_that_builds_its_batch_itself(self):
+        def run(function, steps=1):
+            r = Recording()
+            for n in range(steps):
+                start = r.at
+                r.does("python_function", f"pipelines/base.py(12): {function}", 6000)
+                for _ in range(10):
+                    r.kernel(300)
+                r.add("user_annotation", f"ProfilerStep#{n}", start, r.at - start)
+            return r
+        for function in ("preprocess", "collate_fn"):
+            found = self.check(run(function), "input-bound", us=6000, span=9200)
+            self.assertIn("preprocesses the input", found["headline"])
+            self.assertEqual((found["outside_us"], found["steps"][0]["batch-wait_us"]), (6020, 6000))
+            # The tables show the time that the headline is about.
+            out = self.run_tool(run(function)).stdout
+            self.assertRegex(out, r"the rest +6\.020 ms +0 %")
+            self.assertRegex(out, r"batch-wait +6\.000 ms +97 % +65 %")
+        self.check(run("preprocess", 10), "input-bound", "--last-step", us=54_000)
+        # Whether something else, which only one step shows, happens again is unknown.
+        found = self.check(run("forward"), "host-bound", us=6000, span=9200)
+        self.assertIn("one gap of 6.000 ms, which may be start-up", found["headline"])
+        found = self.check(run("forward", 10), "host-bound", "--last-step", us=54_000)
+        self.assertIn("at most 2.69 times as fast", found["headline"])
+
     def test_threads(self):
         r = training()
         for event in r.events:

@@ -62,6 +62,10 @@ void print_devices(const accelerator_analysis& of, bool all, std::ostream& out) 
                  share_text(d.busy_ns(), d.span_ns), cell(d.compute_ns), cell(d.communication_ns),
                  cell(d.only_copies_ns), cell(d.idle_ns)});
   }
+  if (of.judged.edges_ns > 0) {
+    const std::string ns = time_text(of.judged.edges_ns);
+    devices.row({"the rest", ns, "0 %", "0", "0", "0", ns});
+  }
   devices.spare({"communication", "copies alone"});
   devices.print(out);
   print_rest(order.size(), shown, "devices", out);
@@ -78,12 +82,13 @@ std::string late_title(const std::string& name) {
 }
 
 void print_causes(const accelerator_analysis& of, std::ostream& out) {
-  const cause_times causes = of.all_causes();
+  const cause_times causes = of.shown_causes();
+  const std::int64_t span_ns = of.span_ns() + of.judged.edges_ns;
   table rows;
   rows.row({"idle because of", "time", "% of idle time", "% of whole time"});
   const auto row = [&](std::string name, std::int64_t ns) {
-    rows.row({std::move(name), time_text(ns), share_text(ns, of.idle_ns()),
-              share_text(ns, of.span_ns())});
+    rows.row(
+        {std::move(name), time_text(ns), share_text(ns, causes.sum()), share_text(ns, span_ns)});
   };
   for (const idle_cause cause : all_idle_causes) {
     if (causes.of(cause) == 0) continue;
@@ -94,7 +99,7 @@ void print_causes(const accelerator_analysis& of, std::ostream& out) {
                      [](const auto& a, const auto& b) { return a.second > b.second; });
     for (const auto& [name, ns] : late) row("  late: " + late_title(name), ns);
   }
-  row("all", of.idle_ns());
+  row("all", causes.sum());
   out << '\n';
   rows.print(out);
 }

@@ -54,10 +54,11 @@ copy_figures copies_of(const accelerator_analysis& of, copy_kind kind) {
 }
 
 /// The reason in a sentence "the device is idle because …".
-std::string_view reason_of(device_verdict verdict) noexcept {
-  switch (verdict) {
+std::string_view reason_of(const accelerator_analysis& of) noexcept {
+  switch (of.is) {
     case device_verdict::batch_wait:
-      return "because the consumer waits for batches";
+      return of.has_waits ? "because the consumer waits for batches"
+                          : "because the thread that launches its work preprocesses the input";
     case device_verdict::synchronization:
       return "because the host, streams or devices wait for each other";
     case device_verdict::launch:
@@ -94,8 +95,16 @@ std::string busy_headline(const accelerator_analysis& of) {
 std::string start_up_text(const accelerator_analysis& of) {
   const std::int64_t ns = of.start_up.causes.sum();
   return ". Left out as start-up: " + counted(of.start_up.gaps, "gap", "gaps") + " of " +
-         time_text(ns) + ", " + share_text(ns, of.idle_ns()) +
+         time_text(ns) + ", " + share_text(ns, of.shown_causes().sum()) +
          " of the idle time, in the first step or while kernels are loaded";
+}
+
+/// Whether a single gap decides, and no second step shows whether it recurs.
+bool is_one_gap(const accelerator_analysis& of) noexcept {
+  constexpr std::int64_t most = 5;  // all but a fifth
+  return of.step_count <= 1 && of.is != device_verdict::batch_wait &&
+         of.is != device_verdict::copy &&
+         most * of.places.longest_ns >= (most - 1) * of.places.all_ns;
 }
 
 std::string copy_advice(const accelerator_analysis& of) {
@@ -127,6 +136,10 @@ std::string input_advice(const accelerator_analysis& of) {
   if (!of.logs.empty()) {
     return "'lotus-tool diagnose' shows what to change in the input pipeline.";
   }
+  if (!of.has_waits) {
+    return "Preprocess the next input in other threads or processes while the device computes, for "
+           "example with a DataLoader that has workers (num_workers).";
+  }
   if (of.loads_alone) {
     return "The loader has no worker processes (num_workers=0), so that each batch is built while "
            "the device waits: set num_workers.";
@@ -156,10 +169,12 @@ std::string accelerator_headline(const accelerator_analysis& of) {
       text += several ? "the devices only copy data or wait for copies"
                       : "the device only copies data or waits for copies";
     } else {
-      text.append(several ? "the devices are idle " : "the device is idle ")
-          .append(reason_of(of.is));
+      text.append(several ? "the devices are idle " : "the device is idle ").append(reason_of(of));
     }
-    if (const std::optional<double> times = at_most_times(of)) {
+    if (is_one_gap(of)) {
+      text += ". Nearly all of it is one gap of " + time_text(of.places.longest_ns) +
+              ", which may be start-up";
+    } else if (const std::optional<double> times = at_most_times(of)) {
       char number[32];
       std::snprintf(number, sizeof number, "%.*f", *times < 10 ? 2 : 0, *times);
       text.append(". Without this it would be at most ").append(number).append(" times as fast");
@@ -280,9 +295,10 @@ std::vector<std::string> fault_notes(const trace_faults& faults) {
 std::vector<std::string> limit_notes(const accelerator_analysis& of) {
   std::vector<std::string> notes;
   if (of.judged.edges_ns > 0) {
-    notes.push_back("The time of the verdict includes " + time_text(of.judged.edges_ns) +
-                    " of the recorded steps or waits before the first and after the last work; the "
-                    "tables do not.");
+    notes.emplace_back(
+        "The rest is the time of recorded steps, or of waits for batches, before the first and "
+        "after "
+        "the last work.");
   }
   if (of.step_count == 1) {
     notes.emplace_back(

@@ -199,6 +199,9 @@ class gap_analysis {
         judged.causes.add(part.cause, part.end_ns - part.start_ns);
       }
       judged_parts_.insert(judged_parts_.end(), edges_.begin(), edges_.end());
+      std::sort(edges_.begin(), edges_.end(),
+                [](const cause_range& a, const cause_range& b) { return a.start_ns < b.start_ns; });
+      add_to_parts(edges_);
     } else {
       judged.edges_ns = 0;
     }
@@ -247,16 +250,21 @@ class gap_analysis {
   void add(const std::vector<cause_range>& parts) {
     cause_times& causes = found_.causes.emplace_back();
     for (const cause_range& part : parts) causes.add(part.cause, part.end_ns - part.start_ns);
-    const auto add_to = [](idle_part& of, idle_cause cause, std::int64_t ns) {
-      of.causes.add(cause, ns);
-    };
-    for_each_overlap(parts, found_.steps, add_to);
-    for_each_overlap(parts, found_.batches, add_to);
+    add_to_parts(parts);
     std::vector<path_part> path_parts = recorded_.path;
     for_each_overlap(parts, path_parts,
                      [&](const path_part& of, idle_cause cause, std::int64_t ns) {
                        if (cause == idle_cause::batch_wait) found_.late_ns[of.name] += ns;
                      });
+  }
+
+  /// @param idle  in order of time.
+  void add_to_parts(const std::vector<cause_range>& idle) {
+    const auto add_to = [](idle_part& of, idle_cause cause, std::int64_t ns) {
+      of.causes.add(cause, ns);
+    };
+    for_each_overlap(idle, found_.steps, add_to);
+    for_each_overlap(idle, found_.batches, add_to);
   }
 
   const recorded_time& time_;
@@ -335,6 +343,13 @@ cause_times accelerator_analysis::all_causes() const noexcept {
   return sum;
 }
 
+cause_times accelerator_analysis::shown_causes() const noexcept {
+  if (judged.edges_ns == 0) return all_causes();
+  cause_times sum = judged.causes;
+  sum.add(start_up.causes);
+  return sum;
+}
+
 std::string accelerator_analysis::latest() const {
   const auto most =
       std::max_element(late_ns.begin(), late_ns.end(),
@@ -380,8 +395,8 @@ accelerator_analysis analyze_accelerator(device_trace trace, const analysis_opti
   if (run != nullptr) found.logs = run->files->dir;
   found.all_ranks = trace.ranks;
   found.faults = trace.faults;
-  found.has_launches = has_launches(trace);
   found.loads_alone = trace.loads_alone;
+  found.has_waits = run != nullptr || !trace.waits.empty();
   for (const host_thread& thread : trace.threads) found.processes.insert(thread.process);
   found.rounded = trace.fractional && options.rounding == time_rounding::whole_us;
   found.steps = steps_of(trace);

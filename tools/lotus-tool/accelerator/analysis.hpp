@@ -122,12 +122,17 @@ struct accelerator_analysis {
   std::size_t skipped_steps = 0;
   trace_faults faults;
   std::optional<std::uint64_t> all_ranks;  ///< the number of ranks of the training
-  bool has_launches = false;
-  bool loads_alone = false;  ///< whether the loader has no worker processes
+  bool loads_alone = false;                ///< whether the loader has no worker processes
+  /// Whether there is a loader, or a consumer that waits. If not, the thread that launches work
+  /// also builds the batches.
+  bool has_waits = false;
 
   std::int64_t span_ns() const noexcept;
   std::int64_t idle_ns() const noexcept;
   cause_times all_causes() const noexcept;
+  /// Returns all idle time that the analysis knows: also that before the first and after the last
+  /// work, if the verdict is about it too.
+  cause_times shown_causes() const noexcept;
   /// Returns the sum over all devices of the time from the start of the device's first work to the
   /// end of its last work, without the time in which it only communicated. Communication includes
   /// waiting for other ranks.

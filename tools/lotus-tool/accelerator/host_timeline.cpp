@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.hpp"
+
 namespace lotus::tool {
 namespace {
 
@@ -20,6 +22,12 @@ constexpr std::int64_t short_host_ns = 50'000;
 /// A thread's waits explain idle time if other threads launch at most this part of what they would
 /// launch during these waits by chance.
 constexpr double chance_part = 0.5;
+
+/// Whether a function of Python, such as "base.py(12): preprocess", builds a batch, as pipelines
+/// for inference do without a loader.
+bool builds_batch(std::string_view function) noexcept {
+  return ends_with(function, "): preprocess") || ends_with(function, "): collate_fn");
+}
 
 bool launches_work(const runtime_call& call) noexcept {
   return call.kind != call_kind::other && call.kind != call_kind::synchronize;
@@ -40,6 +48,12 @@ class range_collector {
     for (const wait_range& wait : trace_.waits) {
       if (wait.of_consumer || explain[wait.thread]) {
         add(wait.start_ns, wait.end_ns, idle_cause::batch_wait);
+      }
+    }
+    for (const host_range& range : trace_.ranges) {
+      if (range.kind == range_kind::line && orders_work(range.thread) &&
+          builds_batch(trace_.names[range.name])) {
+        add(range.start_ns, range.end_ns, idle_cause::batch_wait);
       }
     }
     for (const thread_range& copy : trace_.copies) {

@@ -54,8 +54,8 @@ bool has_launches(const device_trace& trace) noexcept;
 /// and after the last range, the cause is `host`, or `unknown` if there are no launches.
 ///
 /// - batch_wait: a thread is in PyTorch's enumerate(DataLoader), while other threads launch less
-///   work than by chance, so that they wait with it; a consumer is in Lotus's scope BatchWait; or
-///   `recorded` contains a wait
+///   work than by chance, so that they wait with it; a consumer is in Lotus's scope BatchWait;
+///   `recorded` contains a wait; or a thread that launches work preprocesses a batch itself
 /// - copy: a thread is in a call that copies from the host, or in a synchronization right after
 ///   such a call; or a thread that also launches work is in a scope named Copy; or `recorded`
 ///   contains a copy
