@@ -227,8 +227,8 @@ open_end watched_process::end_of(const std::string& what) const {
   if (files == nullptr) return found;
   while (const dirent* entry = ::readdir(files)) {  // NOLINT(concurrency-mt-unsafe): own stream
     const std::string fd(static_cast<const char*>(entry->d_name));
-    if (target_of(folder + "/fd/" + fd) != what) continue;
-    const std::string info = read_all(folder + "/fdinfo/" + fd);
+    if (target_of(std::string(folder).append("/fd/").append(fd)) != what) continue;
+    const std::string info = read_all(std::string(folder).append("/fdinfo/").append(fd));
     const std::size_t flags = info.find("flags:");
     if (flags == std::string::npos) continue;
     const auto mode = std::strtoul(info.c_str() + flags + 6, nullptr, 8) & O_ACCMODE;
