@@ -151,7 +151,43 @@ volatile int ended = 0;
 
 }  // namespace
 
-// This test case must be the first one, because the message is printed once per process.
+// The next two test cases must be the first ones, because their messages are printed once per
+// process.
+TEST_CASE("records that preemptive fibres may have lost are reported") {
+  if (has_sanitizer) return lotus_test::skip("a sanitizer must be told of other stacks");
+  const support::temp_directory run;
+  const pid_t pid = fork();  // so that the next test case gets its message too
+  if (pid == 0) {
+    auto o = options_for(run);
+    o.on_message = &support::collected_messages::add;
+    support::collected_messages::clear();
+    if (!lotus::start(o)) _exit(1);
+    record_once();
+    static std::vector<char> stack(std::size_t{64} << 10U);
+    getcontext(&fibre);
+    fibre.uc_stack.ss_sp = stack.data();
+    fibre.uc_stack.ss_size = stack.size();
+    fibre.uc_link = &outside;
+    makecontext(&fibre, record_once, 0);
+    // The handler that interrupts the fibre's scope continues outside of it, on a stack with higher
+    // addresses, where it does not look like a handler.
+    steps::install(false);
+    steps::begin(record_storing, 2, [] { swapcontext(&preempted, &outside); });
+    swapcontext(&outside, &fibre);
+    for (int i = 0; i < 100; ++i) LOTUS_SCOPE("After");
+    swapcontext(&outside, &preempted);
+    { LOTUS_SCOPE("Last"); }
+    lotus::stop();
+    _exit(steps::acted && support::collected_messages::count("switching fibres") == 1 ? 0 : 2);
+  }
+  int status = -1;
+  waitpid(pid, &status, 0);
+  CHECK(status == 0);
+  const auto lines = support::read_logs(run.path());
+  CHECK(count_named(lines, "SAfter") >= 99);  // the fibre may write its record over another
+  CHECK(count_named(lines, "SLast") == 1);
+}
+
 TEST_CASE("without unwind tables, a thread records on at the same depth of the stack") {
   const support::temp_directory run;
   const std::uint64_t dropped_before = lotus::dropped();
@@ -248,41 +284,6 @@ TEST_CASE("a thread keeps recording after a handler leaves the storing of a reco
   CHECK(interrupted <= ended + jumps);
   CHECK(count_named(lines, "SAfter") == static_cast<std::size_t>(100 * jumps));
   CHECK(lotus::dropped() == dropped_before);
-}
-
-TEST_CASE("records that preemptive fibres may have lost are reported") {
-  if (has_sanitizer) return lotus_test::skip("a sanitizer must be told of other stacks");
-  const support::temp_directory run;
-  const pid_t pid = fork();  // the message is printed once per process
-  if (pid == 0) {
-    auto o = options_for(run);
-    o.on_message = &support::collected_messages::add;
-    support::collected_messages::clear();
-    if (!lotus::start(o)) _exit(1);
-    record_once();
-    static std::vector<char> stack(std::size_t{64} << 10U);
-    getcontext(&fibre);
-    fibre.uc_stack.ss_sp = stack.data();
-    fibre.uc_stack.ss_size = stack.size();
-    fibre.uc_link = &outside;
-    makecontext(&fibre, record_once, 0);
-    // The handler that interrupts the fibre's scope continues outside of it, on a stack with higher
-    // addresses, where it does not look like a handler.
-    steps::install(false);
-    steps::begin(record_storing, 2, [] { swapcontext(&preempted, &outside); });
-    swapcontext(&outside, &fibre);
-    for (int i = 0; i < 100; ++i) LOTUS_SCOPE("After");
-    swapcontext(&outside, &preempted);
-    { LOTUS_SCOPE("Last"); }
-    lotus::stop();
-    _exit(steps::acted && support::collected_messages::count("switching fibres") == 1 ? 0 : 2);
-  }
-  int status = -1;
-  waitpid(pid, &status, 0);
-  CHECK(status == 0);
-  const auto lines = support::read_logs(run.path());
-  CHECK(count_named(lines, "SAfter") >= 99);  // the fibre may write its record over another
-  CHECK(count_named(lines, "SLast") == 1);
 }
 
 TEST_CASE("a thread keeps recording after a handler leaves another handler's push by siglongjmp") {
