@@ -5,22 +5,24 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "replay/recorded/served_at_once.hpp"
+#include "replay/recorded/shared_operations.hpp"
 
 using namespace lotus::tool;
 
 namespace {
 
-/// Two calls that overlap, and three that do not; sorted by their ends.
-const std::vector<operation_call>& some_calls() {
-  static const std::vector<operation_call> all{
-      {0, 100, 0, 0}, {50, 200, 1, 1}, {300, 340, 0, 2}, {400, 500, 0, 3}, {510, 560, 1, 4}};
+/// Two calls that overlap, and three that do not, of which one has a call inside it.
+stored_calls some_calls() {
+  stored_calls all(false);
+  all.add_log({{0, 100, 0, 0}, {310, 320, 0, 2}, {300, 340, 0, 2}, {400, 500, 0, 3}});
+  all.add_log({{50, 200, 1, 1}, {510, 560, 1, 4}});
+  all.finish();
   return all;
 }
 
 std::vector<double> served_by(std::size_t servers, std::size_t& waited) {
   std::vector<double> times_ns;
-  for_each_served(some_calls(), servers, [&](const operation_call&, double ns, bool has_waited) {
+  some_calls().for_each_served(servers, [&](const operation_call&, double ns, bool has_waited) {
     times_ns.push_back(ns);
     waited += has_waited ? 1 : 0;
   });
@@ -30,7 +32,10 @@ std::vector<double> served_by(std::size_t servers, std::size_t& waited) {
 }  // namespace
 
 TEST_CASE("calls that began while no other call was open are told from the others") {
-  const call_overlap found = overlap_of(some_calls());
+  const stored_calls calls = some_calls();
+  CHECK(calls.size() == 5);
+  CHECK(calls.all_ns() == 100 + 150 + 40 + 100 + 50);
+  const call_overlap& found = calls.overlap();
   CHECK(found.max_inside == 2);
   CHECK(found.alone_ns == (100 + 40 + 100 + 50) / 4.0);
   CHECK(found.shared_ns == 150);
@@ -49,7 +54,9 @@ TEST_CASE("a call is served from its start, or from the time when a server becam
 }
 
 TEST_CASE("without calls, nothing overlaps") {
-  const call_overlap found = overlap_of({});
+  stored_calls none(true);
+  none.finish();
+  const call_overlap& found = none.overlap();
   CHECK(found.max_inside == 1);
   CHECK(found.alone_ns == 0);
   CHECK(found.gap_ns == 0);

@@ -3,7 +3,6 @@
 
 #include "catch.hpp"
 #include "replay/plan.hpp"
-#include "replay/replay.hpp"
 
 using namespace lotus::tool;
 

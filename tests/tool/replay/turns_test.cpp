@@ -17,7 +17,6 @@
 #include "replay/plan.hpp"
 #include "replay/prediction.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
-#include "replay/replay.hpp"
 #include "replay/speed_law.hpp"
 
 using namespace lotus::tool;

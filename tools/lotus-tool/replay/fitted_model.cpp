@@ -15,7 +15,6 @@
 #include "replay/plan.hpp"
 #include "replay/recorded/recorded_parts.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
-#include "replay/replay.hpp"
 #include "replay/serving.hpp"
 #include "replay/speed_law.hpp"
 
@@ -257,7 +256,7 @@ double fitted_model::min_gain(const pipeline_change& change, double likely) cons
     const assumed_servers& a = why.assumed;
     // There are three explanations for each rate limit, with three durations of a call. Use only
     // the one with the mean duration here. The others only widen the confidence interval.
-    if (a.apart_ns > 0 && a.each_ns != a.operation->overlap.alone_ns) continue;
+    if (a.apart_ns > 0 && a.each_ns != a.operation->calls->overlap().alone_ns) continue;
     if (&why == &explanations.front() && cpus.low >= cpus.high) continue;
     least = std::min(least, guess_under(why, change, cpus.low).gain);
   }
@@ -365,7 +364,7 @@ bool waits_little_for_cpus(const fitted_model& m) {
   double all_ns = 0;
   for (const measured_work& w : m.pipeline.works) {
     queued_ns += w.queued_ns;
-    all_ns += w.cpu_ns + w.blocked_ns + w.queued_ns;
+    all_ns += w.all_ns();
   }
   return m.share_of_others <= 0 && queued_ns > 0 && queued_ns < little * all_ns;
 }

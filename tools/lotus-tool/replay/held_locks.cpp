@@ -281,7 +281,7 @@ std::vector<assumed_servers> fitted_model::sampled_explanations() const {
 double fitted_model::gain_without_lock_waits() const {
   if (!has_unknown_lock()) return 1;
   double all_ns = 0;
-  for (const measured_work& w : pipeline.works) all_ns += w.cpu_ns + w.blocked_ns + w.queued_ns;
+  for (const measured_work& w : pipeline.works) all_ns += w.all_ns();
   return all_ns / std::max(0.1 * all_ns, all_ns - lock_wait_ns(*this));
 }
 
@@ -312,7 +312,7 @@ bool fitted_model::samples_explain(const shared_operation& op) const {
     return true;
   }
   constexpr double most = 0.8;
-  return lock_wait_ns(*this) >= most * op.blocked_share * op.all_ns;
+  return lock_wait_ns(*this) >= most * op.blocked_share * op.calls->all_ns();
 }
 
 fitted_model::limited_operation fitted_model::limited() const {
@@ -321,7 +321,7 @@ fitted_model::limited_operation fitted_model::limited() const {
   const auto is_open = [&](const explanation& why) {
     return why.assumed.operation == nullptr ||
            (why.assumed.apart_ns <= 0 &&
-            why.assumed.servers >= likeliest.operation->overlap.max_inside);
+            why.assumed.servers >= likeliest.operation->calls->overlap().max_inside);
   };
   if (std::any_of(explanations.begin(), explanations.end(), is_open)) return {};
   std::size_t most = 1;

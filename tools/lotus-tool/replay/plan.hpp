@@ -1,4 +1,4 @@
-// Defines the input and the result of a simulation. The input is the work of a run, and the rules
+// Defines a simulation, its input and its result. The input is the work of a run, and the rules
 // by which threads begin this work.
 #ifndef LOTUS_TOOL_REPLAY_PLAN_HPP
 #define LOTUS_TOOL_REPLAY_PLAN_HPP
@@ -180,6 +180,10 @@ struct replay_result {
     return deliveries_ns > 0 ? intervals * 1e9 / deliveries_ns : 0;
   }
 };
+
+/// Simulates all epochs one after the other. The same plan always gives the same result. The time
+/// is O(n log t) for n units (batches and items) and t threads.
+replay_result replay(const replay_plan& plan);
 
 }  // namespace lotus::tool
 

@@ -1,5 +1,4 @@
-#include "replay/replay.hpp"
-
+// Simulates a planned run, event by event.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

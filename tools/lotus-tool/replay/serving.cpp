@@ -10,7 +10,7 @@
 #include "base/parallel.hpp"
 #include "replay/change.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
-#include "replay/recorded/served_at_once.hpp"
+#include "replay/recorded/shared_operations.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -23,9 +23,8 @@ constexpr double hardly_blocked = 0.05;
 /// Returns the number of calls per ns that `servers` locks or device channels can serve.
 double capacity_of(const shared_operation& op, std::size_t servers) {
   double sum_ns = 0;
-  for_each_served(*op.calls, servers, [&sum_ns](const operation_call&, double service_ns, bool) {
-    sum_ns += service_ns;
-  });
+  op.calls->for_each_served(
+      servers, [&sum_ns](const operation_call&, double service_ns, bool) { sum_ns += service_ns; });
   return sum_ns > 0 ? static_cast<double>(op.calls->size()) * static_cast<double>(servers) / sum_ns
                     : 0;
 }
@@ -37,7 +36,7 @@ double capacity_of(const shared_operation& op, std::size_t servers) {
 /// and one with each end of its confidence interval.
 void add_limits(const shared_operation& op, const served_at_once& served,
                 std::vector<assumed_servers>& to) {
-  const call_overlap& s = op.overlap;
+  const call_overlap& s = op.calls->overlap();
   const bool may_wait = s.max_inside > 1 && served.plausible.front() < s.max_inside;
   if (s.alone_ns <= 0 || s.gap_ns <= 0 || !(may_wait || s.is_slower_when_shared())) return;
   for (const double each_ns : {s.alone_ns, s.alone_low_ns, s.alone_high_ns}) {
@@ -49,25 +48,24 @@ void add_limits(const shared_operation& op, const served_at_once& served,
 std::vector<served_work> works_under(const assumed_servers& assumed, std::size_t works) {
   const bool limit = assumed.apart_ns > 0;
   std::vector<served_work> served(works);
-  for_each_served(*assumed.operation->calls, assumed.servers,
-                  [&](const operation_call& c, double served_ns, bool has_waited) {
-                    const auto all_ns = static_cast<double>(c.end_ns - c.start_ns);
-                    const double service_ns = limit ? assumed.each_ns : served_ns;
-                    const double cpu_ns = std::min<double>(c.cpu_ns, service_ns);
-                    served_work& to = served[c.work];
-                    to.blocked_ns += service_ns - cpu_ns;
-                    if (limit) {
-                      ++to.let_through;
-                    } else {
-                      to.cpu_ns += cpu_ns;
-                    }
-                    to.waited_ns += all_ns - service_ns;
-                    // If this call waited for a server, its thread was woken when an earlier call
-                    // freed the server. If the thread then waited for a CPU, the server was already
-                    // occupied, so this wait is part of the time in which the call was served.
-                    if (!limit && has_waited)
-                      to.queued_ns += std::min<double>(c.queued_ns, service_ns - cpu_ns);
-                  });
+  assumed.operation->calls->for_each_served(
+      assumed.servers, [&](const operation_call& c, double served_ns, bool has_waited) {
+        const auto all_ns = static_cast<double>(c.end_ns - c.start_ns);
+        const double service_ns = limit ? assumed.each_ns : served_ns;
+        const double cpu_ns = std::min(c.cpu_ns, service_ns);
+        served_work& to = served[c.work];
+        to.blocked_ns += service_ns - cpu_ns;
+        if (limit) {
+          ++to.let_through;
+        } else {
+          to.cpu_ns += cpu_ns;
+        }
+        to.waited_ns += all_ns - service_ns;
+        // If this call waited for a server, its thread was woken when an earlier call
+        // freed the server. If the thread then waited for a CPU, the server was already
+        // occupied, so this wait is part of the time in which the call was served.
+        if (!limit && has_waited) to.queued_ns += std::min(c.queued_ns, service_ns - cpu_ns);
+      });
   return served;
 }
 
@@ -92,13 +90,14 @@ struct judged_operation {
 const judged_operation* shown_limit(const std::vector<judged_operation>& all) {
   std::vector<const judged_operation*> limits;
   for (const judged_operation& one : all) {
-    const std::size_t most = one.op->overlap.max_inside;
+    const std::size_t most = one.op->calls->overlap().max_inside;
     if (most < 2 || one.served.plausible.back() >= most) continue;
     if (one.op->blocked_share >= hardly_blocked) limits.push_back(&one);
   }
   // An inner operation takes less time than those around it.
-  std::stable_sort(limits.begin(), limits.end(),
-                   [](const auto* a, const auto* b) { return a->op->all_ns < b->op->all_ns; });
+  std::stable_sort(limits.begin(), limits.end(), [](const auto* a, const auto* b) {
+    return a->op->calls->all_ns() < b->op->calls->all_ns();
+  });
   const judged_operation* found = nullptr;
   double least = 0;
   for (const judged_operation* const one : limits) {
@@ -121,7 +120,7 @@ std::vector<assumed_servers> explanations_of(const std::vector<const shared_oper
   std::vector<judged_operation> judged(operations.size());
   for_each_in_parallel(judged.size(), unlimited_threads, [&](std::size_t i) {
     const shared_operation& op = *operations[i];
-    judged[i] = {&op, find_served_at_once(*op.calls, op.overlap)};
+    judged[i] = {&op, find_served_at_once(*op.calls)};
   });
   std::vector<assumed_servers> all;
   if (const judged_operation* const limit = shown_limit(judged)) {
@@ -136,7 +135,7 @@ std::vector<assumed_servers> explanations_of(const std::vector<const shared_oper
   }
   all.emplace_back();
   for (const auto& [op, served] : judged) {
-    const std::size_t most = op->overlap.max_inside;
+    const std::size_t most = op->calls->overlap().max_inside;
     const std::size_t fewest = served.plausible.front();
     const bool waited = fewest < most && op->blocked_share >= hardly_blocked;
     if (waited || most == 1) all.push_back({op, fewest, 0, 0});
@@ -158,8 +157,8 @@ std::vector<assumed_servers> explanations_of(const std::vector<const shared_oper
       return other.name == op->name && other.stage == op->stage;
     });
     if (same == also.shared.end()) continue;
-    const call_overlap& here = op->overlap;
-    const call_overlap& there = same->overlap;
+    const call_overlap& here = op->calls->overlap();
+    const call_overlap& there = same->calls->overlap();
     const std::size_t most = std::max(here.max_inside, there.max_inside);
     for (std::size_t c = 1; c < most; c += std::max<std::size_t>(1, c / 3)) {
       all.push_back({op, c, 0, 0});

@@ -107,9 +107,7 @@ bool may_need_threads(const recorded_pipeline& p, const pipeline_change& change,
                       std::size_t stage) {
   std::vector<double> ns_per_thread(p.stages.size());
   for_each_work(p, [&](std::uint32_t s, std::uint32_t work) {
-    const measured_work& w = p.works[work];
-    ns_per_thread[s] +=
-        (w.cpu_ns + w.blocked_ns + w.queued_ns) / static_cast<double>(threads_with(change, p, s));
+    ns_per_thread[s] += p.works[work].all_ns() / static_cast<double>(threads_with(change, p, s));
   });
   return ns_per_thread[stage] >=
          0.5 * *std::max_element(ns_per_thread.begin(), ns_per_thread.end());

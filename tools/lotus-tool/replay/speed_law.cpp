@@ -10,7 +10,6 @@
 
 #include "replay/plan.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
-#include "replay/replay.hpp"
 
 namespace lotus::tool {
 

@@ -22,11 +22,9 @@ struct measured_work {
   /// speed_law.hpp for its use.
   double others_at_first = 0;
 
+  double all_ns() const noexcept { return cpu_ns + blocked_ns + queued_ns; }
   /// Returns the share of the time that the thread was on the CPU.
-  double on_cpu() const noexcept {
-    const double all_ns = cpu_ns + blocked_ns + queued_ns;
-    return all_ns > 0 ? cpu_ns / all_ns : 0;
-  }
+  double on_cpu() const noexcept { return all_ns() > 0 ? cpu_ns / all_ns() : 0; }
 };
 
 /// Returns how a thread spent the interval from `start_ns` to `end_ns`.

@@ -428,9 +428,8 @@ class policy_finder {
       e.pause_ns = static_cast<double>(begin_ns - *ended_ns_);
     }
     const measured_work& last_step = p_.steps[e.deliveries.back()];
-    ended_ns_ =
-        *run_.batches.left_ns(batch_of(e.deliveries.back())) +
-        static_cast<std::int64_t>(last_step.cpu_ns + last_step.blocked_ns + last_step.queued_ns);
+    ended_ns_ = *run_.batches.left_ns(batch_of(e.deliveries.back())) +
+                static_cast<std::int64_t>(last_step.all_ns());
     const auto since = [&](std::int64_t at_ns) {
       return std::max(0.0, static_cast<double>(at_ns - begin_ns));
     };

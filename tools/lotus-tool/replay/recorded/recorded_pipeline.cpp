@@ -249,8 +249,8 @@ class recorder_of_pipeline {
     if (p_.cpu_known) return;
     // At least one CPU time is missing. Incomplete CPU times would be worse than none, so treat all
     // time as blocked.
-    for (measured_work& w : p_.works) w = {0, w.cpu_ns + w.blocked_ns + w.queued_ns, 0};
-    for (measured_work& w : p_.steps) w = {0, w.cpu_ns + w.blocked_ns + w.queued_ns, 0};
+    for (measured_work& w : p_.works) w = {0, w.all_ns(), 0};
+    for (measured_work& w : p_.steps) w = {0, w.all_ns(), 0};
     for (recorded_part& part : p_.parts) {
       part.blocked_ns += part.cpu_ns + part.queued_ns;
       part.cpu_ns = part.queued_ns = 0;
@@ -351,9 +351,8 @@ class recorder_of_pipeline {
         usual.blocked_ns += w.blocked_ns;
         usual.queued_ns += w.queued_ns;
       }
-      const double all_ns = usual.cpu_ns + usual.blocked_ns + usual.queued_ns;
-      if (all_ns <= 0) return;
-      const double share = length_ns / all_ns;
+      if (usual.all_ns() <= 0) return;
+      const double share = length_ns / usual.all_ns();
       p_.steps[last] = {share * usual.cpu_ns, share * usual.blocked_ns, share * usual.queued_ns};
     }
   }

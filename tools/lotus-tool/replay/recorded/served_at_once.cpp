@@ -1,5 +1,4 @@
-#include "replay/recorded/served_at_once.hpp"
-
+// Estimates how many calls of an operation are served at the same time.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "base/sort_runs.hpp"
+#include "replay/recorded/shared_operations.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -288,7 +288,7 @@ double deviation_of(const std::vector<call>& calls, std::size_t servers, std::si
 /// least this many calls were served at the same time, because a call on a CPU does not wait.
 double busy_at_once(const std::vector<operation_call>& calls) {
   double cpu_ns = 0;
-  for (const operation_call& c : calls) cpu_ns += static_cast<double>(c.cpu_ns);
+  for (const operation_call& c : calls) cpu_ns += c.cpu_ns;
   double open_ns = 0;
   std::int64_t until = INT64_MIN;
   for (const time_span_ns& c : sorted_by_start(calls)) {
@@ -299,79 +299,26 @@ double busy_at_once(const std::vector<operation_call>& calls) {
   return open_ns > 0 ? cpu_ns / open_ns : 0;
 }
 
-/// The mean and the standard deviation of durations.
-class durations {
- public:
-  void add(double ns) {
-    ++count_;
-    sum_ns_ += ns;
-    squares_ += ns * ns;
+/// Returns the maximum number of calls that were open at the same time; at least 1.
+std::size_t max_open(const std::vector<operation_call>& calls) {
+  std::size_t most = 1;
+  std::size_t ended = 0;
+  const std::vector<time_span_ns> by_start = sorted_by_start(calls);
+  for (std::size_t i = 0; i < by_start.size(); ++i) {
+    while (ended < calls.size() && calls[ended].end_ns <= by_start[i].start_ns) ++ended;
+    most = std::max(most, i + 1 - std::min(ended, i));
   }
-  double count() const noexcept { return count_; }
-  double mean_ns() const noexcept { return count_ > 0 ? sum_ns_ / count_ : 0; }
-  /// Returns the standard deviation divided by the mean.
-  double sd_share() const {
-    return sum_ns_ > 0 ? std::sqrt(std::max(0.0, count_ * squares_ / (sum_ns_ * sum_ns_) - 1)) : 0;
-  }
-
- private:
-  double count_ = 0;
-  double sum_ns_ = 0;
-  double squares_ = 0;
-};
-
-/// Returns consecutive calls from the middle of the run, because the calls at its start and end are
-/// not typical.
-std::vector<operation_call> middle_of(const std::vector<operation_call>& calls) {
-  constexpr std::size_t most = 300;
-  const std::size_t left_out = calls.size() - std::min(calls.size(), most);
-  const auto begin = calls.begin() + static_cast<std::ptrdiff_t>(left_out / 2);
-  return {begin, begin + static_cast<std::ptrdiff_t>(calls.size() - left_out)};
+  return most;
 }
 
 }  // namespace
 
-call_overlap overlap_of(const std::vector<operation_call>& calls) {
-  call_overlap found;
-  const std::vector<time_span_ns> by_start = sorted_by_start(calls);
-  durations alone;
-  durations shared;
-  found.max_inside = 1;
-  std::size_t ended = 0;  // number of calls that ended before the next one began
-  for (std::size_t i = 0; i < by_start.size(); ++i) {
-    const time_span_ns& c = by_start[i];
-    while (ended < calls.size() && calls[ended].end_ns <= c.start_ns) ++ended;
-    found.max_inside = std::max(found.max_inside, i + 1 - std::min(ended, i));
-    // If several calls began at the same time, only the one that ends first counts as having been
-    // alone.
-    (i <= ended ? alone : shared).add(static_cast<double>(c.end_ns - c.start_ns));
-  }
-  durations gaps;
-  std::size_t begun = 0;
-  for (std::size_t i = 1; i < calls.size(); ++i) {
-    const std::int64_t before_ns = calls[i - 1].end_ns;
-    while (begun < by_start.size() && by_start[begun].start_ns <= before_ns) ++begun;
-    if (begun > i) gaps.add(static_cast<double>(calls[i].end_ns - before_ns));
-  }
-  found.gap_ns = gaps.mean_ns();
-  found.shared_ns = shared.mean_ns();
-  if (alone.count() == 0) return found;
-  found.alone_ns = alone.mean_ns();
-  // Usually only few calls began while no other call was open: too few to estimate the standard
-  // deviation of their durations. Assume that it is at least that of the other calls.
-  const double share = std::max(alone.sd_share(), shared.sd_share()) + 0.02;
-  const double error = std::exp(1.645 * share / std::sqrt(alone.count()));
-  found.alone_low_ns = found.alone_ns / error;
-  found.alone_high_ns = found.alone_ns * error;
-  return found;
-}
-
-served_at_once find_served_at_once(const std::vector<operation_call>& all,
-                                   const call_overlap& overlap) {
+served_at_once find_served_at_once(const stored_calls& all) {
+  const call_overlap& overlap = all.overlap();
   served_at_once found;
   found.likeliest = overlap.max_inside;
-  const std::vector<operation_call> window = middle_of(all);
-  const std::size_t at_once = overlap_of(window).max_inside;
+  const std::vector<operation_call>& window = all.window();
+  const std::size_t at_once = max_open(window);
   std::vector<std::size_t> candidates = candidates_up_to(overlap.max_inside);
   found.plausible = candidates;
   constexpr std::size_t fewest = 24;
@@ -396,7 +343,10 @@ served_at_once find_served_at_once(const std::vector<operation_call>& all,
   std::vector<double> deviations;
   for (const std::size_t c : candidates) {
     std::vector<double> services;
-    for_each_served(window, c, [&](const operation_call&, double ns, bool) {
+    const auto for_each = [&window](const auto& each) {
+      std::for_each(window.begin(), window.end(), each);
+    };
+    for_each_served(window.size(), for_each, c, [&](const operation_call&, double ns, bool) {
       services.push_back(std::max(1e-6, ns * 1e-6));
     });
     services.erase(services.begin(), services.begin() + static_cast<std::ptrdiff_t>(c));
