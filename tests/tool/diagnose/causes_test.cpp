@@ -32,6 +32,8 @@ const std::vector<cause>& causes() {
       {"epochs", "start-up-bound", "each epoch starts new workers"},
       {"lock", "lock-bound", "codec_mutex held by OpenCodec"},
       {"lock-2", "lock-bound", "codec_mutex held by Tokenize"},
+      {"heap-lock", "lock-bound", "put_in_cache held by Lookup"},
+      {"forks", "preprocessing-bound", "6 threads work on one number in Load at once"},
       {"step-lock", "consumer-bound", "step waits for the lock params_mutex"},
       {"cache", "preprocessing-bound", "then 30"},
       {"grows", "preprocessing-bound", "Read changes slowly"},
@@ -60,6 +62,7 @@ json diagnosis_of(const cause& of, const char* how) {
   const std::vector<std::string> wrong = contradictions(found, dir.path());
   INFO(of.name << ' ' << how << '\n' << r.out);
   CHECK(wrong == std::vector<std::string>());
+  CHECK(forbidden_predictions(found, dir.path()) == std::vector<std::string>());
   return found;
 }
 

@@ -1,4 +1,4 @@
-// Finds claims of diagnose that contradict what the same recording shows.
+// Finds claims of diagnose and whatif that contradict what the same recording shows.
 #ifndef LOTUS_TESTS_CONTRADICTIONS_HPP
 #define LOTUS_TESTS_CONTRADICTIONS_HPP
 
@@ -42,6 +42,42 @@ inline std::size_t calls_at_once(const std::string& folder, const std::string& o
   return most;
 }
 
+/// Returns the share (0..1) of the critical path that an operation or stage has.
+inline double path_share_of(const json& d, const std::string& name) {
+  double ns = 0;
+  for (const json& share : d["critical_path"].array()) {
+    if (share.has("name") && share["name"].text() == name) ns += share["ns"].number();
+  }
+  return ns / d["run_ns"].number();
+}
+
+/// Returns the predictions of whatif for a run that its diagnosis forbids.
+inline std::vector<std::string> forbidden_predictions(const json& d, const std::string& folder) {
+  std::vector<std::string> wrong;
+  if (d["verdict"].is_null()) return wrong;
+  const std::string verdict = d["verdict"].text();
+  constexpr double gains = 1.05;
+  for (const std::vector<std::string>& asked :
+       {std::vector<std::string>{}, std::vector<std::string>{"--feed-consumer"}}) {
+    std::vector<std::string> words{"whatif", folder, "--json", "-q"};
+    words.insert(words.end(), asked.begin(), asked.end());
+    const json answer = parse_json(run(words).out);
+    if (answer.has("why")) continue;
+    if (verdict == "hand-over-bound") wrong.emplace_back("predictions of a late hand-over");
+    for (const json& one : answer["changes"].array()) {
+      const json& change = one["change"];
+      if (one["gain"].number() < gains) continue;
+      const bool more = change.has("workers") && change["workers"].number() > d["workers"].number();
+      if (more && verdict == "lock-bound") wrong.emplace_back("a gain of more workers at a lock");
+      if (!change.has("faster") || change["faster"].size() != 1) continue;
+      const std::string name = change["faster"].members().front().name;
+      if (name != "preprocess" && path_share_of(d, name) < 0.01)
+        wrong.push_back("a gain of " + name + ", without a share of the path");
+    }
+  }
+  return wrong;
+}
+
 /// Returns the claims of a diagnosis (its JSON output) that its own figures forbid.
 /// @param folder  the folder with the run's logs.
 inline std::vector<std::string> contradictions(const json& d, const std::string& folder) {
@@ -76,11 +112,8 @@ inline std::vector<std::string> contradictions(const json& d, const std::string&
       }
       if (!change.has("faster") || change["faster"].size() != 1 || run_ns <= 0) continue;
       const std::string name = change["faster"].members().front().name;
-      double ns = 0;
-      for (const json& share : d["critical_path"].array()) {
-        if (share.has("name") && share["name"].text() == name) ns += share["ns"].number();
-      }
-      if (ns < 0.01 * run_ns) wrong.push_back(name + " faster, without a share of the path");
+      if (path_share_of(d, name) < 0.01)
+        wrong.push_back(name + " faster, without a share of the path");
     }
   }
   std::string texts = d["sentence"].text();

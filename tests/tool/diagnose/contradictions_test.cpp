@@ -1,5 +1,5 @@
-// Tests for every recording of the repository that diagnose claims nothing that the same recording
-// forbids.
+// Tests for every recording of the repository that diagnose and whatif claim nothing that the same
+// recording forbids.
 #include "tool/diagnose/contradictions.hpp"
 
 #include <filesystem>
@@ -33,6 +33,7 @@ TEST_CASE("no diagnosis contradicts its recording") {
     INFO(folder);
     ++judged;
     CHECK(contradictions(document, folder) == std::vector<std::string>());
+    CHECK(forbidden_predictions(document, folder) == std::vector<std::string>());
   }
   CHECK(judged >= 2);
 }

@@ -14,6 +14,7 @@
 #include <functional>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -67,6 +68,19 @@ std::unique_lock<std::mutex> held(std::mutex& m) {
   std::unique_lock<std::mutex> guard(m, std::defer_lock);
   if (slow) guard.lock();
   return guard;
+}
+
+/// Its lock has no symbol.
+struct cache {
+  std::mutex guard;
+  int entries = 0;
+};
+
+__attribute__((noinline)) void put_in_cache(cache& to) {
+  std::unique_lock<std::mutex> guard(to.guard, std::defer_lock);
+  if (slow) guard.lock();
+  nap(5);
+  ++to.entries;
 }
 
 /// Threads that build batches, at most `ahead` per thread before the consumer receives them.
@@ -301,6 +315,35 @@ const std::map<std::string, std::function<void()>>& causes() {
            });
          };
          l.run([](int) { train(0.5); });
+       }},
+      {"heap-lock",
+       [] {
+         const auto shared = std::make_unique<cache>();
+         loader l;
+         l.workers = 4;
+         l.batches = batches_of(slow ? 6 : 3);
+         l.make = [&shared](int) {
+           step("Lookup", [&shared] { put_in_cache(*shared); });
+           step("Decode", [] { nap(2); });
+         };
+         l.run([](int) { train(1); });
+       }},
+      {"forks",
+       [] {
+         loader l;
+         l.workers = 1;
+         l.batches = batches_of(14);
+         l.make = [](int i) {
+           std::vector<std::thread> threads;
+           for (int t = 0; t < (slow ? 6 : 1); ++t) {
+             threads.emplace_back([i] {
+               LOTUS_STAGE("Load", static_cast<unsigned>(i));
+               nap(12);
+             });
+           }
+           for (std::thread& t : threads) t.join();
+         };
+         l.run([](int) { train(1); });
        }},
       {"step-lock",
        [] {

@@ -296,7 +296,7 @@ judgement diagnose_one(const run_files& run, const diagnose_options& options,
     }
     return judged;
   } catch (const input_error& error) {
-    return {std::nullopt, error.what()};
+    return {std::nullopt, error.what(), nullptr};
   }
 }
 

@@ -127,6 +127,7 @@ std::string shared_cpus(const pooled_loader& before, const pooled_loader& after,
   const compared_value& cpu = preprocess->mean_cpu_ns;
   if (!cpu.common() || !preprocess->mean_ns.common()) return {};
   if (before.workers.empty() || after.workers.empty() || cpus_after.empty()) return {};
+  if (after.bound) return {};  // they may share fewer CPUs than the program may use
   const auto workers = static_cast<double>(*after.workers.begin());
   const bool more = *after.workers.begin() > *before.workers.rbegin();
   if (!more || workers <= *cpus_after.rbegin()) return {};

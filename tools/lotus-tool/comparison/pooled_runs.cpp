@@ -59,6 +59,7 @@ void add_work(pooled_loader& to, const run_data& run) {
   for (const batch_record& r : run.batches.records()) {
     if (r.kind != record_kind::preprocessed) continue;
     builds[r.file.value()] = true;
+    to.bound = to.bound || run.thread_cpus_of[r.file.value()];
     ++to.batches;
   }
   const auto builders = static_cast<std::size_t>(std::count(builds.begin(), builds.end(), true));

@@ -108,6 +108,7 @@ struct pooled_loader {
   std::size_t runs = 0;
   std::vector<double> batches_per_s;  ///< measured throughput of each run that has one
   std::set<std::size_t> workers;  ///< the different numbers of preprocessing threads in the runs
+  bool bound = false;             ///< whether such threads were bound to some of the CPUs
 };
 
 struct pooled_runs {

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "findings/facts/facts.hpp"
 #include "findings/finding.hpp"
 #include "findings/verdict.hpp"
+#include "model/quantities.hpp"
 #include "replay/change.hpp"
 #include "waits/join/blocked_on.hpp"
+#include "waits/join/limiting_lock.hpp"
 
 namespace lotus::tool {
 
@@ -19,9 +22,17 @@ bool shows_limit(const run_data& run, const run_blocked_on& joined, std::string_
   return most_at_once(run, operation) <= most;
 }
 
+const finding* largest_cause(const diagnosis& d) {
+  const finding* most = nullptr;
+  for (const finding& one : d.findings) {
+    if (one.is && (most == nullptr || one.share > most->share)) most = &one;
+  }
+  return most;
+}
+
 bool claims::forbids(verdict is) const {
-  if (f_.d.pushed || f_.d.makes_itself || f_.waits.waits == 0) return false;
-  const wait_parts& w = f_.waits;
+  if (d_.pushed || d_.makes_itself || d_.waits.waits == 0) return false;
+  const wait_parts& w = d_.waits;
   switch (is) {
     case verdict::balanced:
     case verdict::consumer_bound:
@@ -40,32 +51,62 @@ bool claims::forbids(verdict is) const {
   return false;
 }
 
-bool claims::forbids_faster(std::string_view name) const {
+phrase claims::why_not_faster(std::string_view name) const {
   constexpr double no_share = 0.01;
-  const path_states states = f_.states_of(name);
-  if (f_.path.run_ns > 0 && states.all < no_share) return true;
+  const path_states states = states_of(d_.path, name);
+  const std::string shown(name);
+  const bool is_whole = name == quantity_name(quantity::preprocess);  // of all operations
+  if (!is_whole && d_.path.run_ns > 0 && states.all < no_share) {
+    return {"% has no share of the critical path.", {name_word{shown}}};
+  }
   // An operation that waits for a lock only becomes faster if the lock's holder does.
-  const blocked_on* const lock = lock_of(f_.d.blocked_on, name);
-  return lock != nullptr && !lock->held_by.empty() && lock->held_by != name &&
-         states.blocked * lock->share > 0.5 * states.all;
+  const blocked_on* const lock = lock_of(d_.blocked_on, name);
+  if (lock == nullptr || lock->held_by.empty() || lock->held_by == name ||
+      states.blocked * lock->share <= 0.5 * states.all) {
+    return {};
+  }
+  return {"% mostly waits for %, held by %: it becomes faster only if that does.",
+          {name_word{shown}, name_word{lock_name(*lock)}, name_word{lock->held_by}}};
 }
 
-bool claims::forbids(const pipeline_change& change, std::size_t workers) const {
-  const bool more = (change.workers && *change.workers > workers && !change.own_thread) ||
-                    !change.threads.empty();
+phrase claims::why_not(const pipeline_change& change) const {
+  const bool more = (change.workers && *change.workers > d_.workers && !change.own_thread) ||
+                    std::any_of(change.threads.begin(), change.threads.end(), [&](const auto& of) {
+                      const auto stage =
+                          std::find_if(d_.stages.begin(), d_.stages.end(),
+                                       [&](const stage_figures& s) { return s.name == of.first; });
+                      return stage == d_.stages.end() || of.second > stage->slots;
+                    });
   if (more || change.cpus) {
-    for (const finding& one : findings_) {
-      if (more && one.no_more_threads) return true;
-      if (change.cpus && one.explains_cpu_waits) return true;
+    if (d_.lock) return {"%.", {name_word{lock_text(*d_.lock)}}};
+    for (const finding& one : d_.findings) {
+      if ((more && one.no_more_threads) || (change.cpus && one.explains_cpu_waits)) {
+        return one.because;
+      }
     }
   }
-  return change.faster.size() == 1 && forbids_faster(change.faster.begin()->first);
+  if (change.step < 1) {
+    // The step of such a run becomes faster only if the lock's holder does.
+    for (const finding& one : d_.findings) {
+      if (one.id == step_lock_id && one.instead) return one.because;
+    }
+  }
+  return change.faster.size() == 1 ? why_not_faster(change.faster.begin()->first) : phrase{};
+}
+
+phrase claims::why_not_simulated() const {
+  for (const finding& one : d_.findings) {
+    if (one.id == forked_id) return one.because;
+  }
+  const finding* const cause = largest_cause(d_);
+  return cause != nullptr && cause->is == verdict::hand_over_bound ? cause->because : phrase{};
 }
 
 bool claims::forbids_idle_machine() const {
-  return std::any_of(findings_.begin(), findings_.end(),
+  constexpr double few = 0.1;
+  return std::any_of(d_.findings.begin(), d_.findings.end(),
                      [](const finding& one) { return one.explains_cpu_waits; }) ||
-         (f_.others_cpus && !f_.others_used_cpus());
+         (d_.others_cpus && *d_.others_cpus < few * d_.cpus.value_or(0));
 }
 
 }  // namespace lotus::tool

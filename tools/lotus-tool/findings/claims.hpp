@@ -4,11 +4,11 @@
 
 #include <cstddef>
 #include <string_view>
-#include <vector>
 
-#include "findings/facts/facts.hpp"
+#include "findings/diagnosis.hpp"
 #include "findings/finding.hpp"
 #include "findings/verdict.hpp"
+#include "findings/words.hpp"
 #include "model/run_data.hpp"
 #include "replay/change.hpp"
 #include "waits/join/blocked_on.hpp"
@@ -21,26 +21,30 @@ namespace lotus::tool {
 bool shows_limit(const run_data& run, const run_blocked_on& joined, std::string_view operation,
                  std::size_t most);
 
+/// Returns the finding that explains most of the run among those that say what limits it; nullptr
+/// if there is none.
+const finding* largest_cause(const diagnosis& d);
+
 class claims {
  public:
-  /// Both arguments must outlive this object.
-  claims(const run_facts& facts, const std::vector<finding>& findings)
-      : f_(facts), findings_(findings) {}
+  /// @param d  has its figures, path, waits, blocked_on and findings; must outlive this object.
+  explicit claims(const diagnosis& d) noexcept : d_(d) {}
 
   /// Whether a verdict contradicts how long the consumer waited, and for what.
   bool forbids(verdict is) const;
-  /// Whether a change cannot help: more threads that would wait like the others, or a faster part
-  /// that only waits for another or has no share of the critical path.
-  /// @param workers  number of workers of the run.
-  bool forbids(const pipeline_change& change, std::size_t workers) const;
+  /// Returns why a change cannot help: more threads that would wait like the others, or a faster
+  /// part that only waits for another or has no share of the critical path. Empty if it may help.
+  phrase why_not(const pipeline_change& change) const;
+  /// Returns why no change can be predicted, although the simulation is as long as the run: it does
+  /// not know what limits the run. Empty if it does.
+  phrase why_not_simulated() const;
   /// Whether waits for a CPU have another cause than other programs.
   bool forbids_idle_machine() const;
 
  private:
-  bool forbids_faster(std::string_view name) const;
+  phrase why_not_faster(std::string_view name) const;
 
-  const run_facts& f_;
-  const std::vector<finding>& findings_;
+  const diagnosis& d_;
 };
 
 }  // namespace lotus::tool

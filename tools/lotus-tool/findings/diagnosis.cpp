@@ -7,6 +7,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -45,6 +46,7 @@
 #include "replay/single_changes.hpp"
 #include "waits/join/blocked_on.hpp"
 #include "waits/join/limiting_lock.hpp"
+#include "waits/stacks/unwound_stacks.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -129,23 +131,13 @@ looked_at_operations look_at_operations(const run_data& run, const std::vector<b
   return found;
 }
 
-/// Returns the finding that explains most of the run among those that say what limits it; nullptr
-/// if there is none.
-const finding* largest_cause(const diagnosis& d) {
-  const finding* most = nullptr;
-  for (const finding& one : d.findings) {
-    if (one.is && (most == nullptr || one.share > most->share)) most = &one;
-  }
-  return most;
-}
-
 /// Decides what limits the run. A finding about the hand-over of batches decides alone, because
 /// the simulation knows nothing about it. Otherwise the largest gain decides, unless the facts
 /// forbid its verdict or the simulation does not reproduce the run; then the largest finding does.
 void decide(const what_if& asked, const claims& facts, const run_facts& f, diagnosis& d) {
   const phrase unlike = why_unlike(asked);
   const finding* const cause = largest_cause(d);
-  const bool late = cause != nullptr && cause->is == verdict::hand_over_bound;
+  const bool late = !facts.why_not_simulated().empty();
   if (unlike.empty()) d.gains = gains_of(asked);
   if (unlike.empty() && !late) {
     const bound_gain largest = largest_gain(d.gains);
@@ -174,7 +166,7 @@ void decide(const what_if& asked, const claims& facts, const run_facts& f, diagn
 /// Removes the suggestions that the facts forbid.
 void keep_possible(const claims& facts, diagnosis& d) {
   for (std::vector<suggestion>* const list : {&d.suggestions, &d.possible}) {
-    const auto forbidden = [&](const suggestion& m) { return facts.forbids(m.change, d.workers); };
+    const auto forbidden = [&](const suggestion& m) { return !facts.why_not(m.change).empty(); };
     if (!list->empty() && list == &d.suggestions && forbidden(list->front())) d.assumptions.clear();
     list->erase(std::remove_if(list->begin(), list->end(), forbidden), list->end());
   }
@@ -195,6 +187,7 @@ void predict(const run_data& run, const what_if& asked, const claims& facts, dia
   d.assumptions = std::move(found.assumptions);
   keep_possible(facts, d);
   if (d.is == verdict::consumer_bound) d.faster_step = faster_step(asked);
+  if (d.faster_step && !facts.why_not(d.faster_step->change).empty()) d.faster_step.reset();
   const std::map<std::string, std::string> stages = stages_of_operations(p, run.names);
   const auto stage = stages.find(limited.name);
   d.limit_of_stage = p.unfinished != unbounded || limited.name == d.stage ||
@@ -219,29 +212,33 @@ void predict(const run_data& run, const what_if& asked, const claims& facts, dia
 }
 
 /// Finds out what limits the run, from facts and from simulations. Without a verdict, stores the
-/// reason in d.why_silent.
-void judge(const run_data& run, recording recorded, critical_path path, diagnosis& d) {
+/// reason in d.why_silent. Returns the simulation; nullptr if there is none.
+std::shared_ptr<const what_if> judge(const run_data& run, recording recorded, critical_path path,
+                                     predictions wanted, diagnosis& d) {
   if (!recorded.pipeline) {
     if (d.why_silent.empty()) d.why_silent = {"%", {name_word{recorded.why_not}}};
-    return;
+    return nullptr;
   }
   d.path = std::move(path);
   d.makes_itself = recorded.pipeline->makes_itself;
   d.on_demand = recorded.pipeline->on_demand;
-  const what_if asked(run, std::move(*recorded.pipeline), nullptr, std::nullopt);
+  auto simulated =
+      std::make_shared<const what_if>(run, std::move(*recorded.pipeline), nullptr, std::nullopt);
+  const what_if& asked = *simulated;
   d.unrecorded_cpu = unrecorded_cpu_share(asked.recorded());
   d.others_cpus = asked.recorded().others_cpus;
-  if (!d.why_silent.empty()) return;
+  if (!d.why_silent.empty()) return simulated;
   const run_facts f = facts_of(run, d, d.path);
   d.findings = find_all(f);
-  const claims facts(f, d.findings);
+  const claims facts(d);
   decide(asked, facts, f, d);
-  if (!d.is) return;
+  if (!d.is || wanted == predictions::none) return simulated;
   predict(run, asked, facts, d);
   if (d.is != verdict::hand_over_bound && others_used_cpus(asked) &&
       !facts.forbids_idle_machine()) {
     d.warnings.push_back(others_words(asked));
   }
+  return simulated;
 }
 
 /// Returns whether the operation or stage with the largest share of the critical path spends most
@@ -294,17 +291,8 @@ void find_lock(const run_data& run, std::size_t skip_batches, diagnosis& d) {
   if (!d.lock) return;
   d.is = verdict::lock_bound;
   if (perhaps != d.findings.end()) d.findings.erase(perhaps);
-  // Do not suggest more threads, because they would wait for the lock as well. The simulation does
-  // not always know of the lock and may suggest them.
-  for (std::vector<suggestion>* const suggestions : {&d.suggestions, &d.possible}) {
-    suggestions->erase(std::remove_if(suggestions->begin(), suggestions->end(),
-                                      [](const suggestion& m) {
-                                        return m.change.workers.has_value() ||
-                                               !m.change.threads.empty() ||
-                                               m.change.cpus.has_value();
-                                      }),
-                       suggestions->end());
-  }
+  // The simulation does not always know of the lock and may suggest more threads.
+  keep_possible(claims(d), d);
 }
 
 }  // namespace
@@ -314,10 +302,11 @@ bool diagnosis::has(std::string_view check_id) const noexcept {
                      [&](const check& c) { return c.id == check_id; });
 }
 
-judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic_log& diagnostics) {
+judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic_log& diagnostics,
+                       predictions wanted) {
   const std::string& dir = run.files->dir;
   if (run.empty() && run.aggregated.empty()) {
-    return {std::nullopt, dir + ": the logs contain nothing usable"};
+    return {std::nullopt, dir + ": the logs contain nothing usable", nullptr};
   }
   const run_batches& batches = run.batches;
   if (batches.consumers() > 1) {
@@ -396,13 +385,15 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
     d.recorded_ns = run.empty() ? 0 : run.last_ns - run.first_ns;
   }
   d.blocked_on = join_waits(run, diagnostics);
+  name_locks(*run.files, d.blocked_on, diagnostics);
   if (operations.recorded.pipeline) {
     operations.recorded.pipeline->lock = find_sampled_lock(d.blocked_on);
   }
-  judge(run, std::move(operations.recorded), std::move(operations.path), d);
+  std::shared_ptr<const what_if> simulated =
+      judge(run, std::move(operations.recorded), std::move(operations.path), wanted, d);
   find_lock(run, skip_batches, d);
   doubt_more_workers(d);
-  return {std::move(d), {}};
+  return {std::move(d), {}, std::move(simulated)};
 }
 
 }  // namespace lotus::tool

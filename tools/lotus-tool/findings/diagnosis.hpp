@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -136,16 +137,23 @@ struct diagnosis {
 /// The members of a diagnosis in JSON.
 const description<diagnosis>& description_of(const diagnosis*);
 
+class what_if;
+
 /// The diagnosis of a run, or the reason why there is none: its logs cannot be read or are empty.
 struct judgement {
   std::optional<diagnosis> found;
   std::string why_not;
+  /// The simulation of the run, which must outlive it; nullptr if it cannot be simulated.
+  std::shared_ptr<const what_if> simulated;
 };
+
+/// Whether a diagnosis predicts the effects of changes, which takes most of its time.
+enum class predictions : std::uint8_t { all, none };
 
 /// Diagnoses one run. For each possible bottleneck, simulates the run with this bottleneck reduced
 /// (see gains_of()); the verdict is the bottleneck whose reduction shortens the run most. There is
 /// no verdict if necessary records are missing, if a failed check shows that a verdict would be
-/// unreliable, or if the simulation of the unmodified run is off by more than 25 %.
+/// unreliable, or if the simulation of the unmodified run is off by more than 15 %.
 /// The function also computes, with W simultaneous workers (see workers_at_once()):
 /// - preprocessing capacity = W / mean preprocess time, or the lowest capacity of the named stages
 /// - consumer capacity = 1 / mean step
@@ -153,7 +161,8 @@ struct judgement {
 /// - head-of-line share = the part of the waits during which a later batch of the same epoch was
 ///   ready
 /// @param run  a run that was read with diagnosis_parts, or with more parts.
-judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic_log& diagnostics);
+judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic_log& diagnostics,
+                       predictions wanted = predictions::all);
 inline constexpr run_parts diagnosis_parts = checked_parts;
 
 }  // namespace lotus::tool

@@ -125,7 +125,7 @@ bool others_used_cpus(const what_if& run) {
 
 phrase held_lock_words(const what_if& run) {
   const std::optional<sampled_lock>& lock = run.recorded().lock;
-  const name_word which{lock && !lock->name.empty() ? "the lock " + lock->name : "a lock"};
+  const name_word which{lock ? lock->name : "a lock"};
   if (run.has_unknown_lock()) {
     return {
         "several operations wait for %: if work under it becomes faster, they may wait less; "
@@ -141,11 +141,15 @@ phrase held_lock_words(const what_if& run) {
 }
 
 phrase slowing_words(const what_if& run) {
+  if (!run.law().levels_seen) {
+    return {
+        "busy CPUs do not slow each other down (the recording does not show whether they do; the "
+        "intervals allow for it)"};
+  }
   const double slowing = run.law().law.slowing;
   const bool none = std::lround(100 * slowing) == 0;
-  return {"code takes % more CPU time if all CPUs are busy than if only one is (%)",
-          {none ? phrase_word(name_word{"no"}) : phrase_word(share_word{slowing}),
-           name_word{run.law().levels_seen ? "measured" : "a rough estimate"}}};
+  return {"code takes % more CPU time if all CPUs are busy than if only one is (measured)",
+          {none ? phrase_word(name_word{"no"}) : phrase_word(share_word{slowing})}};
 }
 
 phrase free_cpus_words(std::optional<double> others_cpus, std::optional<double> cpus) {

@@ -39,8 +39,7 @@ bool others_used_cpus(const what_if& run);
 /// a text that says what the simulation leaves out. Empty if samples show no lock.
 phrase held_lock_words(const what_if& run);
 
-/// Returns the assumption about how much busy CPUs slow each other down. The assumption is needed
-/// because one run alone cannot show this effect.
+/// Returns what predictions assume about how much busy CPUs slow each other down.
 phrase slowing_words(const what_if& run);
 
 /// Returns what predictions assume about other programs if these did not slow down the run. This is

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,8 +69,10 @@ bool is_a_way(const what_if& run, const path_to_target& path, const prediction& 
   return to.gain >= 1 || path.target_per_s <= run.recorded().steady_per_s;
 }
 
+using is_forbidden = std::function<bool(const pipeline_change&)>;
+
 /// Tries numbers of workers and prefetch depths.
-void find_workers(const what_if& run, path_to_target& path) {
+void find_workers(const what_if& run, const is_forbidden& forbidden, path_to_target& path) {
   const std::size_t now = run.recorded().makes_itself ? 0 : run.recorded().workers();
   double best = run.guess({}).steady_per_s;
   const std::vector<std::optional<std::size_t>> depths = prefetch_depths(run.recorded());
@@ -78,6 +81,7 @@ void find_workers(const what_if& run, path_to_target& path) {
       pipeline_change settings = with_workers(run, workers);
       settings.prefetch = depth;
       const bool as_it_is = workers == now && !depth;
+      if (!as_it_is && forbidden(settings)) continue;
       const prediction found = run.guess(settings);
       const double per_s = found.steady_per_s;
       if (!as_it_is && !is_a_way(run, path, found)) continue;
@@ -118,7 +122,7 @@ void remove_needless_threads(const what_if& run, path_to_target& path) {
 /// Adds threads one by one, each to the stage where it increases the throughput most. If no single
 /// thread gains 1 %, because several stages are equally slow, adds a thread to each of these
 /// stages.
-void find_threads(const what_if& run, path_to_target& path) {
+void find_threads(const what_if& run, const is_forbidden& forbidden, path_to_target& path) {
   const std::size_t stages = run.recorded().stages.size();
   double best_per_s = run.guess(path.best_settings).steady_per_s;
   for (std::size_t added = 0; best_per_s < near_enough * path.target_per_s; ++added) {
@@ -128,8 +132,9 @@ void find_threads(const what_if& run, path_to_target& path) {
     pipeline_change one_each = path.best_settings;
     for (std::size_t s = 0; s < stages; ++s) {
       if (!may_need_threads(run.recorded(), path.best_settings, s)) continue;
-      one_each = with_one_more(run, one_each, s);
       const pipeline_change more = with_one_more(run, path.best_settings, s);
+      if (forbidden(more)) continue;
+      one_each = with_one_more(run, one_each, s);
       const double per_s = run.guess(more).steady_per_s;
       if (per_s <= next_per_s) continue;
       next = more;
@@ -160,14 +165,18 @@ double consumer_rate(const what_if& run) {
   return run.guess(change).steady_per_s;
 }
 
-path_to_target find_path_to_target(const what_if& run, const name_table& names,
-                                   double target_per_s) {
+path_to_target find_path_to_target(const what_if& run, const name_table& names, double target_per_s,
+                                   const is_forbidden& forbidden) {
   path_to_target path;
   path.target_per_s = target_per_s;
-  run.recorded().has_workers() ? find_workers(run, path) : find_threads(run, path);
+  run.recorded().has_workers() ? find_workers(run, forbidden, path)
+                               : find_threads(run, forbidden, path);
   if (path.settings) return path;
   if (run.predict(path.best_settings).gain < 1) path.best_settings = {};
   for (const std::string& work : names_of_work(run.recorded(), names)) {
+    pipeline_change alone;
+    alone.faster[work] = max_faster;
+    if (forbidden(alone)) continue;
     const double faster = needed(run, path.best_settings, work, target_per_s);
     if (faster > 0 && (path.faster == 0 || faster < path.faster)) {
       path.faster = faster;

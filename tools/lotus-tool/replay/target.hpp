@@ -2,6 +2,7 @@
 #ifndef LOTUS_TOOL_REPLAY_TARGET_HPP
 #define LOTUS_TOOL_REPLAY_TARGET_HPP
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -32,8 +33,9 @@ double consumer_rate(const what_if& run);
 /// up to four workers per CPU, or 16 if this is more. Settings with which the whole run would take
 /// longer are no way to the target. If a run has several stages with their own threads, adds
 /// threads to these stages instead.
-path_to_target find_path_to_target(const what_if& run, const name_table& names,
-                                   double target_per_s);
+/// @param forbidden  whether the recording shows that a change cannot help.
+path_to_target find_path_to_target(const what_if& run, const name_table& names, double target_per_s,
+                                   const std::function<bool(const pipeline_change&)>& forbidden);
 
 }  // namespace lotus::tool
 

@@ -120,6 +120,7 @@ run_stats_result collect_stats(const run_files& run, const stats_options& option
   result.async = describe_async(result.run);
   result.counters = counters_of(result.run);
   result.blocked_on = join_waits(result.run, diagnostics);
+  name_locks(run, result.blocked_on, diagnostics);
   if (options.form == stats_form::json) name_stacks(run, result.blocked_on, diagnostics);
   result.threads = threads_at_snapshot(result.run, diagnostics);
   result.accelerators = find_accelerators(result.run, diagnostics);

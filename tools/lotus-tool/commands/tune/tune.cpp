@@ -22,7 +22,7 @@
 #include "commands/tune/trial.hpp"
 #include "describe/description.hpp"
 #include "findings/checks/check.hpp"
-#include "findings/checks/recorded_work.hpp"
+#include "findings/claims.hpp"
 #include "findings/diagnosis.hpp"
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
@@ -230,14 +230,17 @@ class tuner {
       return "recorded no batch in " + seconds_text(trial.seconds) + ": " +
              text_of(why_no_pipeline(to.run));
     }
-    to.why_not = text_of(why_silent(to.run, failed_checks(to.run, look_at_work(to.run))));
-    const judgement judged = diagnose_run(to.run, 0, silent);
+    const judgement judged = diagnose_run(to.run, 0, silent, predictions::none);
+    to.why_not = judged.found ? text_of(why_silent(to.run, judged.found->checks)) : judged.why_not;
     if (to.why_not.empty()) {
       recording recorded = record_pipeline(to.run);
       to.why_not = recorded.why_not;
       to.pipeline = std::move(recorded.pipeline);
-      if (to.pipeline && judged.found) {
+      if (to.pipeline) {
         to.pipeline->lock = find_sampled_lock(judged.found->blocked_on);
+        if (!claims(*judged.found).why_not_simulated().empty()) {
+          to.why_not = "the simulation leaves out what limits this run";
+        }
       }
     }
     if (judged.found && judged.found->is) made.limit = verdict_name(*judged.found->is);

@@ -27,7 +27,7 @@ struct whatif_answers {
   std::string why_not;  ///< the reason if there are no answers; otherwise ""
   std::string refused;  ///< why this run cannot be changed so; then why_not says the same
   const what_if* run = nullptr;
-  phrase limit;                 ///< see limit_words()
+  phrase limit;                 ///< why more workers do not help; empty if they may
   bool has_second_run = false;  ///< whether the user gave a second run (--also)
   /// The changes and their effects; the one with the largest gain comes first.
   std::vector<answer> changes;

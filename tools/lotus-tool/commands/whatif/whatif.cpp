@@ -13,12 +13,12 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/nearest.hpp"
-#include "base/parallel.hpp"
 #include "base/printable.hpp"
 #include "commands/whatif/answers.hpp"
 #include "describe/description.hpp"
 #include "findings/checks/check.hpp"
-#include "findings/checks/recorded_work.hpp"
+#include "findings/claims.hpp"
+#include "findings/diagnosis.hpp"
 #include "findings/gains.hpp"
 #include "findings/run_limits.hpp"
 #include "findings/words.hpp"
@@ -31,8 +31,6 @@
 #include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/single_changes.hpp"
 #include "replay/target.hpp"
-#include "waits/join/blocked_on.hpp"
-#include "waits/join/limiting_lock.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -40,10 +38,18 @@ namespace {
 /// A run with the simulation that predicts the effects of changes to the run.
 struct asked_run {
   run_data run;
-  std::optional<recorded_pipeline> pipeline;
+  std::optional<diagnosis> found;
   std::optional<recorded_pipeline> also;
-  std::optional<what_if> asked;
+  std::shared_ptr<const what_if> asked;
 };
+
+/// Returns why a prediction would contradict what was recorded; empty if the facts are.
+phrase with_facts(const char* reason, const phrase& facts) {
+  if (facts.empty()) return {};
+  phrase all{reason};
+  all.add(facts).pattern.pop_back();  // the final period
+  return all;
+}
 
 /// Replaces each name that the user typed, with or without the S that begins all names in logs, by
 /// the run's name. Throws input_error if a name is unknown.
@@ -145,50 +151,75 @@ class asker {
     answers.loader = files.loader;
     asked_run& kept = *keep.emplace_back(std::make_unique<asked_run>());
     kept.run = read_run(files, checked_parts, diagnostics_);
-    recording recorded;
-    recorded_work work;
-    for_each_in_parallel(2, 2, [&](std::size_t i) {
-      if (i == 0) recorded = record_pipeline(kept.run);
-      if (i == 1) work = look_at_work(kept.run);
-    });
-    answers.why_not = text_of(why_silent(kept.run, failed_checks(kept.run, work)));
+    judgement judged = diagnose_run(kept.run, 0, diagnostics_, predictions::none);
+    if (!judged.found) {
+      answers.why_not = judged.why_not;
+      return answers;
+    }
+    const diagnosis& d = kept.found.emplace(std::move(*judged.found));
+    answers.why_not = text_of(why_silent(kept.run, d.checks));
+    if (answers.why_not.empty() && judged.simulated == nullptr) {
+      answers.why_not = text_of(d.why_silent);
+    }
     if (!answers.why_not.empty()) return answers;
-    answers.why_not = recorded.why_not;
-    if (!recorded.pipeline) return answers;
-    kept.pipeline = std::move(recorded.pipeline);
-    const run_blocked_on joined = join_waits(kept.run, diagnostics_);
-    kept.pipeline->lock = find_sampled_lock(joined);
+    const recorded_pipeline& pipeline = judged.simulated->recorded();
     pipeline_change change;
     try {
-      change = change_for(options_.change, *kept.pipeline, kept.run.names);
+      change = change_for(options_.change, pipeline, kept.run.names);
     } catch (const input_error& error) {
       answers.refused = answers.why_not = error.what();
       return answers;
     }
     read_also(files.loader, kept);
-    kept.asked.emplace(kept.run, *kept.pipeline, kept.also ? &*kept.also : nullptr,
-                       options_.recorded_cpus);
+    kept.asked = std::move(judged.simulated);
+    if (kept.also || options_.recorded_cpus) {
+      kept.asked = std::make_shared<const what_if>(
+          kept.run, pipeline, kept.also ? &*kept.also : nullptr, options_.recorded_cpus);
+    }
+    const claims facts(d);
     answers.why_not = text_of(why_unlike(*kept.asked));
+    if (answers.why_not.empty()) {
+      answers.why_not = text_of(with_facts("the simulation leaves out what limits this run: ",
+                                           facts.why_not_simulated()));
+    }
     if (!answers.why_not.empty()) return answers;
-    answers.run = &*kept.asked;
-    answers.limit = limit_words(*kept.asked, kept.run, joined);
+    answers.run = kept.asked.get();
+    answers.limit = limit_words(*kept.asked, kept.run, d.blocked_on);
     answers.has_second_run = kept.also.has_value();
+    const auto forbidden = [&facts](const pipeline_change& one) { return facts.why_not(one); };
+    pipeline_change one_more;
+    one_more.workers = d.workers + 1;
+    if (answers.limit.empty()) {
+      answers.limit = with_facts("more workers do not help: ", forbidden(one_more));
+    }
     if (options_.feed_consumer || options_.target_per_s) {
       // With --feed-consumer, the target is 99 % of the rate of the consumer: 100 % is impossible,
       // because receiving a batch takes time.
       answers.target_is_consumer = !options_.target_per_s;
       const double target = options_.target_per_s.value_or(0.99 * consumer_rate(*answers.run));
-      answers.way = find_path_to_target(*answers.run, kept.run.names, target);
+      answers.way = find_path_to_target(
+          *answers.run, kept.run.names, target,
+          [&forbidden](const pipeline_change& one) { return !forbidden(one).empty(); });
       add(answers, answers.way->settings.value_or(answers.way->best_settings));
     } else if (!(change == pipeline_change{})) {
       add(answers, change);
+      if (answers.changes.front().would_be.gain < 1 + worthwhile) return answers;
+      answers.why_not = text_of(with_facts("this change cannot help: ", forbidden(change)));
+      if (!answers.why_not.empty()) answers.run = nullptr;
     } else {
-      for (const pipeline_change& one : single_changes(*kept.pipeline, kept.run.names)) {
+      for (const pipeline_change& one : single_changes(answers.run->recorded(), kept.run.names)) {
         add(answers, one);
       }
-      std::stable_sort(
-          answers.changes.begin(), answers.changes.end(),
-          [](const answer& a, const answer& b) { return a.would_be.gain > b.would_be.gain; });
+      std::vector<answer>& all = answers.changes;
+      all.erase(std::remove_if(all.begin(), all.end(),
+                               [&](const answer& one) {
+                                 return one.would_be.gain >= 1 + worthwhile &&
+                                        !forbidden(one.change).empty();
+                               }),
+                all.end());
+      std::stable_sort(all.begin(), all.end(), [](const answer& a, const answer& b) {
+        return a.would_be.gain > b.would_be.gain;
+      });
     }
     return answers;
   }

@@ -140,7 +140,7 @@ path_states run_facts::states(path_kind kind) const {
   return sum_states(path, [kind](const path_share& share) { return share.kind == kind; });
 }
 
-path_states run_facts::states_of(std::string_view name) const {
+path_states states_of(const critical_path& path, std::string_view name) {
   return sum_states(
       path, [name](const path_share& share) { return is_work(share) && share.name == name; });
 }

@@ -26,6 +26,9 @@ struct path_states {
   double blocked = 0;  ///< blocked or asleep
 };
 
+/// Returns the states of an operation or stage.
+path_states states_of(const critical_path& path, std::string_view name);
+
 struct run_facts {
   const run_data& run;
   const diagnosis& d;  ///< the measured figures
@@ -46,11 +49,9 @@ struct run_facts {
 
   path_states states() const;
   path_states states(path_kind kind) const;
-  path_states states_of(std::string_view name) const;  ///< of an operation or stage
+  path_states states_of(std::string_view name) const { return tool::states_of(path, name); }
   /// The operation or stage with the largest share of the path; nullptr if there is none.
   const path_share* largest_work() const;
-  /// Whether other programs used a tenth of the CPUs.
-  bool others_used_cpus() const { return others_cpus && *others_cpus >= 0.1 * cpus; }
 };
 
 /// @param d  has its figures, waits and blocked_on. All arguments must outlive the result.

@@ -1,6 +1,7 @@
 // The verdicts that the largest group of facts gives if the simulation does not explain the run.
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "findings/facts/facts.hpp"
 #include "findings/finding.hpp"
@@ -32,15 +33,20 @@ std::optional<finding> waits_while_built(const run_facts& f) {
   const wait_parts& w = f.waits;
   const double built_ns = w.built_ns + w.between_ns + w.not_begun_ns - w.nobody_ns;
   const path_share* const most = f.largest_work();
-  if (f.d.pushed || !waits_for(f, built_ns) || most == nullptr) return std::nullopt;
-  const bool stages = most->kind == path_kind::stage && !f.d.stages.empty();
-  return finding{
-      "being-built",
-      {"% has % of the critical path, and the consumer waited for batches that were being built.",
-       {name_word{most->name}, share_word{f.states_of(most->name).all}}},
-      {},
-      built_ns / (w.all_ns + w.steps_ns),
-      stages ? verdict::stage_bound : verdict::preprocessing_bound};
+  if (f.d.pushed || !waits_for(f, built_ns)) return std::nullopt;
+  const bool stages = most != nullptr && most->kind == path_kind::stage && !f.d.stages.empty();
+  phrase because{"of the % that the consumer waited, % were for batches that were being built.",
+                 {time_word{w.all_ns}, time_word{built_ns}}};
+  if (most != nullptr) {
+    because = {
+        "% has % of the critical path, and the consumer waited for batches that were being built.",
+        {name_word{most->name}, share_word{f.states_of(most->name).all}}};
+  }
+  return finding{"being-built",
+                 std::move(because),
+                 {},
+                 built_ns / (w.all_ns + w.steps_ns),
+                 stages ? verdict::stage_bound : verdict::preprocessing_bound};
 }
 
 std::optional<finding> waits_for_order(const run_facts& f) {

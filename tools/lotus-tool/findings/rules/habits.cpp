@@ -2,13 +2,20 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "findings/facts/facts.hpp"
+#include "findings/facts/wait_parts.hpp"
 #include "findings/finding.hpp"
 #include "findings/words.hpp"
+#include "log/shown_name.hpp"
+#include "model/identifiers.hpp"
+#include "model/pipeline/side_data.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {
@@ -48,6 +55,56 @@ std::optional<finding> thread_for_each_batch(const run_facts& f) {
                   "connections), is paid anew for each batch.",
                   {count_word{built}, time_word{work_ns / static_cast<double>(built)}}},
                  {"Let a few threads build one batch after another."}};
+}
+
+std::optional<finding> forked_batches(const run_facts& f) {
+  std::vector<stage_span> spans = f.run.side.stages;
+  if (f.waits.share() < waits_much || spans.empty()) return std::nullopt;
+  std::sort(spans.begin(), spans.end(), [](const stage_span& a, const stage_span& b) {
+    return std::tie(a.name, a.number, a.start_ns) < std::tie(b.name, b.number, b.start_ns);
+  });
+  // How many threads work on one number of one stage at once, and for how many numbers several do.
+  std::size_t numbers = 0;
+  std::size_t forked = 0;
+  std::size_t most = 0;
+  std::uint32_t most_in = 0;
+  for (std::size_t first = 0; first < spans.size();) {
+    std::map<optional_file, std::int64_t> open;  // when each thread ends its work on the number
+    std::size_t at_once = 0;
+    std::size_t i = first;
+    for (; i < spans.size() && spans[i].name == spans[first].name &&
+           spans[i].number == spans[first].number;
+         ++i) {
+      for (auto at = open.begin(); at != open.end();) {
+        at = at->second <= spans[i].start_ns ? open.erase(at) : std::next(at);
+      }
+      std::int64_t& end_ns = open[spans[i].file];
+      end_ns = std::max(end_ns, spans[i].end_ns());
+      at_once = std::max(at_once, open.size());
+    }
+    ++numbers;
+    if (at_once > 1) ++forked;
+    if (at_once > most) {
+      most = at_once;
+      most_in = spans[first].name;
+    }
+    first = i;
+  }
+  if (2 * forked < numbers) return std::nullopt;
+  constexpr double much = 0.3;
+  const bool queues = f.states().queue >= much;
+  phrase to_do;
+  if (queues && static_cast<double>(most) > f.cpus && f.cpus > 0) {
+    to_do = {"They mostly wait for a CPU: use % threads for one batch, as many as there are CPUs.",
+             {count_word{f.cpus}}};
+  }
+  return finding{forked_id,
+                 {"up to % threads work on one number in % at once.",
+                  {count_word{most}, name_word{shown_name(f.run.names.name(most_in))}}},
+                 std::move(to_do),
+                 0,
+                 {},
+                 queues ? forbids_threads : 0U};
 }
 
 std::optional<finding> batches_pile_up(const run_facts& f) {

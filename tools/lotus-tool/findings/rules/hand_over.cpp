@@ -94,7 +94,8 @@ std::optional<finding> slow_hand_over(const run_facts& f) {
     return found(
         f, id,
         "; most had been ready for % before it received them. Its own thread was blocked "
-        "meanwhile: something between the workers and the consumer passes batches on too slowly.",
+        "meanwhile: something between the workers and the consumer passes batches on too slowly, "
+        "or the wait lasts for a fixed time.",
         {"Make the step that passes batches on faster, or use several threads for it; put "
          "LOTUS_STAGE(name, i) into it to see its time."},
         {time_word{w.mean_ready_for_ns}});

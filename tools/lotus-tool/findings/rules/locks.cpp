@@ -35,7 +35,7 @@ std::optional<finding> step_waits_for_lock(const run_facts& f) {
   const double share = lock->share * steps.blocked;
   if (share < 0.1) return std::nullopt;
   return finding{
-      "step-waits-for-lock",
+      step_lock_id,
       {"the consumer's step waits for % during % of the run.", {shown(*lock), share_word{share}}},
       {"Hold this lock for a shorter time where it is held, or use a lock of its own."},
       share,

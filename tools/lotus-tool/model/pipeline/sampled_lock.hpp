@@ -17,7 +17,7 @@ struct lock_user {
 
 /// A lock and the operation that waited for it: the pair that occurs in the most samples.
 struct sampled_lock {
-  std::string name;       ///< name of the lock's variable; "" if unknown
+  std::string name;       ///< a text such as "the lock codec_mutex", or "a lock"
   std::string operation;  ///< the operation that waits for it, without S
   /// Share (0..1) of the blocked time of preprocessing during which this operation waited for the
   /// lock; or of the operation's own blocked time if nothing was recorded as preprocessing.

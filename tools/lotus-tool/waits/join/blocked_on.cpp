@@ -207,6 +207,8 @@ const description<blocked_on>& description_of(const blocked_on*) {
           {"held_in", &blocked_on::held_in,
            "the function in which the holder itself mostly waited; absent if it mostly ran",
            if_any},
+          {"taken_in", &blocked_on::taken_in,
+           "the function that takes the lock, if its variable has no symbol", if_any},
           {"ns", &blocked_on::ns, "part of blocked_ns, in ns; estimated if that is unknown"},
           {"share", &blocked_on::share, "share of the looks at waiting threads"},
           {"samples", &blocked_on::samples, "number of these looks"},
@@ -252,12 +254,15 @@ std::vector<blocked_on> listed(const blocked_list* list, std::optional<std::int6
 
 std::string name_of_lock(const blocked_on& of) {
   std::string name = without_address(of.what);
-  return name.substr(0, 2) == "0x" ? std::string() : name;
+  const bool in_library =
+      name.find(".so") != std::string::npos && name.find("+0x") != std::string::npos;
+  return in_library || name.substr(0, 2) == "0x" ? std::string() : name;
 }
 
 std::string lock_name(const blocked_on& of) {
   const std::string name = name_of_lock(of);
-  return name.empty() ? "a lock" : "the lock " + printable_line(name);
+  if (!name.empty()) return "the lock " + printable_line(name);
+  return of.taken_in.empty() ? "a lock" : "the lock taken in " + printable_line(of.taken_in);
 }
 
 std::string wait_phrase(const blocked_on& of, const std::string& name) {

@@ -34,6 +34,9 @@ struct blocked_on {
   /// The function in which the holder itself waited in most samples; "": it was mostly running, or
   /// it is unknown. Set by name_stacks().
   std::string held_in{};
+  /// The function that takes a lock whose variable has no symbol; "" if it has one, or if the
+  /// function is unknown. Set by name_locks().
+  std::string taken_in{};
   std::uint64_t samples = 0;
   /// Blocked time in ns, estimated or scaled to the measured time, see blocked_list::of().
   std::int64_t ns = 0;
@@ -94,10 +97,12 @@ const description<run_blocked_on>& description_of(const run_blocked_on*);
 /// @param blocked_ns  as in blocked_list::of().
 std::vector<blocked_on> listed(const blocked_list* list, std::optional<std::int64_t> blocked_ns);
 
-/// Returns the name of a lock without the address that may follow it; "" if it has no name.
+/// Returns the name of a lock without the address that may follow it; "" if its variable has no
+/// symbol, as on the heap or in a library.
 std::string name_of_lock(const blocked_on& of);
 
-/// Returns a text such as "the lock decoder_mutex"; "a lock" if it has no name.
+/// Returns a text such as "the lock decoder_mutex" or "the lock taken in malloc"; "a lock" if
+/// nothing is known.
 std::string lock_name(const blocked_on& of);
 
 /// Returns a text such as "waits for the lock decoder_mutex held by Decode on other threads".

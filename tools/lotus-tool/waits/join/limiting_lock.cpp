@@ -95,7 +95,7 @@ std::vector<lock_user> users_of(const lock_samples& samples) {
 std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_blocked_on& joined,
                                                 const std::string& stage, std::size_t workers,
                                                 std::size_t skip) {
-  constexpr std::uint64_t min_samples = 30;
+  constexpr std::uint64_t min_samples = 10;
   constexpr double most_of_the_time = 0.5;
   const blocked_list* const seen = stage.empty() ? &joined.preprocessing : joined.of('S' + stage);
   if (seen == nullptr || seen->empty()) return std::nullopt;
@@ -111,14 +111,19 @@ std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_b
       time.blocked_ns ? found->share * *time.blocked_ns : static_cast<double>(found->ns);
   limiting_lock lock{*found, {}, std::fmin(1, ns / time.wall_ns)};
   const auto threads = static_cast<double>(time.threads);
-  const double waiting = lock.share * threads;
+  // Few samples must show the lock clearly: the share is decided at the lower end of its 90 %
+  // interval. The number of its samples among all samples has a binomial distribution.
+  constexpr double quantile = 1.645;
+  const double sd = std::sqrt((1 - found->share) / static_cast<double>(found->samples));
+  const double surely = lock.share * std::max(0.0, 1 - quantile * sd);
+  const double waiting = surely * threads;
   // If nearly all threads except the holder wait for the lock, it is held nearly all the time. It
   // is enough if 75 % of them wait: if two threads hold a lock for random times, and 0.75 threads
   // wait for it on average, it is held 97 % of the time.
   const bool nearly_all_wait = threads > 1 && waiting >= 0.75 * (threads - 1);
   const bool mostly_one_waits =
       stage.empty() && found == all.begin() && threads > 1 && waiting >= 1;
-  if (!nearly_all_wait && !mostly_one_waits && lock.share < most_of_the_time) return std::nullopt;
+  if (!nearly_all_wait && !mostly_one_waits && surely < most_of_the_time) return std::nullopt;
   lock.operation = operation_that_waits(joined, *found);
   return lock;
 }
@@ -135,7 +140,7 @@ std::optional<sampled_lock> find_sampled_lock(const run_blocked_on& joined) {
   }
   if (lock == nullptr || lock->samples < min_samples) return std::nullopt;
   sampled_lock found;
-  found.name = name_of_lock(*lock);
+  found.name = lock_name(*lock);
   found.operation = operation_that_waits(joined, *lock);
   const blocked_list* const own = joined.of('S' + found.operation);
   if (own == nullptr) return std::nullopt;

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "threads/unwind/stack_copy.hpp"
 #include "threads/unwind/stack_unwinder.hpp"
 #include "waits/data/stack_files.hpp"
+#include "waits/data/wait_files.hpp"
 #include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {
@@ -113,6 +115,25 @@ void for_each_entry(run_blocked_on& joined, const Each& each) {
   }
   for (blocked_on& one : joined.waits.by) each(one);
   for (blocked_on& one : joined.preprocessing.by) each(one);
+  for (blocked_on& one : joined.steps.by) each(one);
+}
+
+bool needs_place(const blocked_on& one) {
+  constexpr std::uint64_t min_samples = 5;
+  return one.reason == wait_reason::lock && one.samples >= min_samples && !one.stacks.empty() &&
+         name_of_lock(one).empty();
+}
+
+/// Returns the function that takes a lock: that of the C library if the lock is its own, as in
+/// malloc, and otherwise the program's. "" if it is unknown.
+std::string taker_in(const std::vector<std::string>& calls) {
+  if (calls.empty()) return {};
+  const auto has = [&calls](const char* text) {
+    return calls.front().find(text) != std::string::npos;
+  };
+  const bool is_named = !has("+0x");
+  if (is_named && !has("lock") && !has("mutex")) return calls.front();
+  return calls.size() > 1 ? calls[1] : std::string();
 }
 
 /// Returns the function in which the lock's holder waited in at least 5 samples, and in at least
@@ -156,6 +177,36 @@ void name_stacks(const run_files& run, run_blocked_on& joined, diagnostic_log& d
       one.calls = calls;
     }
     one.held_in = held_in(joined, one, stacks);
+  });
+}
+
+void name_locks(const run_files& run, run_blocked_on& joined, diagnostic_log& diagnostics) {
+  constexpr std::size_t most_stacks = 8;
+  unwound_stacks stacks(run, diagnostics);
+  const auto for_each_stack = [&](const blocked_on& one, const auto& each) {
+    for (std::size_t i = 0; i < std::min(most_stacks, one.stacks.size()); ++i) each(one.stacks[i]);
+  };
+  bool any = false;
+  for_each_entry(joined, [&](const blocked_on& one) {
+    if (!needs_place(one)) return;
+    any = true;
+    for_each_stack(one, [&](const seen_stack& seen) {
+      stacks.add(joined.processes[seen.process], seen.number);
+    });
+  });
+  if (!any) return;
+  stacks.name_all();
+  for_each_entry(joined, [&](blocked_on& one) {
+    if (!needs_place(one)) return;
+    std::map<std::string, std::uint64_t> samples;
+    for_each_stack(one, [&](const seen_stack& seen) {
+      samples[taker_in(stacks.of(joined.processes[seen.process], seen.number))] += seen.samples;
+    });
+    std::uint64_t most = 0;
+    for (const auto& [function, count] : samples) {
+      if (!function.empty() && count > most)
+        std::tie(most, one.taken_in) = std::tie(count, function);
+    }
   });
 }
 

@@ -67,6 +67,10 @@ class unwound_stacks {
 /// stacks. Reads the programs and libraries that the process had mapped. Throws input_error.
 void name_stacks(const run_files& run, run_blocked_on& joined, diagnostic_log& diagnostics);
 
+/// Sets blocked_on::taken_in of the locks without a symbol that at least 5 samples show. Without
+/// such locks, reads nothing. Throws input_error.
+void name_locks(const run_files& run, run_blocked_on& joined, diagnostic_log& diagnostics);
+
 /// Returns a text such as "std::mutex::lock, called by Decoder::get, called by main".
 std::string calls_text(const std::vector<std::string>& calls);
 
