@@ -111,11 +111,12 @@ std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_b
       time.blocked_ns ? found->share * *time.blocked_ns : static_cast<double>(found->ns);
   limiting_lock lock{*found, {}, std::fmin(1, ns / time.wall_ns)};
   const auto threads = static_cast<double>(time.threads);
-  // Few samples must show the lock clearly: the share is decided at the lower end of its 90 %
-  // interval. The number of its samples among all samples has a binomial distribution.
+  // Fewer than 30 samples must show the lock clearly: then the share is decided at the lower end of
+  // its 90 % interval. The number of its samples among all has a binomial distribution.
   constexpr double quantile = 1.645;
   const double sd = std::sqrt((1 - found->share) / static_cast<double>(found->samples));
-  const double surely = lock.share * std::max(0.0, 1 - quantile * sd);
+  const double sure = found->samples < 30 ? std::max(0.0, 1 - quantile * sd) : 1;
+  const double surely = lock.share * sure;
   const double waiting = surely * threads;
   // If nearly all threads except the holder wait for the lock, it is held nearly all the time. It
   // is enough if 75 % of them wait: if two threads hold a lock for random times, and 0.75 threads
