@@ -218,7 +218,7 @@ const description<shown_cause>& description_of(const shown_cause*) {
 /// Times in us of a step or batch by cause.
 const description<idle_part>& description_of(const idle_part*) {
   static const description<idle_part> all(
-      "idle_part", "the idle time of all devices in a step or batch",
+      "idle_part", "the idle time of all devices in a step or batch, with that of outside_us",
       {
           {"idle_us", [](const idle_part& of) { return in_us(of.causes.sum()); }, "idle, in us"},
           {"batch-wait_us", idle_us(idle_cause::batch_wait),
@@ -371,13 +371,6 @@ const description<shown_ranks>& description_of(const shown_ranks*) {
 shown_accelerator shown(const std::vector<accelerator_analysis>& ranks, bool parts) {
   if (ranks.size() == 1) return shown_trace{&ranks.front(), parts};
   return shown_ranks{&ranks, compare_ranks(ranks), parts};
-}
-
-std::string accelerator_json(const std::vector<accelerator_analysis>& ranks) {
-  std::string text;
-  json_writer json(text);
-  write_value(json, shown(ranks, false));
-  return text;
 }
 
 }  // namespace lotus::tool

@@ -32,8 +32,6 @@ using shown_accelerator = std::variant<shown_trace, shown_ranks>;
 
 /// @param ranks  at least one.
 shown_accelerator shown(const std::vector<accelerator_analysis>& ranks, bool parts);
-/// Returns the JSON object without steps and batches.
-std::string accelerator_json(const std::vector<accelerator_analysis>& ranks);
 
 }  // namespace lotus::tool
 

@@ -64,8 +64,8 @@ std::vector<accelerator_analysis> find_accelerators(const run_data& run,
 /// and says so.
 run_data read_run_and_waits(const run_files& run, run_parts parts, diagnostic_log& diagnostics);
 
-/// Returns whether all devices worked during at least 90 % of the run, not counting communication.
-/// Then a faster input pipeline could gain at most a tenth of the run's time.
+/// Returns whether there are devices and all worked during at least 90 % of the run, not counting
+/// communication. Then a faster input pipeline could gain at most a tenth of the run's time.
 bool are_busy(const std::vector<accelerator_analysis>& ranks, const run_data& run) noexcept;
 
 /// Shows which rank makes the other ranks wait. When ranks communicate, each rank waits for the

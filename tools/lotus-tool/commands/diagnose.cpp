@@ -10,9 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "accelerator/accelerator_described.hpp"
 #include "accelerator/accelerator_text.hpp"
-#include "accelerator/analysis.hpp"
 #include "accelerator/ranks.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
@@ -120,12 +118,12 @@ class screen_printer {
     std::string text = fitted(out_, s.title, "", "  ") + "\n\n";
     text += styled(out_, style::bold, fitted_sentences(out_, headline_of(s))) + '\n';
     if (!s.why.empty()) text += fitted_sentences(out_, s.why) + '\n';
-    if (!d_.accelerator.empty()) {
-      std::string device = "Accelerator: " + d_.accelerator + '.';
+    if (!d_.accelerators.empty()) {
+      std::string device = "Accelerator: " + accelerator_headline(d_.accelerators) + '.';
       // Advice about the accelerator is shown only for these two verdicts. With any other verdict,
       // the loader limits the run, and the advice would mislead.
       if (d_.is == verdict::consumer_bound || d_.is == verdict::balanced) {
-        device += ' ' + d_.accelerator_advice;
+        device += ' ' + accelerator_advice(d_.accelerators);
       }
       text += fitted_sentences(out_, printable_line(device)) + '\n';
     }
@@ -286,13 +284,7 @@ judgement diagnose_one(const run_files& run, const diagnose_options& options,
       if (options.json || options.details) {
         name_stacks(run, judged.found->blocked_on, diagnostics);
       }
-      const std::vector<accelerator_analysis> devices = find_accelerators(data, diagnostics);
-      if (!devices.empty()) {
-        judged.found->accelerator = accelerator_headline(devices);
-        judged.found->accelerator_advice = accelerator_advice(devices);
-        judged.found->accelerator_busy = are_busy(devices, data);
-        judged.found->accelerator_json = accelerator_json(devices);
-      }
+      look_at_accelerators(*judged.found, data, diagnostics);
     }
     return judged;
   } catch (const input_error& error) {

@@ -174,7 +174,7 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
   out << '\n';
   print_moves(d, shown, out);
   print_calls(d, out);
-  if (d.accelerator.empty()) {
+  if (d.accelerators.empty()) {
     out << fitted_sentences(out,
                             "It was not recorded whether a GPU or other accelerator was busy. "
                             "To record it, see 'lotus-tool accelerator --help'.",

@@ -67,8 +67,6 @@ void write_value(json_writer& json, const V& value) {
       value.for_each(write);
     }
     json.end_object();
-  } else if constexpr (std::is_same_v<V, raw_json>) {
-    json.raw(value.text);
   } else {
     json.value(value);
   }
@@ -81,7 +79,7 @@ template <class V>
 datum datum_of(const V& value) {
   if constexpr (shape_of<V>::is == shape::optional) {
     return value ? datum_of(*value) : datum();
-  } else if constexpr (shape_of<V>::is != shape::scalar || std::is_same_v<V, raw_json>) {
+  } else if constexpr (shape_of<V>::is != shape::scalar) {
     return {};
   } else if constexpr (std::is_same_v<V, double>) {
     return value;

@@ -72,11 +72,6 @@ words words_of(const char* const (&list)[N]) {
   return {{list, list + N}};
 }
 
-/// JSON that is not described yet.
-struct raw_json {
-  std::string text;
-};
-
 /// Values by name that are made one after the other, because there may be a million.
 template <class V>
 struct named_values {
@@ -180,8 +175,6 @@ value_type type_of() {
     return {kind::one_of, false, shape_of<V>::types([](const auto* of) {
               return type_of<std::decay_t<decltype(*of)>>();
             })};
-  } else if constexpr (std::is_same_v<V, raw_json>) {
-    return {kind::object};
   } else if constexpr (std::is_same_v<V, bool>) {
     return {kind::flag};
   } else if constexpr (std::is_integral_v<V>) {
@@ -206,8 +199,6 @@ bool is_empty(const V& value) {
     return value.empty();
   } else if constexpr (std::is_arithmetic_v<V>) {
     return value == V{};
-  } else if constexpr (std::is_same_v<V, raw_json>) {
-    return value.text.empty();
   } else if constexpr (is == shape::scalar) {
     return std::string_view(value).empty();
   } else {

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "accelerator/ranks.hpp"
 #include "base/diagnostics.hpp"
 #include "base/parallel.hpp"
 #include "base/statistics/distribution.hpp"
@@ -394,6 +395,11 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   find_lock(run, skip_batches, d);
   doubt_more_workers(d);
   return {std::move(d), {}, std::move(simulated)};
+}
+
+void look_at_accelerators(diagnosis& of, const run_data& run, diagnostic_log& diagnostics) {
+  of.accelerators = find_accelerators(run, diagnostics);
+  of.accelerators_busy = are_busy(of.accelerators, run);
 }
 
 }  // namespace lotus::tool

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "accelerator/analysis.hpp"
 #include "base/diagnostics.hpp"
 #include "describe/described.hpp"
 #include "findings/checks/check.hpp"
@@ -59,14 +60,11 @@ struct diagnosis {
   std::vector<phrase> warnings;         ///< warnings to show before the verdict
   /// What limits the number of useful workers, see limit_words(); empty if nothing does.
   phrase limit;
-  bool limit_of_stage = false;  ///< whether `limit` is about the limiting stage
-  /// The next four members are set if an accelerator's trace was read; otherwise the texts are "".
-  std::string accelerator;         ///< what the accelerator's trace shows, in one sentence
-  std::string accelerator_advice;  ///< advice in one sentence; "" if there is none
-  std::string accelerator_json;
-  /// Whether the accelerator was busy for such a large share of the run that no change of the input
-  /// pipeline can gain much.
-  bool accelerator_busy = false;
+  bool limit_of_stage = false;                     ///< whether `limit` is about the limiting stage
+  std::vector<accelerator_analysis> accelerators;  ///< see look_at_accelerators()
+  /// Whether the accelerators were busy for such a large share of the run that no change of the
+  /// input pipeline can gain much.
+  bool accelerators_busy = false;
   std::vector<path_gain> path_gains;
   critical_path path;
   bool pushed = false;  ///< whether the run has no consumer; a batch then ends with its last stage
@@ -164,6 +162,9 @@ enum class predictions : std::uint8_t { all, none };
 judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic_log& diagnostics,
                        predictions wanted = predictions::all);
 inline constexpr run_parts diagnosis_parts = checked_parts;
+
+/// Adds what the traces of accelerators in the run's folder show.
+void look_at_accelerators(diagnosis& of, const run_data& run, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
 

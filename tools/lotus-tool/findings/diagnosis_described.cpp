@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "accelerator/accelerator_described.hpp"
 #include "base/printable.hpp"
 #include "describe/description.hpp"
 #include "findings/checks/check.hpp"
@@ -384,9 +385,9 @@ const description<diagnosis>& description_of(const diagnosis*) {
            "what operations, waits and preprocessing waited for, with estimated times; only if "
            "the process took wait samples",
            [](d of) { return !of.blocked_on.empty(); }},
-          {"accelerator", [](d of) { return raw_json{of.accelerator_json}; },
+          {"accelerator", [](d of) { return shown(of.accelerators, false); },
            "why the accelerator was idle, as in stats; only if the folder has the trace of one",
-           if_any},
+           [](d of) { return !of.accelerators.empty(); }},
           {"run_ns", [](d of) { return of.path.run_ns; },
            "from the first work to the last received batch, without pauses between epochs, in ns"},
           {"critical_path", [](d of) { return of.path.shares; }, "what run_ns consists of"},

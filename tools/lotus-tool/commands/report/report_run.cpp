@@ -13,10 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "accelerator/accelerator_described.hpp"
-#include "accelerator/accelerator_text.hpp"
-#include "accelerator/analysis.hpp"
-#include "accelerator/ranks.hpp"
 #include "aggregates/data/aggregated.hpp"
 #include "base/diagnostics.hpp"
 #include "base/formats/json_writer.hpp"
@@ -341,15 +337,7 @@ void write_run(json_writer& first, json_writer& json, std::string& text, run_dat
   }
   op_list.end_array();
   judgement judged = diagnose_run(run, skip_batches, silent);
-  if (judged.found) {
-    const std::vector<accelerator_analysis> devices = find_accelerators(run, silent);
-    if (!devices.empty()) {
-      judged.found->accelerator = accelerator_headline(devices);
-      judged.found->accelerator_advice = accelerator_advice(devices);
-      judged.found->accelerator_busy = are_busy(devices, run);
-      judged.found->accelerator_json = accelerator_json(devices);
-    }
-  }
+  if (judged.found) look_at_accelerators(*judged.found, run, silent);
   first.newline().begin_object().member("name", name).member("dir", run.files->dir);
   if (!run.files->loader.empty()) first.member("loader", run.files->loader);
   first.member("batch_count", std::count(counted.begin(), counted.end(), true));

@@ -98,19 +98,19 @@ class composer {
   first_screen compose() {
     s_.title = title();
     if (d_.is) {
-      s_.headline = d_.accelerator_busy ? busy_headline() : headline("The consumer");
-      if (!d_.accelerator_busy) {
+      s_.headline = d_.accelerators_busy ? busy_headline() : headline("The consumer");
+      if (!d_.accelerators_busy) {
         s_.explained_headline = headline("The consumer, which receives the batches,");
       }
       s_.names_in_flight = d_.is == verdict::prefetch_bound && !d_.makes_itself;
-      s_.why = d_.accelerator_busy ? busy_why() : why_and_findings();
+      s_.why = d_.accelerators_busy ? busy_why() : why_and_findings();
     } else {
       no_verdict();
     }
     warnings();
     // Suggestions come from a simulation of the CPUs only. If the accelerator is the bottleneck,
     // they would not help.
-    if (!d_.accelerator_busy) {
+    if (!d_.accelerators_busy) {
       advice();
       phrase assumed;
       if (!advised_.empty()) assumed = next_limit_of(d_, *advised_.front(), advised_.size() > 1);
@@ -212,7 +212,7 @@ class composer {
                            : "batches are built on the consumer's own thread. No batch is built "
                              "while the consumer works."};
     }
-    const char* const ask = d_.accelerator.empty() && !d_.pushed ? unknown_device : "";
+    const char* const ask = d_.accelerators.empty() && !d_.pushed ? unknown_device : "";
     switch (*d_.is) {
       case verdict::preprocessing_bound:
         return d_.limit.empty() ? busy_workers() : with_wait(d_.limit);
