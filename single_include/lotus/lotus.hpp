@@ -14946,8 +14946,8 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #include <cstdarg>
 
 // Determines how many CPUs this process may use, and how often a limit stopped it.
-#ifndef LOTUS_STORE_CPU_LIMITS_HPP
-#define LOTUS_STORE_CPU_LIMITS_HPP
+#ifndef LOTUS_BASE_CPU_LIMITS_HPP
+#define LOTUS_BASE_CPU_LIMITS_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {
@@ -15078,7 +15078,7 @@ LOTUS_DETAIL_COLD inline cpu_periods periods_of_cgroups() noexcept {
 }  // namespace detail
 LOTUS_DETAIL_COLD_NAMESPACE_END
 
-#endif  // LOTUS_STORE_CPU_LIMITS_HPP
+#endif  // LOTUS_BASE_CPU_LIMITS_HPP
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {

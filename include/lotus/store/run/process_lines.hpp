@@ -14,6 +14,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "lotus/base/cpu_limits.hpp"
 #include "lotus/base/environment.hpp"
 #include "lotus/base/file.hpp"
 #include "lotus/base/memory.hpp"
@@ -22,7 +23,6 @@
 #include "lotus/record/environment_report.hpp"
 #include "lotus/record/names.hpp"
 #include "lotus/store/cpu_clock.hpp"
-#include "lotus/store/cpu_limits.hpp"
 
 LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
 namespace detail {

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <lotus/store/cpu_limits.hpp>
+#include <lotus/base/cpu_limits.hpp>
 #include <map>
 #include <random>
 #include <string>

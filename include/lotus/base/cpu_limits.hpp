@@ -1,6 +1,6 @@
 // Determines how many CPUs this process may use, and how often a limit stopped it.
-#ifndef LOTUS_STORE_CPU_LIMITS_HPP
-#define LOTUS_STORE_CPU_LIMITS_HPP
+#ifndef LOTUS_BASE_CPU_LIMITS_HPP
+#define LOTUS_BASE_CPU_LIMITS_HPP
 
 #include <sched.h>
 #include <stdlib.h>
@@ -142,4 +142,4 @@ LOTUS_DETAIL_COLD inline cpu_periods periods_of_cgroups() noexcept {
 }  // namespace detail
 LOTUS_DETAIL_COLD_NAMESPACE_END
 
-#endif  // LOTUS_STORE_CPU_LIMITS_HPP
+#endif  // LOTUS_BASE_CPU_LIMITS_HPP
