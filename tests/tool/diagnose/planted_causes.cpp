@@ -14,7 +14,6 @@
 #include <functional>
 #include <iostream>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -73,14 +72,12 @@ std::unique_lock<std::mutex> held(std::mutex& m) {
 /// Its lock has no symbol.
 struct cache {
   std::mutex guard;
-  int entries = 0;
 };
 
 __attribute__((noinline)) void put_in_cache(cache& to) {
   std::unique_lock<std::mutex> guard(to.guard, std::defer_lock);
   if (slow) guard.lock();
   nap(5);
-  ++to.entries;
 }
 
 /// Threads that build batches, at most `ahead` per thread before the consumer receives them.
@@ -318,12 +315,12 @@ const std::map<std::string, std::function<void()>>& causes() {
        }},
       {"heap-lock",
        [] {
-         const auto shared = std::make_unique<cache>();
+         std::vector<cache> shared(1);
          loader l;
          l.workers = 4;
          l.batches = batches_of(slow ? 6 : 3);
          l.make = [&shared](int) {
-           step("Lookup", [&shared] { put_in_cache(*shared); });
+           step("Lookup", [&shared] { put_in_cache(shared[0]); });
            step("Decode", [] { nap(2); });
          };
          l.run([](int) { train(1); });
@@ -334,13 +331,12 @@ const std::map<std::string, std::function<void()>>& causes() {
          l.workers = 1;
          l.batches = batches_of(14);
          l.make = [](int i) {
+           const auto load = [i] {
+             LOTUS_STAGE("Load", static_cast<unsigned>(i));
+             nap(12);
+           };
            std::vector<std::thread> threads;
-           for (int t = 0; t < (slow ? 6 : 1); ++t) {
-             threads.emplace_back([i] {
-               LOTUS_STAGE("Load", static_cast<unsigned>(i));
-               nap(12);
-             });
-           }
+           for (int t = 0; t < (slow ? 6 : 1); ++t) threads.emplace_back(load);
            for (std::thread& t : threads) t.join();
          };
          l.run([](int) { train(1); });

@@ -69,18 +69,24 @@ phrase claims::why_not_faster(std::string_view name) const {
           {name_word{shown}, name_word{lock_name(*lock)}, name_word{lock->held_by}}};
 }
 
+bool claims::has_more_threads(const pipeline_change& change) const {
+  return (change.workers && *change.workers > d_.workers && !change.own_thread) ||
+         std::any_of(change.threads.begin(), change.threads.end(), [&](const auto& of) {
+           const auto stage =
+               std::find_if(d_.stages.begin(), d_.stages.end(),
+                            [&](const stage_figures& s) { return s.name == of.first; });
+           return stage == d_.stages.end() || of.second > stage->slots;
+         });
+}
+
 phrase claims::why_not(const pipeline_change& change) const {
-  const bool more = (change.workers && *change.workers > d_.workers && !change.own_thread) ||
-                    std::any_of(change.threads.begin(), change.threads.end(), [&](const auto& of) {
-                      const auto stage =
-                          std::find_if(d_.stages.begin(), d_.stages.end(),
-                                       [&](const stage_figures& s) { return s.name == of.first; });
-                      return stage == d_.stages.end() || of.second > stage->slots;
-                    });
+  const bool more = has_more_threads(change);
   if (more || change.cpus) {
     if (d_.lock) return {"%.", {name_word{lock_text(*d_.lock)}}};
     for (const finding& one : d_.findings) {
-      if ((more && one.no_more_threads) || (change.cpus && one.explains_cpu_waits)) {
+      const bool is_simulated = one.is == verdict::start_up_bound;
+      if ((more && one.no_more_threads && !is_simulated) ||
+          (change.cpus && one.explains_cpu_waits)) {
         return one.because;
       }
     }
@@ -92,6 +98,13 @@ phrase claims::why_not(const pipeline_change& change) const {
     }
   }
   return change.faster.size() == 1 ? why_not_faster(change.faster.begin()->first) : phrase{};
+}
+
+bool claims::forbids(const pipeline_change& change) const {
+  if (!why_not(change).empty()) return true;
+  return has_more_threads(change) &&
+         std::any_of(d_.findings.begin(), d_.findings.end(),
+                     [](const finding& one) { return one.no_more_threads; });
 }
 
 phrase claims::why_not_simulated() const {

@@ -35,6 +35,8 @@ class claims {
   /// Returns why a change cannot help: more threads that would wait like the others, or a faster
   /// part that only waits for another or has no share of the critical path. Empty if it may help.
   phrase why_not(const pipeline_change& change) const;
+  /// Whether a change must not be suggested, also because it is no cure for what limits the run.
+  bool forbids(const pipeline_change& change) const;
   /// Returns why no change can be predicted, although the simulation is as long as the run: it does
   /// not know what limits the run. Empty if it does.
   phrase why_not_simulated() const;
@@ -43,6 +45,7 @@ class claims {
 
  private:
   phrase why_not_faster(std::string_view name) const;
+  bool has_more_threads(const pipeline_change& change) const;
 
   const diagnosis& d_;
 };

@@ -167,7 +167,7 @@ void decide(const what_if& asked, const claims& facts, const run_facts& f, diagn
 /// Removes the suggestions that the facts forbid.
 void keep_possible(const claims& facts, diagnosis& d) {
   for (std::vector<suggestion>* const list : {&d.suggestions, &d.possible}) {
-    const auto forbidden = [&](const suggestion& m) { return !facts.why_not(m.change).empty(); };
+    const auto forbidden = [&](const suggestion& m) { return facts.forbids(m.change); };
     if (!list->empty() && list == &d.suggestions && forbidden(list->front())) d.assumptions.clear();
     list->erase(std::remove_if(list->begin(), list->end(), forbidden), list->end());
   }
@@ -188,7 +188,7 @@ void predict(const run_data& run, const what_if& asked, const claims& facts, dia
   d.assumptions = std::move(found.assumptions);
   keep_possible(facts, d);
   if (d.is == verdict::consumer_bound) d.faster_step = faster_step(asked);
-  if (d.faster_step && !facts.why_not(d.faster_step->change).empty()) d.faster_step.reset();
+  if (d.faster_step && facts.forbids(d.faster_step->change)) d.faster_step.reset();
   const std::map<std::string, std::string> stages = stages_of_operations(p, run.names);
   const auto stage = stages.find(limited.name);
   d.limit_of_stage = p.unfinished != unbounded || limited.name == d.stage ||

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -132,7 +133,11 @@ std::string taker_in(const std::vector<std::string>& calls) {
     return calls.front().find(text) != std::string::npos;
   };
   const bool is_named = !has("+0x");
-  if (is_named && !has("lock") && !has("mutex")) return calls.front();
+  if (is_named && !has("lock") && !has("mutex")) {
+    constexpr std::string_view internal = "__libc_";  // glibc's own name of malloc, for example
+    const bool is_internal = calls.front().compare(0, internal.size(), internal) == 0;
+    return calls.front().substr(is_internal ? internal.size() : 0);
+  }
   return calls.size() > 1 ? calls[1] : std::string();
 }
 
