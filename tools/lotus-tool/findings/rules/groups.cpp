@@ -32,8 +32,12 @@ double run_longer(const run_facts& f, quantity of) {
 std::optional<finding> waits_while_built(const run_facts& f) {
   const wait_parts& w = f.waits;
   const double built_ns = w.built_ns + w.between_ns + w.not_begun_ns - w.nobody_ns;
-  const path_share* const most = f.largest_work();
   if (f.d.pushed || !waits_for(f, built_ns)) return std::nullopt;
+  const double share = built_ns / (w.all_ns + w.steps_ns);
+  // Work is not named for waits that are much longer than its part of the path.
+  constexpr double least = 0.25;
+  const path_share* most = f.largest_work();
+  if (most != nullptr && f.states_of(most->name).all < least * share) most = nullptr;
   const bool stages = most != nullptr && most->kind == path_kind::stage && !f.d.stages.empty();
   phrase because{"of the % that the consumer waited, % were for batches that were being built.",
                  {time_word{w.all_ns}, time_word{built_ns}}};
@@ -45,7 +49,7 @@ std::optional<finding> waits_while_built(const run_facts& f) {
   return finding{"being-built",
                  std::move(because),
                  {},
-                 built_ns / (w.all_ns + w.steps_ns),
+                 share,
                  stages ? verdict::stage_bound : verdict::preprocessing_bound};
 }
 
