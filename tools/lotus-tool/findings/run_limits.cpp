@@ -141,15 +141,11 @@ phrase held_lock_words(const what_if& run) {
 }
 
 phrase slowing_words(const what_if& run) {
-  if (!run.law().levels_seen) {
-    return {
-        "busy CPUs do not slow each other down (the recording does not show whether they do; the "
-        "intervals allow for it)"};
-  }
   const double slowing = run.law().law.slowing;
   const bool none = std::lround(100 * slowing) == 0;
-  return {"code takes % more CPU time if all CPUs are busy than if only one is (measured)",
-          {none ? phrase_word(name_word{"no"}) : phrase_word(share_word{slowing})}};
+  return {"code takes % more CPU time if all CPUs are busy than if only one is (%)",
+          {none ? phrase_word(name_word{"no"}) : phrase_word(share_word{slowing}),
+           name_word{run.law().levels_seen ? "measured" : "a rough estimate"}}};
 }
 
 phrase free_cpus_words(std::optional<double> others_cpus, std::optional<double> cpus) {

@@ -24,7 +24,7 @@ namespace {
 /// If the simulation of the unmodified run is too fast by more than this share, it is adjusted.
 constexpr double much_too_fast = 0.03;
 /// If the simulation deviates from the run by more than this share, it cannot be trusted.
-constexpr double max_off = 0.15;
+constexpr double max_off = 0.25;
 
 /// If threads share CPUs in time slices (speed_law::turn_ns), the run is simulated with the fitted
 /// length of a slice times each of these factors, and the results are added up. With a single

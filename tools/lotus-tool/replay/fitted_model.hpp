@@ -60,14 +60,14 @@ struct fitted_model {
   /// Returns the share (0..1) of the CPUs that other programs used. It is determined
   /// only if the simulation is faster than the run; otherwise it is 0. If the recording does not
   /// show that other programs used 10 % or more, longer time slices are tried first. Other
-  /// programs are assumed only if the simulation is then still over 15 % too fast and threads
+  /// programs are assumed only if the simulation is then still over 25 % too fast and threads
   /// waited for CPUs. fitted() returns the simulated throughput after these adjustments.
   double others_share() const noexcept { return share_of_others; }
   double fitted() const noexcept { return base.per_s(); }
   const estimated_law& law() const noexcept { return speed; }
   const recorded_pipeline& recorded() const noexcept { return pipeline; }
   bool cpus_known() const noexcept { return speed.law.cpus > 0; }
-  /// Returns whether the simulated throughput is wrong by more than 15 %, compared with the
+  /// Returns whether the simulated throughput is wrong by more than 25 %, compared with the
   /// measured one. Predictions cannot be trusted in this case.
   bool is_unlike() const noexcept;
   /// Returns whether the changed run would have more threads than any recorded run, or another

@@ -97,12 +97,13 @@ double max_busy(const std::vector<const recorded_pipeline*>& pipelines) {
 }  // namespace
 
 estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipelines, double cpus) {
+  constexpr double usual = 0.06;
   constexpr double usual_sd = 0.08;
   estimated_law found;
   found.max_busy = max_busy(pipelines);
   // If clearly more than `cpus` CPUs were busy at the same time, `cpus` must be wrong.
   if (cpus > 0 && found.max_busy > 1.5 * cpus) cpus = std::ceil(found.max_busy);
-  found.law = {cpus, 0};
+  found.law = {cpus, cpus > 1 ? usual : 0};
   found.slowing_sd = cpus > 1 ? usual_sd : 0;
   if (cpus <= 1) return found;
   std::map<std::string, std::vector<point>> by_stage;
@@ -140,7 +141,8 @@ estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipeli
   found.levels_seen = sd < usual_sd;
   const double weight = 1 / (sd * sd);
   const double usual_weight = 1 / (usual_sd * usual_sd);
-  found.law.slowing = std::clamp(slowing * weight / (weight + usual_weight), 0.0, 1.0);
+  found.law.slowing =
+      std::clamp((slowing * weight + usual * usual_weight) / (weight + usual_weight), 0.0, 1.0);
   found.slowing_sd = 1 / std::sqrt(weight + usual_weight);
   return found;
 }

@@ -22,9 +22,8 @@ struct estimated_law {
 
 /// Estimates the speed law: how much longer work takes while other CPUs are busy. Fits a line to
 /// the CPU time of the work on a batch or item, relative to the mean of the stage, as a function of
-/// the share of other CPUs that were busy. Combines the slope with 0 ± 8 %: without a measurement,
-/// nothing is assumed, and only the intervals allow for it (hyperthreads of one core slow each
-/// other down most).
+/// the share of other CPUs that were busy. Combines the slope with a typical value of 6 ± 8 % (two
+/// hyperthreads of one core slow each other down most).
 ///
 /// Long work overlaps with more other work just because it is long, which would distort the slope.
 /// The fit therefore uses an instrumental variable (Angrist and Pischke, Mostly Harmless
