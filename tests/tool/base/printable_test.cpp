@@ -1,5 +1,7 @@
 #include "base/printable.hpp"
 
+#include <string>
+
 #include "catch.hpp"
 
 using lotus::tool::printable;
@@ -19,8 +21,9 @@ TEST_CASE("bytes that are not UTF-8 are shown as percent escapes") {
 TEST_CASE("control characters do not reach a terminal") {
   CHECK(printable_line("a\x1b[2J\n\x7f") == "a%1B[2J%0A%7F");
   CHECK(printable_line("\xC2\x9B") == "%C2%9B");
-  for (const char* const control : {"\xE2\x80\x8F", "\xE2\x80\xAE", "\xE2\x81\xA6"}) {
-    CHECK(printable_line(control).rfind("%E2%8", 0) == 0);  // U+200F, U+202E, U+2066
+  for (const char* const end : {"\x80\x8F", "\x80\xAE", "\x81\xA6"}) {
+    const std::string control = std::string("\xE2") + end;  // U+200F, U+202E, U+2066
+    CHECK(printable_line(control).rfind("%E2%8", 0) == 0);
   }
   CHECK(printable_line("\xC3\xA4") == "\xC3\xA4");
 }

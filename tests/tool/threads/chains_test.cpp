@@ -96,8 +96,8 @@ class written_samples {
  private:
   static constexpr const char* program = "/home/user/prog";
 
-  std::string number_of(std::string& lines, const char* kind, const std::string& value,
-                        std::map<std::string, std::size_t>& known, std::size_t first) {
+  static std::string number_of(std::string& lines, const char* kind, const std::string& value,
+                               std::map<std::string, std::size_t>& known, std::size_t first) {
     const auto [at, is_new] = known.try_emplace(value, known.size() + first);
     if (is_new) lines += kind + value + '\n';
     return std::to_string(at->second);
@@ -178,7 +178,7 @@ TEST_CASE("the headline follows a chain of waits to the thread that works") {
   const int worker = of.thread("prog");
   const int writer = of.thread("prog");
   const int joins = of.waits(main, {libc + "pthread_join", "process:8", main_started}, "condition",
-                             16, of.tid(reader), "the end of a thread");
+                             16, written_samples::tid(reader), "the end of a thread");
   const int room =
       of.waits(reader, {libc + "futex_wait", "reader_task:20", started}, "condition", 4096);
   const int output =
@@ -243,8 +243,8 @@ TEST_CASE("the blame for a lock is divided among its holders, and parts add up")
   const int first = of.thread("prog");
   const int second = of.thread("prog");
   const calls stack{libc + "__lll_lock_wait", "insert:7", main_started};
-  const int a = of.waits(main, stack, "lock", 64, of.tid(first), "", 30);
-  const int b = of.waits(main, stack, "lock", 64, of.tid(second), "", 10);
+  const int a = of.waits(main, stack, "lock", 64, written_samples::tid(first), "", 30);
+  const int b = of.waits(main, stack, "lock", 64, written_samples::tid(second), "", 10);
   of.waits(main, stack, "lock", 64, 0, "", 20);  // the holder was not seen
   of.runs(first, {"grow:9", "first_loop:10", started}, 50);
   of.runs(second, {"shrink:9", "second_loop:10", started}, 50);
@@ -329,8 +329,9 @@ TEST_CASE("in random programs the parts of all waits add up, and chains end") {
       const int holder = i + 1 + below(threads - i - 1);
       target[static_cast<std::size_t>(i)] = holder;
       const std::string function = "loop" + std::to_string(i) + ":3";
-      states[i] = of.waits(i, {libc + "__lll_lock_wait", function, i == 0 ? main_started : started},
-                           "lock", 64 * static_cast<std::uint64_t>(i + 1), of.tid(holder));
+      states[i] =
+          of.waits(i, {libc + "__lll_lock_wait", function, i == 0 ? main_started : started}, "lock",
+                   64 * static_cast<std::uint64_t>(i + 1), written_samples::tid(holder));
     }
     of.runs(threads - 1, {"work:1", "last_loop:2", started}, 50);
     of.moments(20 + below(20), states);

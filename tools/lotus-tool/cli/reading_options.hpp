@@ -20,7 +20,8 @@ using action = std::function<int(std::ostream& out, std::ostream& err)>;
 
 /// Makes `command` call `run(*options, out, err)`, such as run_stats().
 template <class Options, class Run>
-void runs(CLI::App& command, action& chosen, const std::shared_ptr<Options>& options, Run run) {
+void runs(CLI::App& command, action& chosen, const std::shared_ptr<Options>& options,
+          const Run& run) {
   command.callback([options, run, &chosen] {
     chosen = [options, run](std::ostream& out, std::ostream& err) {
       return run(*options, out, err);

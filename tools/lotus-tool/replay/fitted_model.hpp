@@ -45,7 +45,7 @@ struct fitted_model {
   fitted_model() = default;
   fitted_model(const fitted_model&) = delete;  // explanations refer to the pipeline
   fitted_model& operator=(const fitted_model&) = delete;
-  fitted_model(fitted_model&&) = default;
+  fitted_model(fitted_model&&) noexcept = default;
   fitted_model& operator=(fitted_model&&) noexcept = default;
   ~fitted_model() = default;
 

@@ -150,7 +150,7 @@ struct served_at_once {
 /// to computed times that are similar. Calls that were on the CPU at the same time were served at
 /// the same time. If calls take much longer while others are open, there must be a limit. The
 /// result is deterministic, although the simulations use random numbers.
-served_at_once find_served_at_once(const stored_calls& calls);
+served_at_once find_served_at_once(const stored_calls& all);
 
 /// An operation that takes a large part of a stage's time, or a stage as a whole.
 struct shared_operation {
