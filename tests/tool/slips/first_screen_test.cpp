@@ -201,7 +201,7 @@ TEST_CASE("the first screen fits 24 lines, and its numbers agree with each other
   };
   for (const screen_of& one :
        {screen_of{"right", "preprocessing-bound", "Why: "},
-        screen_of{"oversubscribed", "", "16 workers"}, screen_of{"lock", "", "Fetch"},
+        screen_of{"oversubscribed", "", " workers"}, screen_of{"lock", "", "Fetch"},
         screen_of{"slow-steps", "consumer-bound", "the consumer's own work"},
         screen_of{"order", "", "batches"}, screen_of{"epochs", "", "60 batches in "}}) {
     const temp_dir dir;
