@@ -191,6 +191,7 @@ TEST_CASE("without unwind tables, a thread records on at the same depth of the s
   support::collected_messages::clear();
   auto o = options_for(run);
   o.on_message = &support::collected_messages::add;
+  o.drain_interval_ms = 60'000;  // only flush() makes room
   REQUIRE(lotus::start(o));
   record_without_tables(0);
   steps::install(false);
