@@ -260,15 +260,15 @@ run_data read_run_and_waits(const run_files& run, run_parts parts, diagnostic_lo
 }
 
 bool are_busy(const std::vector<accelerator_analysis>& ranks, const run_data& run) noexcept {
+  if (ranks.empty() || run.last_ns < run.first_ns) return false;  // no times are known
   const auto run_ns = static_cast<double>(run.last_ns - run.first_ns);
   const auto is_busy = [run_ns](const device_figures& d) {
     return static_cast<double>(d.working_ns()) >= 0.9 * run_ns;
   };
-  return !ranks.empty() &&
-         std::all_of(ranks.begin(), ranks.end(), [&](const accelerator_analysis& rank) {
-           return rank.is == device_verdict::busy &&
-                  std::all_of(rank.devices.begin(), rank.devices.end(), is_busy);
-         });
+  return std::all_of(ranks.begin(), ranks.end(), [&](const accelerator_analysis& rank) {
+    return rank.is == device_verdict::busy &&
+           std::all_of(rank.devices.begin(), rank.devices.end(), is_busy);
+  });
 }
 
 rank_comparison compare_ranks(const std::vector<accelerator_analysis>& ranks) {
