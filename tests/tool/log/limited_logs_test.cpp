@@ -106,7 +106,11 @@ class training {
     waitpid(pid_, nullptr, 0);
     pid_ = -1;
   }
-  pid_t pid() const { return pid_; }
+  /// Stops all threads, which takes a while if the CPUs are busy.
+  void pause() const {
+    ::kill(pid_, SIGSTOP);
+    REQUIRE(waitpid(pid_, nullptr, WUNTRACED) == pid_);
+  }
 
  private:
   pid_t pid_ = -1;
@@ -190,7 +194,7 @@ TEST_CASE("snapshot copies what a killed or unresponsive process left") {
   if (killed) {
     child.kill(SIGKILL);
   } else {
-    ::kill(child.pid(), SIGSTOP);
+    child.pause();
   }
   const auto made = run({"snapshot", dir.string()});
   CAPTURE(made.err);
@@ -222,7 +226,7 @@ TEST_CASE("snapshot copies counted calls of a running, an unresponsive and an en
   for (const int how : {0, SIGSTOP, SIGKILL}) {
     CAPTURE(how);
     if (how != 0) ::kill(child, how);
-    if (how == SIGKILL) waitpid(child, nullptr, 0);
+    if (how != 0) waitpid(child, nullptr, WUNTRACED);  // until all threads have stopped
     const auto made = run({"snapshot", dir.string()});
     CAPTURE(made.err);
     REQUIRE(made.status == 0);
