@@ -265,6 +265,7 @@ static int hang_with_processes(const std::filesystem::path& run, double seconds)
 
 /// Waits for a batch that never arrives. Ends the process when the library has taken a snapshot.
 [[noreturn]] static void hang(const std::filesystem::path& run, double seconds) {
+  const std::lock_guard<std::mutex> hold{decoder_mutex};
   std::thread worker([] {
     {
       LOTUS_SCOPE("First");
@@ -277,7 +278,6 @@ static int hang_with_processes(const std::filesystem::path& run, double seconds)
     LOTUS_SCOPE("Spin");
     while (!stopping) no_tail_call();
   });
-  const std::lock_guard<std::mutex> hold{decoder_mutex};
   std::thread ender([&run, seconds] {
     for (int i = 0; i < static_cast<int>(seconds * 50); ++i) {
       nap(20'000);
