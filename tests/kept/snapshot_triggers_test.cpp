@@ -87,10 +87,12 @@ TEST_CASE("a request file from another process triggers a snapshot") {
   const snapshot_run here;
   REQUIRE(lotus::start(here.options()));
   consume(0, 10);
-  std::ofstream(here.run / ".lotus_snapshot_request") << "../slow";
+  // A file without text is a request, too, although a file that was just created may get its text.
+  const std::string reason = GENERATE("../slow", "");
+  std::ofstream(here.run / ".lotus_snapshot_request") << reason;
   const fs::path snapshot = here.wait_for_one();
   lotus::stop();
-  CHECK(has_end(snapshot, "Z-..-slow"));
+  CHECK(has_end(snapshot, reason.empty() ? "Z-" : "Z-..-slow"));
   CHECK(names_in(snapshot).size() == 10);
   CHECK_FALSE(fs::exists(here.run / ".lotus_snapshot_request"));
 }

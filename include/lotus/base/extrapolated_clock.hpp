@@ -28,7 +28,8 @@ class extrapolated_clock {
     return static_cast<std::uint64_t>(ns / ns_per_tick_);
   }
 
-  /// Returns the time in ns. @param ticks  the present number of ticks.
+  /// Returns the time in ns.
+  /// @param ticks  the present number of ticks.
   std::int64_t ns(std::uint64_t ticks) noexcept {
     const std::uint64_t passed = ticks - last_ticks_;
     // A small part of the time in which the rate was measured, so that the result is as exact as
