@@ -33,7 +33,7 @@ const std::vector<cause>& causes() {
       {"lock", "lock-bound", "codec_mutex held by OpenCodec"},
       {"lock-2", "lock-bound", "codec_mutex held by Tokenize"},
       {"heap-lock", "lock-bound", "put_in_cache held by Lookup"},
-      {"forks", "preprocessing-bound", "6 threads work on one number in Load at once"},
+      {"forks", "preprocessing-bound", "6 threads work on the same batch or item in Load at once"},
       {"step-lock", "consumer-bound", "step waits for the lock params_mutex"},
       {"cache", "preprocessing-bound", "then 30"},
       {"grows", "preprocessing-bound", "Read changes slowly"},

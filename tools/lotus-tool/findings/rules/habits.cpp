@@ -63,7 +63,8 @@ std::optional<finding> forked_batches(const run_facts& f) {
   std::sort(spans.begin(), spans.end(), [](const stage_span& a, const stage_span& b) {
     return std::tie(a.name, a.number, a.start_ns) < std::tie(b.name, b.number, b.start_ns);
   });
-  // How many threads work on one number of one stage at once, and for how many numbers several do.
+  // How many threads of a stage work on the same batch or item at once, and for how many batches or
+  // items there are several.
   std::size_t numbers = 0;
   std::size_t forked = 0;
   std::size_t most = 0;
@@ -99,7 +100,7 @@ std::optional<finding> forked_batches(const run_facts& f) {
              {count_word{f.cpus}}};
   }
   return finding{forked_id,
-                 {"up to % threads work on one number in % at once.",
+                 {"up to % threads work on the same batch or item in % at once.",
                   {count_word{most}, name_word{shown_name(f.run.names.name(most_in))}}},
                  std::move(to_do),
                  0,

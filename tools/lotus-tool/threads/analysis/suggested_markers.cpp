@@ -333,8 +333,8 @@ std::vector<suggested_marker> suggested_markers(const thread_samples& samples,
       if (call.file == preprocessed->file && call.line == preprocessed->line) return {};
     }
   }
-  // The receiver is who waits for what others make. If the samples do not show that, a suggestion
-  // could exchange the roles.
+  // The receiver is the thread that waits for what others produce. If the samples do not show who
+  // that is, a suggestion could exchange the roles.
   const auto is_wait = [&](const thread_sample& s) {
     const auto index = static_cast<std::size_t>(&s - samples.samples.data());
     return wait.samples.count(index) != 0 &&
