@@ -18248,6 +18248,12 @@ inline bool shows_own_calls(call_files& files) noexcept {
   return call.number == SYS_pread64;
 }
 
+/// Whether a file could not be read because the program closed its descriptor or opened another file
+/// under the same number, after the library had checked the descriptor.
+inline bool is_other_file(int error) noexcept {
+  return error == EBADF || error == EISDIR || error == ESPIPE;
+}
+
 /// The result of sampling a thread.
 enum class sample_result : std::uint8_t {
   waits,
@@ -18266,7 +18272,8 @@ inline sample_result sample_thread(std::uint32_t tid, call_files& files, thread_
   char before[256];
   char after[256];
   error = files.read(tid, before);
-  if (error == EINTR || error == EMFILE || error == ENFILE || error == ENOMEM) {
+  if (error == EINTR || error == EMFILE || error == ENFILE || error == ENOMEM ||
+      is_other_file(error)) {
     return sample_result::runs;
   }
   if (error != 0)

@@ -111,10 +111,15 @@ TEST_CASE("the library does not use descriptors that the program closed and open
       lotus::options o = options_for(run);
       o.log_file = "lotustrace_log";
       o.ring_records = 64;
-      o.on_message = [](const char*) { _exit(4); };
+      o.on_message = [](const char* message) {
+        std::fprintf(stderr, "%s\n", message);
+        _exit(4);
+      };
       // With this long interval and the two pauses, no drain opens a file while take_all() runs.
-      // Otherwise, the file could get a number that take_all() has not used yet.
+      // Otherwise, the file could get a number that take_all() has not used yet. For the same
+      // reason no waits are sampled.
       o.drain_interval_ms = 10'000;
+      o.wait_samples_per_s = 0;
       lotus::start(o);
       usleep(400'000);  // waits until the drains shortly after start() are over
       record("before", 100);
@@ -152,6 +157,7 @@ TEST_CASE("a program that closed the descriptor of its ring file is not mistaken
   const pid_t pid = child([&] {
     lotus::options o = options_for(run);
     o.drain_interval_ms = 60'000;
+    o.wait_samples_per_s = 0;  // as in the first test case
     lotus::start(o);
     usleep(200'000);  // waits until the drains shortly after start() are over
     record("kept", 50);
@@ -257,7 +263,8 @@ TEST_CASE("a sampler whose descriptors were closed leaves the program's descript
   const pid_t pid = child([&] {
     setenv("LOTUS_COLLECTOR", "builtin", 1);
     lotus::options o = options_for(run);
-    o.drain_interval_ms = 10'000;  // a long interval, as in the first test case
+    o.drain_interval_ms = 10'000;  // a long interval and no samples, as in the first test case
+    o.wait_samples_per_s = 0;
     lotus::start(o);
     lotus::collector::resume();
     if (lotus::detail::find_collector() == nullptr) _exit(77);
