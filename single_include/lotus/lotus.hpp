@@ -18248,8 +18248,8 @@ inline bool shows_own_calls(call_files& files) noexcept {
   return call.number == SYS_pread64;
 }
 
-/// Whether a file could not be read because the program closed its descriptor or opened another file
-/// under the same number, after the library had checked the descriptor.
+/// Whether reading failed because, after the library had checked its descriptor, the program closed
+/// it or opened another file under the same number.
 inline bool is_other_file(int error) noexcept {
   return error == EBADF || error == EISDIR || error == ESPIPE;
 }
