@@ -2,7 +2,8 @@
 # ./program; its sh blocks are executed in between, all in one folder that looks like a checkout
 # with a build in it. Every link must lead to a file and a heading, and every file named must exist.
 # If a document uses the recordings `before` and `after` without creating them, it gets copies of
-# those in RECORDINGS, so that one recording serves all documents.
+# those in RECORDINGS, so that one recording serves all documents. A block within an HTML comment is
+# run as well: it prepares what the visible commands need, and readers do not see it.
 # cmake -DSOURCE=... -DBUILD=... -DREADME=docs/concepts.md -DWORK=... -DCXX=... -DRECORDINGS=...
 #       -DLIBRARY=build/liblotus.a -P readme.cmake
 cmake_minimum_required(VERSION 3.21)
@@ -25,7 +26,7 @@ endif()
 
 # Blocks of these languages are run, or only shown; any other language is an error.
 set(languages_run cpp sh)
-set(languages_shown c cmake console text "c++")
+set(languages_shown c cmake console python text yaml "c++")
 
 # Programs that a block may need and that may be missing: a pattern that finds them in a block, and
 # a command that succeeds if they are installed. Without them the block is skipped with a message.
@@ -134,6 +135,12 @@ while(rest MATCHES "\n```([^\n]*)\n")
   if(language IN_LIST languages_shown)
     if(language STREQUAL "console")
       check_console("${block}")
+    elseif(language STREQUAL "python")
+      file(WRITE "${WORK}/block.py" "${block}\n")
+      run("python3 -m py_compile block.py" status output)
+      if(NOT status EQUAL 0)
+        message(FATAL_ERROR "${README}: this is not Python:\n${block}\n${output}")
+      endif()
     endif()
     continue()
   elseif(NOT language IN_LIST languages_run)
@@ -173,7 +180,7 @@ foreach(link IN LISTS links)
   set(file "${CMAKE_MATCH_1}")
   set(anchor "${CMAKE_MATCH_2}")
   set(path "${folder}/${file}")
-  if(file MATCHES "^https?:")
+  if(file MATCHES "^https?:|^[.][.]/[.][.]/actions/")  # the latter: pages of GitHub about this repository
     continue()
   elseif(file STREQUAL "")
     set(path "${SOURCE}/${README}")
