@@ -57,7 +57,7 @@ int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& 
     action chosen;
     CLI::App app("Analyzes logs that the Lotus library wrote in C++ or PyTorch programs",
                  "lotus-tool");
-    app.set_version_flag("--version", "lotus-tool " LOTUS_TOOL_VERSION);
+    app.set_version_flag("-v,--version", "lotus-tool " LOTUS_TOOL_VERSION);
     app.require_subcommand(1);
     app.failure_message(one_line);
     app.formatter_fn([](const CLI::App* of, const std::string& words, CLI::AppFormatMode) {

@@ -56,6 +56,10 @@ process_status status_of(pid_t pid) {
 
 /// Returns an error message: why the kernel does not let this process sample the process `pid`.
 std::string reason_forbidden(pid_t pid, const std::string& what) {
+  if (::geteuid() == 0) {
+    return "no permission to look at " + what +
+           ", although lotus-tool runs as root: give its container CAP_SYS_PTRACE";
+  }
   struct stat owner {};
   const bool is_known = ::stat(("/proc/" + std::to_string(pid)).c_str(), &owner) == 0;
   if (is_known && owner.st_uid != ::geteuid()) {

@@ -28,7 +28,7 @@ void add_stats(CLI::App& app, action& chosen) {
       "Examples:\n"
       "  lotus-tool stats run/ --sort total --limit 5\n"
       "  lotus-tool stats run/ --style profile --sort cumtime --row-limit 10\n"
-      "  lotus-tool stats run/ --json | jq '.runs[0].ops.Decode.p90_ns'\n"
+      "  lotus-tool stats run/ --json | jq '.runs[0].ops.SDecode.p90_ns'\n"
       "An operation is a part of the program that is marked with LOTUS_SCOPE.\n"
       "'total' is the sum of the times of all calls of an operation.\n"
       "'self' is 'total' without the time in other operations that were called inside.\n"
@@ -158,8 +158,8 @@ void add_accelerator(CLI::App& app, action& chosen) {
                     "which may be incomplete");
   command
       ->add_option("--skip-steps", options->analysis.skip_steps,
-                   "leave out the first N steps; without this option, only\n"
-                   "gaps that are clearly start-up are left out")
+                   "leave out the first N steps; without it, only gaps\n"
+                   "that are clearly start-up are left out")
       ->type_name("N");
   command->add_option("--rank", options->rank, "show only this rank (or process) of several")
       ->type_name("NAME");

@@ -243,8 +243,8 @@ attribution_arguments add_attribution(CLI::App& command, attribution_inputs& opt
   command
       .add_option("--weights", options.weights,
                   "how to split a function's counters among operations:\n"
-                  "by elapsed time, or by elapsed time x share of samples\n"
-                  "of the operation that are in the function (mix)")
+                  "by elapsed time, or by elapsed time x the function's\n"
+                  "share of the operation's samples (mix)")
       ->transform(one_of<weighting>({{"elapsed", weighting::elapsed}, {"mix", weighting::mix}}))
       ->default_str("elapsed")
       ->option_text("elapsed|mix");
