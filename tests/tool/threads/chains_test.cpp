@@ -76,13 +76,16 @@ class written_samples {
     lives_ += "end," + std::to_string(pid) + (writes ? ",2," : ",1,") + what + '\n';
   }
 
-  result threads(const std::vector<std::string>& options = {}) const {
-    const temp_dir dir;
+  void write(const temp_dir& dir) const {
     std::string text =
         "lotus-threads,1\nsampling,10000000,100,0.001,1\n" + modules_ + places_ + stacks_ + lines_;
     for (const std::string& sample : samples_) text += sample + '\n';
     dir.file(".lotus_threads_1_1",
              text + "run,1000000000,2,1900000000,0\n" + lives_ + texts_ + frames_ + ats_ + rounds_);
+  }
+  result threads(const std::vector<std::string>& options = {}) const {
+    const temp_dir dir;
+    write(dir);
     std::vector<std::string> command{"threads", dir.path()};
     command.insert(command.end(), options.begin(), options.end());
     const result printed = run(command);
@@ -198,6 +201,33 @@ TEST_CASE("the headline follows a chain of waits to the thread that works") {
   CHECK(chain[1]["seen_together"].boolean());
   CHECK(std::abs(chain[1]["share"].number() - 60.0 / 65) < 1e-9);
   CHECK_FALSE(chain[2]["waits"].boolean());
+}
+
+TEST_CASE("diagnose and top show the chain of a program without markers, as threads does") {
+  written_samples of;
+  const int main = of.thread("prog");
+  const int worker = of.thread("prog");
+  const int joins = of.waits(main, {libc + "pthread_join", "process:8", main_started}, "condition",
+                             16, written_samples::tid(worker), "the end of a thread");
+  of.runs(worker, {"trim:40", "worker_task:41", started}, 90);
+  of.moments(60, {{main, joins}, {worker, -1}});
+  const temp_dir dir;
+  of.write(dir);
+  const std::string threads = run({"threads", dir.path()}).out;
+  const std::string chain = threads.substr(0, threads.find("\n\n"));
+  REQUIRE(contains(chain, "for 1 thread in `worker_task`"));
+  const std::string evidence = "runs in `trim`";
+  REQUIRE(contains(threads, evidence));
+  const result diagnosed = run({"diagnose", dir.path()});
+  CHECK(diagnosed.status == 0);
+  CHECK(diagnosed.out.rfind(chain, 0) == 0);
+  CHECK_FALSE(contains(diagnosed.out, evidence));
+  CHECK(contains(diagnosed.out, "Next:  lotus-tool threads " + dir.path()));
+  CHECK(contains(run({"diagnose", dir.path(), "--details"}).out, evidence));
+  CHECK(contains(run({"top", dir.path(), "--once"}).out, "for 1 thread in `worker_task`"));
+  // There is no verdict, which a script must notice.
+  CHECK(run({"diagnose", dir.path(), "--fail-if", "balanced"}).status == 4);
+  CHECK(contains(run({"diagnose", dir.path(), "--json"}).err, "lotus-tool threads " + dir.path()));
 }
 
 TEST_CASE("a wait for input from outside ends the chain, and others wait for the reader") {

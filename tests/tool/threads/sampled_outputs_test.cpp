@@ -168,6 +168,8 @@ pageReady.then(function () {
   var cells = function (id) { return [...document.querySelectorAll("#" + id + " button")]; };
   put("errors", seen.length ? seen.join("; ") : "none");
   put("headline", document.querySelector("#verdicts .sentence").textContent);
+  document.querySelector("#threads tbody th button").click();
+  put("chain", [...document.querySelectorAll("#threads-chain li")].map(function (li) { return li.textContent; }).join(" "));
   put("groups", [...document.querySelectorAll("#threads tbody th")].map(function (th) { return th.textContent; }).join("|"));
   put("shown", [...document.querySelectorAll("main > section")].filter(function (s) { return !s.hidden; }).length);
   ["running", "waiting"].forEach(function (id) {
@@ -187,6 +189,7 @@ pageReady.then(function () {
   if (found.empty()) return;
   CHECK(found["errors"] == "none");
   CHECK(found["headline"] == pool.threads["headline"].text() + ".");
+  CHECK(found["chain"] == found["headline"]);  // that of the main thread, which was pressed
   CHECK(found["groups"] == "main thread|2 threads in `worker_loop`");
   CHECK(found["shown"] == "2");  // the verdict and the threads
   CHECK(found["waiting_width"] == "100.0");

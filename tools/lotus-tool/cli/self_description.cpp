@@ -275,7 +275,7 @@ const std::vector<json_command>& json_commands() {
       {"tune", type_of_output<tune_result>},
       {"compare", type_of_output<shown_comparison>},
       {"accelerator", type_of_output<shown_accelerator>},
-      {"threads", type_of_output<threads_result>},
+      {"threads", type_of_output<threads_view>},
       {"map run", type_of_output<mapping>},
       {"map build", type_of_output<mapping>},
       {"map join", type_of_output<joined_run>},

@@ -26,6 +26,7 @@
 #include "log/folder/log_files.hpp"
 #include "model/run_data.hpp"
 #include "threads/data/thread_samples.hpp"
+#include "threads/view/threads_view.hpp"
 #include "waits/stacks/unwound_stacks.hpp"
 
 namespace lotus::tool {
@@ -33,6 +34,29 @@ namespace {
 
 std::size_t lines_of(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+/// Returns the commands that the user may want to run next, with a comment about each.
+/// @param room  width of the terminal; 0: unlimited.
+std::string next_commands(const std::vector<std::pair<std::string, std::string>>& next,
+                          std::size_t room) {
+  std::size_t width = 0;
+  std::size_t comments = 0;
+  for (const auto& [command, what] : next) {
+    width = std::max(width, command.size());
+    comments = std::max(comments, what.size());
+  }
+  // With a long path, the comments would begin new lines in a terminal, so they are left out.
+  const bool commented = room == 0 || 7 + width + 4 + comments <= room;
+  std::string text;
+  const char* start = "Next:  ";
+  for (const auto& [command, what] : next) {
+    text.append(start).append(command);
+    if (commented) text.append(width - command.size(), ' ').append("  # ").append(what);
+    text += '\n';
+    start = "       ";
+  }
+  return text;
 }
 
 /// Prints the summary that fits a terminal of 24 lines, the most important part first.
@@ -236,24 +260,7 @@ class screen_printer {
     } else if (with_details) {
       next.emplace_back("lotus-tool diagnose " + dir + " --details", "all measured values");
     }
-    std::size_t width = 0;
-    std::size_t comments = 0;
-    for (const auto& [command, what] : next) {
-      width = std::max(width, command.size());
-      comments = std::max(comments, what.size());
-    }
-    // With a long path, the comments would begin new lines in a terminal, so they are left out.
-    const std::size_t room = line_width(out_);
-    const bool commented = room == 0 || 7 + width + 4 + comments <= room;
-    std::string text;
-    const char* start = "Next:  ";
-    for (const auto& [command, what] : next) {
-      text.append(start).append(command);
-      if (commented) text.append(width - command.size(), ' ').append("  # ").append(what);
-      text += '\n';
-      start = "       ";
-    }
-    return text;
+    return next_commands(next, line_width(out_));
   }
 
   const diagnosis& d_;
@@ -292,12 +299,39 @@ judgement diagnose_one(const run_files& run, const diagnose_options& options,
   }
 }
 
+/// Shows what the threads of a program without markers did. Returns the exit status: there is no
+/// verdict.
+int diagnose_threads(const diagnose_options& options, std::ostream& out,
+                     diagnostic_log& diagnostics) {
+  const threads_part part = options.details ? threads_part::all : threads_part::summary;
+  print_threads(read_threads(options.dir, diagnostics), part, out);
+  if (options.next_commands) {
+    const std::string dir = printable_line(options.dir);
+    out << '\n'
+        << next_commands(
+               {
+                   {"lotus-tool threads " + dir, "the functions and waits of each thread"},
+#ifdef LOTUS_TOOL_REPORT
+                   {"lotus-tool report " + dir + " -o report.html", "flame graphs"},
+#endif
+               },
+               line_width(out));
+  }
+  return options.fail_if.empty() ? exit_fine : exit_no_answer;
+}
+
 }  // namespace
 
 int run_diagnose(const diagnose_options& options, std::ostream& out, std::ostream& err) {
   diagnostic_log diagnostics(err, options.quiet);
   std::vector<diagnosis> found;
-  const std::vector<run_files> runs = find_runs(options.dir, options.prefix, diagnostics);
+  std::vector<run_files> runs;
+  try {
+    runs = find_runs(options.dir, options.prefix, diagnostics);
+  } catch (const input_error&) {
+    if (options.json || !has_thread_samples(options.dir)) throw;
+    return diagnose_threads(options, out, diagnostics);
+  }
   for (const run_files& run : runs) {
     judgement judged = diagnose_one(run, options, diagnostics);
     if (judged.found) {

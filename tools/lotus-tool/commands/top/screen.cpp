@@ -338,7 +338,8 @@ std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const sc
     lines.push_back(as ? styled(styles, *as, fitting) : fitting);
   };
   if (runs.empty()) {
-    say("nothing has been recorded in this folder yet");
+    for (const std::string& line : state.threads) say(line);
+    if (state.threads.empty()) say("nothing has been recorded in this folder yet");
   } else {
     const live_run& run = runs[std::min(state.chosen, runs.size() - 1)];
     say(first_line(run), style::bold);

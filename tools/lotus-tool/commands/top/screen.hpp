@@ -18,7 +18,9 @@ struct screen_state {
   live_order order = live_order::self;
   std::size_t chosen = 0;  ///< index of the run that is shown in detail
   bool paused = false;
-  bool keys = false;     ///< whether the user can press keys; if so, the screen lists them
+  bool keys = false;  ///< whether the user can press keys; if so, the screen lists them
+  /// Lines to show while there is no run: what the threads of a program without markers did.
+  std::vector<std::string> threads{};
   bool colours = false;  ///< whether the lines may contain escape sequences for colors (SGR)
 };
 

@@ -7,9 +7,12 @@
 #include <ctime>
 #include <iostream>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
 #include "base/terminal/colors.hpp"
@@ -19,6 +22,8 @@
 #include "commands/top/metrics/openmetrics.hpp"
 #include "commands/top/screen.hpp"
 #include "commands/top/terminal.hpp"
+#include "threads/data/thread_samples.hpp"
+#include "threads/view/threads_view.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -57,7 +62,25 @@ std::size_t first_running(const std::vector<live_run>& runs) {
   return at == runs.end() ? 0 : static_cast<std::size_t>(at - runs.begin());
 }
 
-int show_once(run_poller& at, screen_state state, std::ostream& out) {
+/// Returns what the threads of a program without markers did; empty if there are no samples of it.
+std::vector<std::string> lines_of_threads(const std::vector<std::string>& dirs,
+                                          std::size_t columns) {
+  std::vector<std::string> lines;
+  const auto sampled = std::find_if(dirs.begin(), dirs.end(), has_thread_samples);
+  if (sampled == dirs.end()) return lines;
+  std::stringstream text;
+  set_line_width(text, columns);
+  try {
+    diagnostic_log silent = diagnostic_log::silenced();
+    print_threads(read_threads(*sampled, silent), threads_part::summary, text);
+  } catch (const input_error&) {
+    return lines;  // a file without samples
+  }
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
+int show_once(run_poller& at, screen_state state, const top_options& options, std::ostream& out) {
   at.poll(0);
   state.chosen = first_running(at.runs());
   const bool again = at.needs_second_reading();
@@ -65,6 +88,7 @@ int show_once(run_poller& at, screen_state state, std::ostream& out) {
   if (again || state.chosen != 0) at.poll(state.chosen);
   state.colours = has_colours(out);
   if (line_width(out) > 0) state.columns = line_width(out);
+  if (at.runs().empty()) state.threads = lines_of_threads(options.dirs, state.columns);
   for (const std::string& line : draw_screen(at.runs(), state)) out << line << '\n';
   return exit_fine;
 }
@@ -100,7 +124,7 @@ bool press(char key, screen_state& state, std::size_t runs) {
   return true;
 }
 
-int show_until_stopped(run_poller& at, screen_state state) {
+int show_until_stopped(run_poller& at, screen_state state, const top_options& options) {
   state.keys = true;
   at.poll(0);
   state.chosen = first_running(at.runs());
@@ -115,6 +139,9 @@ int show_until_stopped(run_poller& at, screen_state state) {
     }
     state.rows = screen.rows();
     state.columns = screen.columns();
+    if (at.runs().empty() && state.threads.empty()) {
+      state.threads = lines_of_threads(options.dirs, state.columns);
+    }
     if (!screen.draw(draw_screen(at.runs(), state))) return exit_fine;
     char key = 0;
     constexpr std::int64_t long_ns = 3'600'000'000'000;
@@ -166,9 +193,9 @@ int run_top(const top_options& options, std::ostream& out, std::ostream&) {
   screen_state state;
   state.order = options.order;
   const bool drawn = !options.once && &out == &std::cout && terminal::is_there();
-  if (!drawn) return show_once(at, state, out);
+  if (!drawn) return show_once(at, state, options, out);
   state.colours = has_colours(out);
-  return show_until_stopped(at, state);
+  return show_until_stopped(at, state, options);
 }
 
 }  // namespace lotus::tool

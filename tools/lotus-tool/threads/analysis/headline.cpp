@@ -120,20 +120,31 @@ std::string shown_wait(const blocked_part& part) {
   return what.empty() ? "in the kernel" : "in the kernel (" + what + ')';
 }
 
-std::string headline_of(const thread_samples& samples, const std::vector<thread_activity>& groups) {
-  constexpr std::uint64_t min_samples = 20;
-  if (groups.empty() || !groups.front().is_main) return {};
-  const std::size_t subject = subject_of(groups);
-  const thread_activity& main = groups[subject];
-  if (main.wait_samples + main.cpu_samples < min_samples) return {};
-  const std::vector<chain_hop> chain = wait_chain(samples, groups, subject);
-  std::string text = shown_group(main);
+std::vector<std::string> chain_sentences(const std::vector<thread_activity>& groups,
+                                         const std::vector<chain_hop>& chain) {
+  std::vector<std::string> sentences;
   for (std::size_t i = 0; i < chain.size(); ++i) {
     const thread_activity& group = groups[chain[i].group];
-    if (i > 0) text += is_several(group) ? ". These threads" : ". This thread";
+    const std::string who = i == 0              ? shown_group(group)
+                            : is_several(group) ? "These threads"
+                                                : "This thread";
     const std::string next =
         i + 1 == chain.size() ? "" : shown_target(group.blocked[*chain[i].wait], groups, group);
-    text += ' ' + clause(group, chain[i], next);
+    sentences.push_back(who + ' ' + clause(group, chain[i], next));
+  }
+  return sentences;
+}
+
+std::string headline_of(const thread_samples& samples, const std::vector<thread_activity>& groups,
+                        const std::vector<chain_hop>& chain) {
+  constexpr std::uint64_t min_samples = 20;
+  if (chain.empty() || !groups.front().is_main) return {};
+  const std::size_t subject = chain.front().group;
+  const thread_activity& main = groups[subject];
+  if (main.wait_samples + main.cpu_samples < min_samples) return {};
+  std::string text;
+  for (const std::string& sentence : chain_sentences(groups, chain)) {
+    text.append(text.empty() ? "" : ". ").append(sentence);
   }
   const bool ends_outside = chain.front().wait && main.blocked[*chain.front().wait].outside;
   const bool is_explained = chain.size() > 1 || ends_outside;

@@ -6,15 +6,22 @@
 #include <vector>
 
 #include "threads/analysis/thread_activity.hpp"
+#include "threads/analysis/wait_chain.hpp"
 #include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {
 
-/// Returns sentences such as "main thread waits 82 % of the time, in `Loader::next` (loader.h:61),
-/// for 4 threads in `worker_loop`. These threads spend 71 % of their CPU time in
-/// `jpeg_idct_islow`", with one sentence for each group in the chain of waits; "" if there are too
-/// few samples.
-std::string headline_of(const thread_samples& samples, const std::vector<thread_activity>& groups);
+/// Returns a sentence without a period for each group in a chain of waits, such as "main thread
+/// waits 82 % of the time, in `Loader::next` (loader.h:61), for 4 threads in `worker_loop`" and
+/// "These threads spend 71 % of their CPU time in `jpeg_idct_islow`".
+std::vector<std::string> chain_sentences(const std::vector<thread_activity>& groups,
+                                         const std::vector<chain_hop>& chain);
+
+/// Returns the sentences of the dominant chain and, if it explains nothing, one about the busiest
+/// other threads; "" if there are too few samples.
+/// @param chain  begins with subject_of(groups).
+std::string headline_of(const thread_samples& samples, const std::vector<thread_activity>& groups,
+                        const std::vector<chain_hop>& chain);
 
 /// Returns a text about the reason of a wait, such as "for a lock" or "for the file
 /// /data/train.tar".

@@ -5,14 +5,9 @@
 
 #include <ostream>
 #include <string>
-#include <vector>
 
 #include "describe/described.hpp"
-#include "threads/analysis/run_phases.hpp"
-#include "threads/analysis/suggested_markers.hpp"
-#include "threads/analysis/thread_activity.hpp"
-#include "threads/analysis/wait_chain.hpp"
-#include "threads/data/thread_samples.hpp"
+#include "threads/view/threads_view.hpp"
 
 namespace lotus::tool {
 
@@ -22,16 +17,7 @@ struct threads_options {
   bool quiet = false;
 };
 
-/// What the command prints.
-struct threads_result {
-  thread_samples samples;
-  std::vector<thread_activity> groups;
-  std::string headline;
-  std::vector<suggested_marker> markers;
-  std::vector<chain_hop> chain;
-  std::vector<run_phase> phases;
-};
-const description<threads_result>& description_of(const threads_result*);
+const description<threads_view>& description_of(const threads_view*);
 
 /// Prints how the threads spent their time, according to the samples that `lotus-tool run` took.
 /// Returns the exit status. Throws input_error.

@@ -15,7 +15,9 @@
 #include "threads/analysis/sample_times.hpp"
 #include "threads/analysis/suggested_markers.hpp"
 #include "threads/analysis/thread_activity.hpp"
+#include "threads/analysis/wait_chain.hpp"
 #include "threads/data/thread_samples.hpp"
+#include "threads/view/threads_view.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -78,9 +80,10 @@ class stack_tree {
   std::map<std::pair<std::int64_t, std::size_t>, std::size_t> places_;
 };
 
-void write_groups(const std::vector<thread_activity>& groups, json_writer& json) {
+void write_groups(const threads_view& view, json_writer& json) {
   json.key("groups").begin_array();
-  for (const thread_activity& group : groups) {
+  for (std::size_t i = 0; i < view.groups.size(); ++i) {
+    const thread_activity& group = view.groups[i];
     json.begin_object().member("name", shown_group(group)).member("ns", 1e9 * group.time_s);
     json.member("running", group.running).member("run_queue", group.run_queue);
     json.member("blocked", group.blocked_share());
@@ -90,7 +93,12 @@ void write_groups(const std::vector<thread_activity>& groups, json_writer& json)
     if (!group.functions.empty()) {
       json.member("function", shown_place(group.functions.front().function));
     }
-    json.end_object();
+    json.key("chain").begin_array();
+    for (const std::string& sentence :
+         chain_sentences(view.groups, wait_chain(view.samples, view.groups, i))) {
+      json.value(sentence);
+    }
+    json.end_array().end_object();
   }
   json.end_array();
 }
@@ -107,37 +115,34 @@ void write_markers(const std::vector<suggested_marker>& markers, json_writer& js
   json.end_array();
 }
 
-std::string first_of(const std::string& dir, const thread_samples& samples,
-                     const named_stacks& named, const std::vector<thread_activity>& groups) {
+std::string first_of(const std::string& dir, const threads_view& view) {
   const fs::path path = fs::path(dir).lexically_normal();
   const std::string name = (path.has_filename() ? path : path.parent_path()).filename().string();
   std::string text;
   json_writer json(text);
   json.begin_object().member("name", name).member("dir", dir);
-  json.member("headline", headline_of(samples, groups))
-      .member("cpu_sampled", samples.interval_ns != 0);
-  write_groups(groups, json);
-  write_markers(suggested_markers(samples, named, groups), json);
+  json.member("headline", view.headline).member("cpu_sampled", view.samples.interval_ns != 0);
+  write_groups(view, json);
+  write_markers(view.markers, json);
   json.end_object();
   return text;
 }
 
-std::string stacks_of(const thread_samples& samples, const named_stacks& named,
-                      const std::vector<thread_activity>& groups) {
+std::string stacks_of(const threads_view& view) {
   stack_names names;
   stack_tree running;
   stack_tree waiting;
-  for (const timed_sample& one : sample_times(samples, groups)) {
+  for (const timed_sample& one : sample_times(view.samples, view.groups)) {
     const thread_sample& s = *one.of;
     stack_tree& tree = s.waits ? waiting : running;
-    std::int64_t at = tree.add(-1, names.number(shown_group(groups[one.group]), ""), one);
+    std::int64_t at = tree.add(-1, names.number(shown_group(view.groups[one.group]), ""), one);
     if (s.waits) {
       blocked_part wait;
       wait.reason = s.reason;
       wait.what = s.what;
       at = tree.add(at, names.number(shown_wait(wait), ""), one);
     }
-    const named_stack& calls = named.of(s.stack);
+    const named_stack& calls = view.stacks.of(s.stack);
     for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
       const std::string& place = call->file.empty() ? call->module : call->file;
       at = tree.add(at, names.number(call->function, std::string(file_name(place))), one);
@@ -165,12 +170,10 @@ void write_all(const std::vector<std::string>& parts, json_writer& json) {
 
 void sampled_threads::add(const std::string& dir, diagnostic_log& diagnostics) {
   if (has(dir) || !has_thread_samples(dir)) return;
-  const thread_samples samples = read_thread_samples(dir, diagnostics);
-  const named_stacks named(samples);
-  const std::vector<thread_activity> groups = activity_of(samples, named);
+  const threads_view view = read_threads(dir, diagnostics);
   dirs_.insert(dir);
-  first_.push_back(first_of(dir, samples, named, groups));
-  stacks_.push_back(stacks_of(samples, named, groups));
+  first_.push_back(first_of(dir, view));
+  stacks_.push_back(stacks_of(view));
 }
 
 void sampled_threads::write_first(json_writer& json) const {

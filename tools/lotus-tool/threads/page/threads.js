@@ -54,7 +54,11 @@ function showThreads() {
   if (!report.threads.length) return;
   byId("threads-part").hidden = false;
   const table = byId("threads");
-  new SortedTable(table, ["threads", "Threads that began with the same function"], groupColumns, (group) => group.name,
+  const shown = byId("threads-chain");
+  /** Shows the threads for which a group waits, up to the ones that end the chain. */
+  const showChain = (group) => shown.replaceChildren(...group.chain.map((sentence) => element("li", sentence + ".")));
+  new SortedTable(table, ["threads", "Threads that began with the same function; press one to see for whom they wait"], groupColumns,
+    (group) => linkTo(group.name, () => showChain(group)),
     (of) => of.groups, report.threads);
   const running = new StackIcicle("running");
   const waiting = new StackIcicle("waiting");

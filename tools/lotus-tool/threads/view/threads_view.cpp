@@ -1,0 +1,247 @@
+#include "threads/view/threads_view.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <filesystem>
+#include <ostream>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "base/diagnostics.hpp"
+#include "base/printable.hpp"
+#include "base/terminal/line_width.hpp"
+#include "base/terminal/table.hpp"
+#include "sampling/read/symbols.hpp"
+#include "threads/analysis/headline.hpp"
+#include "threads/analysis/named_stacks.hpp"
+#include "threads/analysis/run_phases.hpp"
+#include "threads/analysis/suggested_markers.hpp"
+#include "threads/analysis/thread_activity.hpp"
+#include "threads/analysis/wait_chain.hpp"
+#include "threads/data/thread_samples.hpp"
+
+namespace lotus::tool {
+namespace {
+
+std::string percent_of(double share) {
+  return std::to_string(std::lround(100 * share)) + " %";
+}
+
+/// Returns the elements to print: the first `most` of those that take at least 2 % of the group's
+/// time.
+/// @param of  the part of the group's time to which the elements' shares refer, 0..1.
+template <class Part>
+std::vector<Part> main_parts(const std::vector<Part>& all, double of, std::size_t most) {
+  constexpr double min_share = 0.02;
+  std::vector<Part> chosen;
+  for (const Part& part : all) {
+    if (chosen.size() < most && part.share * of >= min_share) chosen.push_back(part);
+  }
+  return chosen;
+}
+
+std::string fixed(double value, int digits) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", digits, value);  // NOLINT(*-vararg)
+  return text.data();
+}
+
+/// Returns a time such as "4.2 s" or "12 ms".
+std::string shown_time(double time_s) {
+  if (time_s < 0.1) return fixed(1e3 * time_s, time_s < 0.01 ? 1 : 0) + " ms";
+  return fixed(time_s, time_s < 10 ? 2 : 1) + " s";
+}
+
+void print_summary(const threads_view& view, std::ostream& out) {
+  constexpr std::size_t max_groups = 12;
+  const std::vector<thread_activity>& groups = view.groups;
+  const bool has_times = view.samples.duration_ns > 0;
+  const bool several_in_turn =
+      has_times && std::any_of(groups.begin(), groups.end(), [](const thread_activity& group) {
+        return group.threads > group.at_once;
+      });
+  table summary;
+  std::vector<std::string> head{"threads (% of their time)", "on CPU", "waits for CPU", "blocked"};
+  if (has_times) head.emplace_back("CPU time");
+  if (several_in_turn) head.insert(head.end(), {"lifetime", "at once"});
+  summary.row(head);
+  for (std::size_t i = 0; i < std::min(groups.size(), max_groups); ++i) {
+    const thread_activity& group = groups[i];
+    std::vector<std::string> row{shown_group(group), percent_of(group.running),
+                                 percent_of(group.run_queue), percent_of(group.blocked_share())};
+    if (has_times) row.push_back(shown_time(group.cpu_s));
+    if (several_in_turn) {
+      row.push_back(shown_time(group.time_s / static_cast<double>(group.threads)));
+      row.push_back(std::to_string(group.at_once));
+    }
+    summary.row(row);
+  }
+  if (groups.size() > max_groups) {
+    summary.row({std::to_string(groups.size() - max_groups) + " more groups of threads"});
+  }
+  summary.print(out);
+}
+
+/// Prints how many CPUs the program used.
+void print_use(const thread_samples& samples, std::ostream& out) {
+  if (samples.all_cpu_ns == 0 || samples.duration_ns == 0 || samples.cpus == 0) return;
+  const double used =
+      static_cast<double>(samples.all_cpu_ns) / static_cast<double>(samples.duration_ns);
+  out << '\n'
+      << fitted_sentences(
+             out, "The program used " + fixed(used, 2) + " of " + std::to_string(samples.cpus) +
+                      " CPUs on average" +
+                      (samples.more_threads == 0 ? "."
+                                                 : ". " + std::to_string(samples.more_threads) +
+                                                       " of its threads are not shown."))
+      << '\n';
+}
+
+/// Prints for each phase of the run which threads used the CPUs, if there are several phases.
+void print_phases(const threads_view& view, std::ostream& out) {
+  if (view.phases.size() < 2) return;
+  table phases;
+  const std::string of_cpus =
+      view.samples.cpus > 0 ? " (of " + std::to_string(view.samples.cpus) + ')' : "";
+  phases.row({"phases", "CPUs in use" + of_cpus});
+  for (const run_phase& phase : view.phases) {
+    const std::string mostly =
+        phase.group ? shown_group(view.groups[*phase.group]) + ", in " + shown_place(phase.function)
+                    : "nearly nothing runs";
+    phases.row({fixed(phase.begin_s, 2) + " to " + fixed(phase.end_s, 2) + " s: " + mostly,
+                fixed(phase.cpus, 2)});
+  }
+  out << '\n';
+  phases.print(out);
+}
+
+void print_group(const thread_activity& group, const std::vector<thread_activity>& groups,
+                 std::ostream& out) {
+  constexpr std::size_t max_parts = 4;
+  const auto line = [&out](double share, const std::string& text) {
+    std::string percent = percent_of(share);
+    percent.insert(0, percent.size() < 6 ? 6 - percent.size() : 0, ' ');
+    out << fitted(out, text, "  " + percent + "  ", std::string(10, ' ')) << '\n';
+  };
+  const auto waits = main_parts(group.blocked, 1, max_parts);
+  const auto functions = main_parts(group.functions, group.running, max_parts);
+  if (waits.empty() && functions.empty()) return;
+  out << '\n' << shown_group(group) << '\n';
+  for (const blocked_part& part : waits) {
+    std::string text = part.reason == lotus::detail::wait_reason::sleep
+                           ? "sleeps in " + shown_place(part.function)
+                           : "waits in " + shown_place(part.function) + ' ' + shown_wait(part);
+    if (part.of) {
+      text += part.sure ? ", so it waits for " : ", so it probably waits for ";
+      text += shown_target(part, groups, group);
+    }
+    line(part.share, text);
+  }
+  for (const function_share& one : functions) {
+    line(one.share * group.running, "runs in " + shown_place(one.function));
+  }
+}
+
+void print_markers(const std::vector<suggested_marker>& markers, std::ostream& out) {
+  if (markers.empty()) return;
+  out << '\n'
+      << fitted_sentences(
+             out,
+             std::string(
+                 "To record times per batch, add these lines, where i is the batch's number") +
+                 (markers.front().sure ? "" : " (their places are a guess)") +
+                 ". If a line contains the head of a loop, first put the call on a line of its own "
+                 "in the loop's body.")
+      << '\n';
+  for (const suggested_marker& marker : markers) {
+    out << "  " << printable_line(marker.at.file) << ':' << marker.at.line << ' '
+        << (marker.after ? "after" : "before") << " this line"
+        << (is_lambda(marker.at) ? ", inside the lambda: " : ": ") << marker.text << '\n';
+  }
+}
+
+/// Whether the run has the log of a consumer, so that the program already has markers for batches.
+/// Compact logs may contain one.
+bool has_batches(const std::string& dir) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(dir, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.find("_main_pid_") != std::string::npos) return true;
+    if (name.rfind(".lotus_compact_", 0) == 0) return true;
+  }
+  return false;
+}
+
+/// Prints how the program was sampled, and what this means for the view.
+void print_sampling(const thread_samples& samples, std::ostream& out) {
+  if (samples.interval_ns == 0) {
+    out << fitted_sentences(
+               out,
+               "The functions in which threads run are unknown, because the kernel did not permit "
+               "perf_event_open. The shares come from the kernel (/proc/PID/task/TID/schedstat).")
+        << '\n';
+  }
+  constexpr double much_too_late_s = 0.003;
+  if (samples.late_s >= much_too_late_s) {
+    out << fitted_sentences(
+               out, "The machine was busy, so wait samples were taken " +
+                        std::to_string(std::lround(1e3 * samples.late_s)) +
+                        " ms late on average. Therefore the shares of short waits are too high.")
+        << '\n';
+  }
+  std::string how =
+      "Samples of thread states: " + std::to_string(std::lround(samples.wait_samples_per_s)) +
+      " per second, over all threads";
+  if (samples.interval_ns != 0) {
+    how += ". Samples of running functions: " +
+           std::to_string(std::lround(1e9 / static_cast<double>(samples.interval_ns))) +
+           " per second of CPU time";
+  }
+  out << fitted_sentences(out, how + ". The sampling itself used " + fixed(100 * samples.cost, 2) +
+                                   " % of one CPU.")
+      << '\n';
+}
+
+}  // namespace
+
+threads_view read_threads(const std::string& dir, diagnostic_log& diagnostics) {
+  threads_view view(read_thread_samples(dir, diagnostics));
+  // Files of earlier versions contain no names.
+  for (const std::string& module : view.samples.modules) {
+    const bool is_named = !view.samples.names.empty();
+    if (view.samples.time_ns > 0 && !is_named) {
+      report_change(module, view.samples.time_ns, diagnostics);
+    }
+  }
+  view.groups = activity_of(view.samples, view.stacks);
+  view.phases = phases_of(view.samples, view.stacks, view.groups);
+  if (!view.groups.empty()) {
+    view.chain = wait_chain(view.samples, view.groups, subject_of(view.groups));
+    view.headline = headline_of(view.samples, view.groups, view.chain);
+  }
+  if (!has_batches(dir)) {
+    view.markers = suggested_markers(view.samples, view.stacks, view.groups);
+  }
+  return view;
+}
+
+void print_threads(const threads_view& view, threads_part part, std::ostream& out) {
+  constexpr std::size_t max_groups = 6;
+  if (!view.headline.empty()) out << fitted_sentences(out, view.headline + '.') << "\n\n";
+  print_summary(view, out);
+  print_use(view.samples, out);
+  print_phases(view, out);
+  if (part == threads_part::summary) return;
+  for (std::size_t i = 0; i < std::min(view.groups.size(), max_groups); ++i) {
+    print_group(view.groups[i], view.groups, out);
+  }
+  print_markers(view.markers, out);
+  out << '\n';
+  print_sampling(view.samples, out);
+}
+
+}  // namespace lotus::tool
