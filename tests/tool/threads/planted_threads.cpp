@@ -1,8 +1,12 @@
 // A program without markers. Its argument selects what its threads do; the shares of their time are
 // known.
+#include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): sigaction
+#include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -196,6 +200,49 @@ PLANTED_FUNCTION void pipes() {
   writer.join();
 }
 
+PLANTED_FUNCTION void receive(int fd) {
+  char c = 0;
+  while (read(fd, &c, 1) == 1) burn(1);
+  close(fd);
+}
+
+/// Receives from a process that it starts, through a Unix socket or a TCP connection.
+PLANTED_FUNCTION void sockets(bool is_tcp) {
+  int ends[2];
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* const at = reinterpret_cast<sockaddr*>(&address);
+  socklen_t bytes = sizeof address;
+  const int door = socket(AF_INET, SOCK_STREAM, 0);
+  if (bind(door, at, bytes) != 0 || listen(door, 1) != 0) abort();
+  if (getsockname(door, at, &bytes) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) abort();
+  const pid_t child = fork();
+  if (child == 0) {
+    const int out = is_tcp ? socket(AF_INET, SOCK_STREAM, 0) : ends[1];
+    if (is_tcp && connect(out, at, bytes) != 0) abort();
+    write_pipe(out);
+    _exit(0);
+  }
+  close(ends[1]);
+  receive(is_tcp ? accept(door, nullptr, nullptr) : ends[0]);
+  waitpid(child, nullptr, 0);
+}
+
+/// Receives from another program that listens at a port of this machine.
+PLANTED_FUNCTION void client(int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) abort();
+  pollfd waits{fd, POLLIN, 0};
+  char c = 0;
+  while (poll(&waits, 1, -1) == 1 && read(fd, &c, 1) == 1) burn(1);
+  close(fd);
+}
+
 PLANTED_FUNCTION void sleeps() {
   while (goes_on()) {
     burn(5);
@@ -232,6 +279,8 @@ int main(int count, char** arguments) {
   if (is("burn")) burn(std::atoi(arguments[2]));
   if (is("locks")) locks();
   if (is("pipes")) pipes();
+  if (is("unix") || is("tcp")) sockets(is("tcp"));
+  if (is("client")) client(std::atoi(arguments[2]));
   if (is("sleeps")) sleeps();
   if (is("profiled")) return profiled();
   if (is("status")) return 7;

@@ -1,7 +1,14 @@
 // Tests the sampling of threads by lotus-tool run and its presentation by lotus-tool threads, with
 // programs that have no markers.
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstddef>
@@ -9,6 +16,7 @@
 #include <cstdlib>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "catch.hpp"
@@ -67,6 +75,25 @@ double blocked(const json& group) {
 
 double sum_of_states(const json& group) {
   return group["running"].number() + group["run_queue"].number() + blocked(group);
+}
+
+/// Returns whether the kernel lists Unix sockets with their other ends; a module may be missing.
+bool kernel_lists_unix_sockets() {
+  struct {
+    nlmsghdr head{};
+    unix_diag_req of{};
+  } request;
+  request.head.nlmsg_len = sizeof request;
+  request.head.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+  request.head.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  request.of.sdiag_family = AF_UNIX;
+  request.of.udiag_states = ~0U;
+  nlmsghdr answer{};
+  const int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_SOCK_DIAG);
+  const bool is_answered =
+      send(fd, &request, sizeof request, 0) > 0 && recv(fd, &answer, sizeof answer, MSG_TRUNC) > 0;
+  close(fd);
+  return is_answered && answer.nlmsg_type != NLMSG_ERROR;
 }
 
 }  // namespace
@@ -194,6 +221,52 @@ TEST_CASE("the other end of a pipe is found, or it is outside of the recorded pr
   CHECK_FALSE(wait["outside"].boolean());
   CHECK(wait["waits_for"].text() == "main of sleep");
   CHECK(wait["sure"].boolean());
+}
+
+TEST_CASE("the other end of a socket is found, also if the program polls") {
+  for (const auto* kind : {"tcp", "unix"}) {
+    INFO(kind);
+    if (std::string(kind) == "unix" && !kernel_lists_unix_sockets()) continue;
+    const temp_dir dir;
+    const sampled_run inside = sample(dir, planted + ' ' + kind + " 1000");
+    INFO(inside.err);
+    const json wait = group_of(inside, "main")["blocked"].array().front();
+    CHECK(wait["reason"].text() == "socket");
+    CHECK(wait["function"].text() == "receive");
+    CHECK_FALSE(wait["outside"].boolean());
+    REQUIRE(wait.has("waits_for"));
+    CHECK(wait["waits_for"].text() == "main of planted_threads");
+    CHECK(wait["sure"].boolean());
+    const std::vector<json> chain = inside.threads["chain"].array();
+    REQUIRE(chain.size() == 2);
+    CHECK(chain[1]["start"].text() == "main of planted_threads");
+  }
+  // A server that is not recorded.
+  const int door = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t bytes = sizeof address;
+  auto* const at = reinterpret_cast<sockaddr*>(&address);
+  REQUIRE(bind(door, at, bytes) == 0);
+  REQUIRE(listen(door, 1) == 0);
+  REQUIRE(getsockname(door, at, &bytes) == 0);
+  std::thread server([door] {
+    const int fd = accept(door, nullptr, nullptr);
+    for (int i = 0; i < 60; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(15));
+      if (send(fd, "x", 1, MSG_NOSIGNAL) != 1) break;
+    }
+    close(fd);
+    close(door);
+  });
+  const std::string port = std::to_string(ntohs(address.sin_port));
+  const temp_dir dir;
+  const sampled_run outside = sample(dir, planted + " client " + port);
+  server.join();
+  INFO(outside.err);
+  CHECK(contains(outside.threads["headline"].text(),
+                 "for input from outside (127.0.0.1:" + port + ")"));
 }
 
 TEST_CASE("a program that only runs has no waits") {

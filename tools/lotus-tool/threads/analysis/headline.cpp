@@ -117,6 +117,8 @@ std::string shown_wait(const blocked_part& part) {
     case wait_reason::other:
       break;
   }
+  const bool for_signal = what == "pause" || what == "rt_sigsuspend" || what == "rt_sigtimedwait";
+  if (for_signal) return "for a signal";
   return what.empty() ? "in the kernel" : "in the kernel (" + what + ')';
 }
 

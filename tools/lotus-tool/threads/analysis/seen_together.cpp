@@ -28,9 +28,13 @@ std::size_t count_until(const std::vector<std::uint64_t>& times, std::uint64_t t
 
 }  // namespace
 
+bool is_channel(wait_reason reason) {
+  return reason == wait_reason::pipe || reason == wait_reason::socket;
+}
+
 bool is_outside(const thread_samples& samples, const thread_sample& wait) {
   if (wait.reason == wait_reason::file) return is_terminal(wait.what);
-  if (wait.reason != wait_reason::pipe) return false;
+  if (!is_channel(wait.reason)) return false;
   const bool is_known = std::any_of(samples.ends.begin(), samples.ends.end(),
                                     [&](const open_end& end) { return end.what == wait.what; });
   return is_known && at_other_end(samples, wait).empty();

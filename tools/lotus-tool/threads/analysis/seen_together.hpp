@@ -19,12 +19,15 @@ namespace lotus::tool {
 /// @param working  result of seen_together::working_during().
 std::optional<std::size_t> only_worker_of(const std::vector<double>& working);
 
-/// Whether a wait is for a pipe or a terminal whose other end no recorded process has opened: for
-/// input from outside, or for somebody outside who reads the output.
+/// Whether a wait is for a pipe or socket, which has two ends.
+bool is_channel(lotus::detail::wait_reason reason);
+
+/// Whether a wait is for a pipe, socket or terminal whose other end no recorded process has opened:
+/// for input from outside, or for somebody outside who reads the output.
 bool is_outside(const thread_samples& samples, const thread_sample& wait);
 
-/// Returns the processes that have opened the other end of the pipe for which a thread waits. The
-/// thread's own process is among them only if it is the only one.
+/// Returns the processes that have opened the other end of the pipe or socket for which a thread
+/// waits. The thread's own process is among them only if it is the only one.
 std::set<std::uint32_t> at_other_end(const thread_samples& samples, const thread_sample& wait);
 
 class seen_together {

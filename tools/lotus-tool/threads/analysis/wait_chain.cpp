@@ -88,9 +88,9 @@ class followed_waits {
     const auto holder = thread_of_.find({samples_.threads[s.thread].pid, s.holder});
     const auto& of = groups_[group].blocked[static_cast<std::size_t>(wait)].of;
     if (!of) return nullptr;
-    const bool is_pipe = s.reason == lotus::detail::wait_reason::pipe;
+    const bool has_ends = is_channel(s.reason);
     const std::set<std::uint32_t> processes =
-        is_pipe ? at_other_end(samples_, s) : std::set<std::uint32_t>{};
+        has_ends ? at_other_end(samples_, s) : std::set<std::uint32_t>{};
     const sampled_round::state* best = nullptr;
     int best_rank = 0;
     for (const sampled_round::state& other : round.states) {
@@ -100,7 +100,7 @@ class followed_waits {
         continue;
       }
       if (group_of_[other.thread] != *of) continue;
-      if (is_pipe && processes.count(samples_.threads[other.thread].pid) == 0) continue;
+      if (has_ends && processes.count(samples_.threads[other.thread].pid) == 0) continue;
       const int rank = other.sample == sampled_round::runs ? 3 : together_.works(other) ? 2 : 1;
       if (rank > best_rank) best = &other;
       best_rank = std::max(best_rank, rank);

@@ -234,7 +234,7 @@ std::optional<waited_for::target> waited_for::of(const thread_sample& s,
   if (s.holder != 0 && holder != group_of_tid_.end()) return target{holder->second, true};
   if (is_outside(samples_, s)) return std::nullopt;
   if (s.reason == wait_reason::process) return only_process(own_group);
-  if (s.reason == wait_reason::pipe) return user_of_pipe(s, own_group);
+  if (is_channel(s.reason)) return user_of_channel(s, own_group);
   // A thread that never woke up waits for an event that did not happen, such as a request to end.
   const bool woke = samples_.threads[s.thread].woke;
   if (s.reason != wait_reason::condition || s.address == 0 || !woke) return std::nullopt;
@@ -257,14 +257,15 @@ std::optional<waited_for::target> waited_for::only_process(std::size_t own_group
   return only;
 }
 
-/// Returns the group that writes to the pipe from which a thread reads, or the other way round:
+/// Returns the group that writes to the pipe or socket from which a thread reads, or the other way
+/// round:
 /// among the threads of the processes that have opened its other end, the only group, or the only
 /// one that works during these waits.
-std::optional<waited_for::target> waited_for::user_of_pipe(const thread_sample& s,
-                                                           std::size_t own_group) const {
+std::optional<waited_for::target> waited_for::user_of_channel(const thread_sample& s,
+                                                              std::size_t own_group) const {
   constexpr double often = 0.5;
   const std::set<std::uint32_t> others = at_other_end(samples_, s);
-  const bool is_own_pipe = others.count(pid_of(s)) != 0;
+  const bool is_own = others.count(pid_of(s)) != 0;
   const std::vector<double> working = working_during(wait_of(s), own_group);
   std::vector<target> all;
   std::vector<target> workers;
@@ -272,10 +273,10 @@ std::optional<waited_for::target> waited_for::user_of_pipe(const thread_sample& 
     const std::set<std::uint32_t>& processes = groups_[i].processes;
     const bool is_there = std::any_of(processes.begin(), processes.end(),
                                       [&](std::uint32_t pid) { return others.count(pid) != 0; });
-    if (!is_there || (is_own_pipe && i == own_group)) continue;
+    if (!is_there || (is_own && i == own_group)) continue;
     all.push_back({i, true});
     if (working.empty() || working[i] < often) continue;
-    workers.push_back({i, !is_own_pipe, is_own_pipe ? "nobody else works meanwhile" : ""});
+    workers.push_back({i, !is_own, is_own ? "nobody else works meanwhile" : ""});
   }
   if (all.size() == 1) return all.front();
   return workers.size() == 1 ? std::optional(workers.front()) : std::nullopt;

@@ -31,10 +31,10 @@ struct group_samples {
 };
 
 /// Finds the group for which a thread waits. For a lock, this is the group of the lock's holder;
-/// for a pipe, that of the process with its other end. For a condition, it is a group that waits
-/// elsewhere in the same object, such as at the other end of a queue, or that calls functions of
-/// the object's class (Queue<int>, not Queue<float>), or the only group that works meanwhile. The
-/// addresses at which threads wait distinguish two objects of the same class.
+/// for a pipe or socket, that of the process with its other end. For a condition, it is a group
+/// that waits elsewhere in the same object, such as at the other end of a queue, or that calls
+/// functions of the object's class (Queue<int>, not Queue<float>), or the only group that works
+/// meanwhile. The addresses at which threads wait distinguish two objects of the same class.
 class waited_for {
  public:
   /// @param groups  with their times and states. All arguments must outlive this object.
@@ -89,7 +89,7 @@ class waited_for {
   std::vector<double> working_during(const object_wait& own, std::size_t own_group) const;
   std::optional<target> user_of_object(const object_wait& own, std::size_t own_group,
                                        const std::vector<double>& working) const;
-  std::optional<target> user_of_pipe(const thread_sample& s, std::size_t own_group) const;
+  std::optional<target> user_of_channel(const thread_sample& s, std::size_t own_group) const;
   std::optional<target> only_process(std::size_t own_group) const;
 
   const thread_samples& samples_;

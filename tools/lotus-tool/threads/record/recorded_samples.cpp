@@ -111,11 +111,17 @@ thread_samples thread_recorder::result() {
                       std::uint32_t>,
            std::size_t>
       known;
+  // The address of a socket's other end says more than the socket's number.
+  const auto name_peer = [this](std::string& what) {
+    const auto name = names_of_peers_.find(what);
+    if (name != names_of_peers_.end()) what = name->second;
+  };
   count_unselected_waits();
   std::vector<std::int32_t> sample_of_wait(counted_waits_.size(), -1);
   for (reservoir* const from : {&running_, &waiting_}) {
     for (raw_sample& raw : from->all()) {
       if (threads_[raw.of.thread].own) continue;
+      name_peer(raw.of.what);
       stack_unwinder& unwinder = *unwinders[raw.image];
       sampled_stack stack;
       for (const std::uint64_t address : unwinder.unwind(raw.stack)) {
@@ -146,7 +152,10 @@ thread_samples thread_recorder::result() {
     }
   }
   add_rounds(sample_of_wait, to);
-  for (const auto& [key, end] : ends_) to.ends.push_back(end);
+  for (const auto& [key, end] : ends_) {
+    to.ends.push_back(end);
+    name_peer(to.ends.back().what);
+  }
   to.duration_ns = since_begin(now);
   to.cpus = cpus_;
   to.more_threads = more_threads_;

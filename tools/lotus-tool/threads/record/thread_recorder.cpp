@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "threads/record/recorder_clocks.hpp"
+#include "threads/record/socket_peer.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -157,9 +158,11 @@ void thread_recorder::take_thread(std::uint32_t pid, std::uint32_t tid, std::uin
   of.is_new = true;
 }
 
-/// Finds out which processes have opened a pipe, if this was not done recently. Looks again,
-/// because a process that starts others closes the ends of their pipes a little later.
-void thread_recorder::find_ends(const std::string& what) {
+/// Finds out which processes have opened a pipe, or the other end of a socket, if this was not done
+/// recently. Looks again, because a process that starts others closes the ends of their pipes a
+/// little later.
+/// @param pid  a process whose thread waits for the pipe or socket.
+void thread_recorder::find_ends(std::uint32_t pid, const std::string& what, bool is_socket) {
   constexpr std::size_t max_objects = 64;
   const clock::time_point now = clock::now();
   if (next_ends_.size() >= max_objects && next_ends_.count(what) == 0) return;
@@ -167,13 +170,18 @@ void thread_recorder::find_ends(const std::string& what) {
   if (now < next.at) return;
   next.at = now + next.pause;
   next.pause = std::min<clock::duration>(2 * next.pause, milliseconds(1000));
-  for (const auto& [pid, of] : processes_) {
+  const auto peer = is_socket ? peer_of_socket(pid, what) : std::nullopt;
+  if (is_socket && !peer) return;
+  if (peer && !peer->name.empty()) names_of_peers_[what] = peer->name;
+  for (const auto& [other, of] : processes_) {
     if (!of.watched) continue;
-    const open_end found = of.watched->end_of(what);
-    if (found.reads || found.writes) {
-      ends_[{what, pid}] = found;
+    open_end found = of.watched->end_of(peer ? peer->what : what);
+    found.what = what;
+    // That its own process has it says that the other end was looked for.
+    if (found.reads || found.writes || (peer && other == pid)) {
+      ends_[{what, other}] = found;
     } else {
-      ends_.erase({what, pid});
+      ends_.erase({what, other});
     }
   }
 }
@@ -303,7 +311,10 @@ void thread_recorder::sample_wait(std::uint32_t pid, std::uint32_t tid, sampled_
   round.states.push_back({static_cast<std::uint32_t>(index), sampled_round::runs});
   if (state != seen_state::waits) return;
   ++t.of.waits;
-  if (wait.reason == lotus::detail::wait_reason::pipe) find_ends(wait.what);
+  const bool is_socket = wait.reason == lotus::detail::wait_reason::socket;
+  if (is_socket || wait.reason == lotus::detail::wait_reason::pipe) {
+    find_ends(pid, wait.what, is_socket);
+  }
   constexpr std::size_t max_kinds_of_waits = 65'536;
   const wait_key key{index, wait.reason, wait.address, wait.stack.pc, wait.stack.sp};
   round.states.back().sample = sampled_round::waits_unknown;

@@ -110,7 +110,7 @@ class thread_recorder {
   std::uint64_t since_begin(clock::time_point at) const noexcept;
   void take_thread(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, std::uint64_t at_ns,
                    bool ends);
-  void find_ends(const std::string& what);
+  void find_ends(std::uint32_t pid, const std::string& what, bool is_socket);
   void keep(sampled_round round);
   process& find_process(std::uint32_t pid, std::uint32_t parent = 0);
   std::size_t thread_index(std::uint32_t pid, std::uint32_t tid);
@@ -136,13 +136,15 @@ class thread_recorder {
   // because shares are more precise if they are computed from all samples.
   std::map<wait_key, counted_wait> counted_waits_;
   std::vector<sampled_round> kept_rounds_;  // at random, with indices of counted_waits_
-  /// When the processes that have opened a pipe are looked for next, and how long after that.
+  /// When the processes that have opened a pipe or socket are looked for next, and how long after
+  /// that.
   struct next_look {
     clock::time_point at{};
     clock::duration pause = std::chrono::milliseconds(30);
   };
   std::map<std::string, next_look> next_ends_;
   std::map<std::pair<std::string, std::uint32_t>, open_end> ends_;
+  std::map<std::string, std::string> names_of_peers_;  // the key is a socket, as open_end::what
   std::mt19937_64 random_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> alive_;  // pid and tid of each thread
   std::string not_permitted_;

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): tgkill's environment
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <lotus/waits/futex_waits.hpp>
 #include <lotus/waits/system_calls.hpp>
 #include <string>
@@ -163,18 +165,26 @@ void watched_process::describe(const entered_call& call, seen_wait& to) const {
     to.what = "system call " + std::to_string(call.number);
     return;
   }
-  if (row->of_descriptor) {
-    const auto fd = static_cast<int>(call.arguments[0]);
+  // A thread that polls a single descriptor waits for that one.
+  const bool polls_one =
+      (std::strcmp(row->name, "poll") == 0 || std::strcmp(row->name, "ppoll") == 0) &&
+      call.arguments[1] == 1;
+  if (row->of_descriptor || polls_one) {
+    pollfd polled{static_cast<int>(call.arguments[0]), 0, 0};
+    if (polls_one && read_memory(call.arguments[0], &polled, sizeof polled) != sizeof polled)
+      return;
+    const int fd = polled.fd;
     const std::string_view name(row->name);
-    const bool writes =
-        name.find("write") != std::string_view::npos || name.find("send") != std::string_view::npos;
+    const bool writes = name.find("write") != std::string_view::npos ||
+                        name.find("send") != std::string_view::npos ||
+                        (polled.events & (POLLIN | POLLOUT)) == POLLOUT;
     to.address = 2 * static_cast<std::uint64_t>(static_cast<unsigned>(fd)) + (writes ? 1 : 0);
     to.what = target_of("/proc/" + std::to_string(pid_) + "/fd/" + std::to_string(fd));
     const auto begins = [&to](std::string_view start) { return to.what.rfind(start, 0) == 0; };
-    if (row->reason == wait_reason::file) {
+    if (row->reason == wait_reason::file || polls_one) {
       if (begins("pipe:")) to.reason = wait_reason::pipe;
       if (begins("socket:")) to.reason = wait_reason::socket;
-      if (begins("anon_inode:")) to.reason = wait_reason::other;
+      if (begins("anon_inode:") && !polls_one) to.reason = wait_reason::other;
     }
   }
   if (to.what.empty() && row->reason != wait_reason::sleep) to.what = row->name;
