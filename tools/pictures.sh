@@ -1,35 +1,45 @@
 #!/usr/bin/env bash
-# Creates the pictures of the report's page that the README shows, in examples/pictures/.
+# Creates the pictures of the documentation, in examples/pictures/.
 #
-# Usage: tools/pictures.sh [RUN [LOTUS_TOOL]]
+# Usage: tools/pictures.sh [BUILD]
 #
-# RUN is the folder of a run's logs. Without it, build/examples/imagenet_pipeline is recorded. Needs
-# Chromium.
+# Records quick_start, and imagenet_pipeline of the build folder BUILD (default: build), with
+# real-time priority if possible, so that other programs do not show in the pictures. Needs Chromium.
 set -euo pipefail
 unset CDPATH
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
-run=${1:-build/pictures/run}
-tool=${2:-build/bin/lotus-tool}
-to=examples/pictures
-work=build/pictures  # not a temporary folder, because the page shows this path
+build=$(realpath -- "${1:-build}")
+source=$PWD
+to=$source/examples/pictures
+work=$build/pictures
+for program in bin/lotus-tool examples/imagenet_pipeline; do
+  [[ -x $build/$program ]] || { echo "no $build/$program: build it" >&2; exit 2; }
+done
 rm -rf -- "$work"
 mkdir -p "$to" "$work"
-(($# > 0)) || build/examples/imagenet_pipeline --count 960 --log-file "$run/lotustrace_log"
-[[ -d $run && -x $tool ]] || { echo "no $run or no $tool: build them, or name them" >&2; exit 2; }
-"$tool" report -q "$run" -o "$work/report.html"
+cd "$work"  # the pages show the names of the runs
+tool=$build/bin/lotus-tool
+first=(chrt -r 1)
+"${first[@]}" true 2> log || first=()
+ln -s "$build/examples/imagenet_pipeline" .
+"${CXX:-c++}" -std=c++17 -O2 -I "$source/include" "$source/examples/quick_start.cpp" -o quick_start -pthread
+"$tool" run -q --dir before -- "${first[@]}" ./quick_start 1 > log
+"${first[@]}" ./imagenet_pipeline --count 960 --log-file run/lotustrace_log > log
+"$tool" report -q before -o report.html
+"$tool" report -q run -o run.html
 
 # picture NAME PAGE DARK(0|1) HEIGHT [HASH]: creates a picture. Blink uses 0 for dark and 1 for
 # light.
 picture() {
   chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --disable-quic --no-first-run \
-    --user-data-dir="$PWD/$work/profile" --virtual-time-budget=10000 --blink-settings=preferredColorScheme="$((1 - $3))" \
-    --window-size="1240,$4" --screenshot="$to/$1.png" "file://$PWD/$work/$2${5:-}" 2> "$work/log" ||
-    { cat "$work/log" >&2; exit 1; }
+    --user-data-dir="$work/profile" --virtual-time-budget=10000 --blink-settings=preferredColorScheme="$((1 - $3))" \
+    --window-size="1240,$4" --screenshot="$to/$1.png" "file://$work/$2${5:-}" 2> log ||
+    { cat log >&2; exit 1; }
   echo "$to/$1.png"
 }
 
 # Numbers on the timeline, and their meanings below it instead of the help text.
-cat > "$work/notes.html" <<'END'
+cat > notes.html <<'END'
 <style>
   .number { position: absolute; width: 22px; height: 22px; margin: -11px; border-radius: 50%; background: #b3261e; color: #fff;
     font: bold 14px/22px sans-serif; text-align: center; z-index: 4; box-shadow: 0 0 0 2px #fff; }
@@ -83,16 +93,19 @@ pageReady.then(() => {
 });
 </script>
 END
-# page_with NAME TEXT: creates the report with a text before its end.
+# page_with NAME TEXT: creates the report of the pipeline with a text before its end.
 page_with() {
-  sed '$d' "$work/report.html" | sed '$d' > "$work/$1"  # without </body></html>
-  printf '%s\n</body>\n</html>\n' "$2" >> "$work/$1"
+  sed '$d' run.html | sed '$d' > "$1"  # without </body></html>
+  printf '%s\n</body>\n</html>\n' "$2" >> "$1"
 }
 only_timeline='<style>header, main > section:not(:has(#timeline)) { display: none; }</style>'
 page_with batch.html "$only_timeline"
-page_with noted.html "$only_timeline$(cat "$work/notes.html")"
+page_with noted.html "$only_timeline$(cat notes.html)"
 
 picture report report.html 0 640
 picture report_dark report.html 1 640
 picture batch batch.html 0 900 '#batch=5.0'
 picture how_to_read noted.html 0 600
+# The first batches: what is outlined is the critical path.
+page_with path.html "$only_timeline<script>pageReady.then(() => timeline.look(0.0, 0.4 * timeline.span));</script>"
+picture critical_path path.html 0 450
