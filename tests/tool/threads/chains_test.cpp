@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -340,47 +339,6 @@ TEST_CASE("a worker that calls several functions is no wrapper") {
     of.runs(thread, {"resize:9", "worker_loop:6", started}, 9);
   }
   CHECK(group_of(of.found(), "worker_loop")["threads"].integer() == 2);
-}
-
-TEST_CASE("in random programs the parts of all waits add up, and chains end") {
-  std::mt19937 random(1);
-  const auto below = [&random](int end) {
-    return std::uniform_int_distribution<int>(0, end - 1)(random);
-  };
-  for (int program = 0; program < 40; ++program) {
-    written_samples of;
-    const int threads = 2 + below(6);
-    for (int i = 0; i < threads; ++i) of.thread("prog");
-    std::vector<int> waits;
-    // A thread waits for one that comes later, so the last thread always runs.
-    std::map<int, int> states{{threads - 1, -1}};
-    std::vector<int> target(static_cast<std::size_t>(threads), -1);
-    for (int i = 0; i + 1 < threads; ++i) {
-      const int holder = i + 1 + below(threads - i - 1);
-      target[static_cast<std::size_t>(i)] = holder;
-      const std::string function = "loop" + std::to_string(i) + ":3";
-      states[i] =
-          of.waits(i, {libc + "__lll_lock_wait", function, i == 0 ? main_started : started}, "lock",
-                   64 * static_cast<std::uint64_t>(i + 1), written_samples::tid(holder));
-    }
-    of.runs(threads - 1, {"work:1", "last_loop:2", started}, 50);
-    of.moments(20 + below(20), states);
-    const json found = of.found();
-    std::vector<std::string> expected{"main"};
-    for (int at = target[0]; at >= 0; at = target[static_cast<std::size_t>(at)]) {
-      expected.push_back(at == threads - 1 ? "last_loop" : "loop" + std::to_string(at));
-    }
-    std::vector<std::string> chain;
-    for (const json& hop : found["chain"].array()) {
-      chain.push_back(hop["start"].text());
-      if (chain.size() > 1) CHECK(hop["share"].number() == 1);
-    }
-    CHECK(chain == expected);
-    for (const json& group : found["groups"].array()) {
-      if (group["start"].text() == "last_loop") continue;  // it never waits
-      CHECK(std::abs(sum_of_shares(group) - 1) < 1e-9);
-    }
-  }
 }
 
 TEST_CASE("short threads are all counted, with their lifetimes and the CPU time of the group") {

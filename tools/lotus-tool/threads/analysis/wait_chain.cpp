@@ -72,14 +72,15 @@ class followed_waits {
     chain_node* at = &root;
     for (const sampled_round::state* one = &first; one != nullptr;
          one = next(round, *one, visited)) {
-      visited.insert(one->thread);
       if (group_of_[one->thread] == seen_together::no_group) return;
       at = &at->next[state_of(*one)];
       ++at->count;
+      if (!visited.insert(one->thread).second) return;  // a cycle
     }
   }
 
-  /// Returns the state of the thread for which a thread waits; null if it is unknown.
+  /// Returns the state of the thread for which a thread waits; null if it is unknown. If only the
+  /// group is known, it is a thread that was not visited and works, if there is one.
   const sampled_round::state* next(const sampled_round& round, const sampled_round::state& one,
                                    const std::set<std::uint32_t>& visited) const {
     const auto [group, wait] = state_of(one);
@@ -92,16 +93,18 @@ class followed_waits {
     const std::set<std::uint32_t> processes =
         has_ends ? at_other_end(samples_, s) : std::set<std::uint32_t>{};
     const sampled_round::state* best = nullptr;
-    int best_rank = 0;
+    int best_rank = -1;
     for (const sampled_round::state& other : round.states) {
-      if (visited.count(other.thread) != 0) continue;
       if (s.holder != 0 && holder != thread_of_.end()) {
         if (other.thread == holder->second) return &other;
         continue;
       }
       if (group_of_[other.thread] != *of) continue;
       if (has_ends && processes.count(samples_.threads[other.thread].pid) == 0) continue;
-      const int rank = other.sample == sampled_round::runs ? 3 : together_.works(other) ? 2 : 1;
+      const int rank = visited.count(other.thread) != 0      ? 0
+                       : other.sample == sampled_round::runs ? 3
+                       : together_.works(other)              ? 2
+                                                             : 1;
       if (rank > best_rank) best = &other;
       best_rank = std::max(best_rank, rank);
     }
