@@ -34,6 +34,7 @@ set(needs
     "lotus-tool map (run|record)" "lotus-tool map record -q --samples probed -- true"
     "lotus-tool report" "lotus-tool report --help"
     "--format parquet" "duckdb --version"
+    "[|] jq " "jq --version"
     "--collector callgrind" "valgrind --version"
     "--collector perf|perf (record|stat)" "perf --version")
 
