@@ -16,6 +16,11 @@ struct suggested_marker {
   bool after = false;  ///< whether the marker belongs after that line; otherwise before it
   std::string text;
   bool sure = false;
+  /// Header that the file must include: "lotus/lotus.h" in a C program, in which the C++ of
+  /// "lotus/lotus.hpp" does not compile.
+  std::string header{};
+
+  bool is_c() const { return header == "lotus/lotus.h"; }
 };
 
 /// Returns markers for the consumer and for the workers, if the main thread waits for batches that

@@ -242,7 +242,7 @@ function threadsCard(of) {
   sentence.setAttribute("elementtiming", "verdict");
   box.append(sentence);
   if (of.markers.length) {
-    box.append(element("p", "For times per batch, add these lines" + (of.markers[0].sure ? "" : ", of which the places are a guess") +
+    box.append(element("p", "For times per batch, include " + of.markers[0].header + " and add these lines" + (of.markers[0].sure ? "" : ", of which the places are a guess") +
       "; i is the batch's number. If a line contains the head of a loop, first put the call on a line of its own in the loop's body."));
     const list = element("ul");
     for (const { file, line, place, text } of of.markers) {
