@@ -104,6 +104,7 @@ void add_whatif(CLI::App& app, action& chosen) {
       "  lotus-tool whatif run/                                # tries common changes\n"
       "  lotus-tool whatif run/ --workers 4 --faster Decode=2  # both changes together\n"
       "  lotus-tool whatif run/ --target 30/s                  # workers for 30/s\n"
+      "  lotus-tool whatif run/ --curve workers                # draws a curve\n"
       "--workers, --faster and --without may be repeated.\n"
       "An operation is a part of the program that is marked with LOTUS_SCOPE.\n"
       "A stage (LOTUS_STAGE) is a part of the pipeline with its own threads.\n"
@@ -132,15 +133,29 @@ void add_whatif(CLI::App& app, action& chosen) {
                  "find the fewest workers with which the consumer does\n"
                  "not wait")
       ->excludes(target);
+  CLI::Option* const curve = add_text(*command, "--curve", options->curve, "WHAT",
+                                      "draw the throughput over workers, prefetch, cpus,\n"
+                                      "stage:NAME (threads of a stage), or the speed of the\n"
+                                      "operation or stage WHAT; other runs of the program\n"
+                                      "in folders beside DIR are shown as dots")
+                                 ->excludes(target);
+  command->add_option("--format", options->format, "svg: the curve as a picture")
+      ->option_text("svg")
+      ->check(CLI::IsMember({"svg"}))
+      ->needs(curve);
   add_json(*command, options->json);
   add_table_options(*command);
   add_reading(*command, *options);
   runs(*command, chosen, options,
        [given](whatif_options& of, std::ostream& out, std::ostream& err) {
          take_texts(*given, of);
-         const bool asks = of.feed_consumer || of.target_per_s;
+         const bool asks = of.feed_consumer || of.target_per_s || !of.curve.empty();
          if (asks && !(of.change == pipeline_change{})) {
-           throw usage_error("--target and --feed-consumer cannot be combined with a change");
+           throw usage_error(
+               "--target, --feed-consumer and --curve cannot be combined with a change");
+         }
+         if (of.feed_consumer && !of.curve.empty()) {
+           throw usage_error("--feed-consumer cannot be combined with --curve");
          }
          return run_whatif(of, out, err);
        });

@@ -21,6 +21,7 @@
 #include "commands/report/timeline/timeline_data.hpp"
 #include "comparison/comparison.hpp"
 #include "comparison/conclusion.hpp"
+#include "curve/measured_runs.hpp"
 #include "describe/description.hpp"
 #include "log/folder/loaders.hpp"
 #include "log/folder/log_files.hpp"
@@ -156,6 +157,7 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
   std::vector<std::string> tables = options.hardware.counters;
   tables.insert(tables.end(), {options.hardware.mapping, options.hardware.elapsed});
   sampled_threads threads;
+  measured_runs others(options.prefix);
   for (const std::string& dir : options.dirs) {
     threads.add(dir, diagnostics);
     const std::vector<run_files> found = runs_in(dir, options, threads, diagnostics);
@@ -172,7 +174,7 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
       }
       empty = false;
       threads.add(run.dir, diagnostics);
-      write_run(first_json, json, data, read, title, options.skip_batches, names, limits);
+      write_run(first_json, json, data, read, title, options.skip_batches, names, limits, others);
       title_of.try_emplace(run.info_dir, title);
       shown.push_back(run);
     }

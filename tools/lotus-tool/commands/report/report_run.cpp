@@ -19,7 +19,9 @@
 #include "base/statistics/distribution.hpp"
 #include "commands/report/base64.hpp"
 #include "commands/report/batch_histories.hpp"
+#include "commands/report/report_curves.hpp"
 #include "commands/report/timeline/timeline_data.hpp"
+#include "curve/measured_runs.hpp"
 #include "describe/description.hpp"
 #include "findings/checks/check.hpp"
 #include "findings/checks/recorded_work.hpp"
@@ -322,7 +324,7 @@ void write_stages(json_writer& json, const run_data& run) {
 
 void write_run(json_writer& first, json_writer& json, std::string& text, run_data& run,
                const std::string& name, std::size_t skip_batches, name_table& names,
-               const drawn_limits& limits) {
+               const drawn_limits& limits, measured_runs& others) {
   diagnostic_log silent = diagnostic_log::silenced();  // the run's messages were already printed
   const std::vector<bool> counted = counted_batches(run.batches, skip_batches);
   const auto values = [&](quantity of) { return values_of(run.batches, of, skip_batches); };
@@ -352,6 +354,8 @@ void write_run(json_writer& first, json_writer& json, std::string& text, run_dat
   first.end_object();
   json.newline().begin_object();
   write_bottlenecks(json, judged);
+  json.newline().key("curves");
+  write_curves(json, run, judged, others);
   json.newline().key("ops").raw(ops).member("ops_note", listed.note());
   ops = std::string();
   json.newline().key("aggregated").begin_array();

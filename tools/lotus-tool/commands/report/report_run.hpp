@@ -7,6 +7,7 @@
 
 #include "base/formats/json_writer.hpp"
 #include "commands/report/timeline/timeline_data.hpp"
+#include "curve/measured_runs.hpp"
 #include "log/operation_names.hpp"
 #include "model/run_data.hpp"
 
@@ -19,9 +20,10 @@ namespace lotus::tool {
 /// @param run    read with run_parts::durations and operations.
 /// @param name   the run's name on the page.
 /// @param names  the names of operations in all runs; those of this run are added.
+/// @param others  finds other runs of the same program.
 void write_run(json_writer& first, json_writer& json, std::string& text, run_data& run,
                const std::string& name, std::size_t skip_batches, name_table& names,
-               const drawn_limits& limits);
+               const drawn_limits& limits, measured_runs& others);
 
 }  // namespace lotus::tool
 

@@ -11,6 +11,7 @@
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
+#include "curve/curve_print.hpp"
 #include "describe/described_table.hpp"
 #include "describe/description.hpp"
 #include "findings/gains.hpp"
@@ -115,6 +116,10 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
 }
 
 void print_answers(const whatif_answers& answers, std::ostream& out) {
+  if (answers.curve) {
+    print_curve(*answers.curve, answers.dir, out);
+    return;
+  }
   out << printable_line(answers.dir) << '\n';
   if (answers.run == nullptr) {
     out << fitted(out, "no predictions: " + answers.why_not) << '\n';
@@ -258,6 +263,7 @@ const description<whatif_answers>& description_of(const whatif_answers*) {
           {"target", &whatif_answers::way, "with --target or --feed-consumer",
            [](w of) { return of.run != nullptr && of.way; }},
           {"changes", &whatif_answers::changes, "one by one, or those asked for", answered},
+          {"curve", &whatif_answers::curve, "with --curve, instead of changes", if_any},
           {"speed_law",
            [](w of) {
              const speed_law& law = of.run->law().law;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "curve/curve.hpp"
 #include "describe/described.hpp"
 #include "findings/words.hpp"
 #include "replay/change.hpp"
@@ -32,7 +33,8 @@ struct whatif_answers {
   /// The changes and their effects; the one with the largest gain comes first.
   std::vector<answer> changes;
   std::optional<path_to_target> way;
-  bool target_is_consumer = false;  ///< whether the target is what the consumer can receive
+  bool target_is_consumer = false;   ///< whether the target is what the consumer can receive
+  std::optional<speed_curve> curve;  ///< with --curve, instead of changes
 };
 
 /// Returns the assumptions behind the answers, and effects that the answers do not include.

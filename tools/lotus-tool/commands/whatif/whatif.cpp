@@ -15,6 +15,9 @@
 #include "base/nearest.hpp"
 #include "base/printable.hpp"
 #include "commands/whatif/answers.hpp"
+#include "curve/curve.hpp"
+#include "curve/curve_print.hpp"
+#include "curve/measured_runs.hpp"
 #include "describe/description.hpp"
 #include "findings/checks/check.hpp"
 #include "findings/claims.hpp"
@@ -139,7 +142,7 @@ pipeline_change change_for(pipeline_change change, const recorded_pipeline& pipe
 class asker {
  public:
   asker(const whatif_options& options, diagnostic_log& diagnostics)
-      : options_(options), diagnostics_(diagnostics) {
+      : options_(options), diagnostics_(diagnostics), others_(options.prefix) {
     if (!options.also.empty()) also_ = find_runs(options.also, options.prefix, diagnostics);
   }
 
@@ -176,14 +179,10 @@ class asker {
       kept.asked = std::make_shared<const what_if>(
           kept.run, pipeline, kept.also ? &*kept.also : nullptr, options_.recorded_cpus);
     }
-    const claims facts(d);
-    answers.why_not = text_of(why_unlike(*kept.asked));
-    if (answers.why_not.empty()) {
-      answers.why_not = text_of(with_facts("the simulation leaves out what limits this run: ",
-                                           facts.why_not_simulated()));
-    }
+    answers.why_not = why_not_predicted(d, *kept.asked);
     if (!answers.why_not.empty()) return answers;
     answers.run = kept.asked.get();
+    const claims facts(d);
     answers.limit = limit_words(*kept.asked, kept.run, d.blocked_on);
     answers.has_second_run = kept.also.has_value();
     const auto forbidden = [&facts](const pipeline_change& one) { return facts.why_not(one); };
@@ -192,7 +191,11 @@ class asker {
     if (answers.limit.empty()) {
       answers.limit = with_facts("more workers do not help: ", forbidden(one_more));
     }
-    if (options_.feed_consumer || options_.target_per_s) {
+    if (!options_.curve.empty()) {
+      answers.curve =
+          draw_curve(*answers.run, kept.run, d,
+                     axis_named(options_.curve, pipeline, kept.run.names), others_.beside(files));
+    } else if (options_.feed_consumer || options_.target_per_s) {
       // With --feed-consumer, the target is 99 % of the rate of the consumer: 100 % is impossible,
       // because receiving a batch takes time.
       answers.target_is_consumer = !options_.target_per_s;
@@ -250,6 +253,7 @@ class asker {
   const whatif_options& options_;
   diagnostic_log& diagnostics_;
   std::vector<run_files> also_;
+  measured_runs others_;
 };
 
 /// Returns the exit status. If the user asked for a target and it is out of reach, this is
@@ -284,6 +288,17 @@ int run_whatif(const whatif_options& options, std::ostream& out, std::ostream& e
     const int answered = status_of(all, options);
     print_json(one_or_more(std::move(all)), out);
     return answered;
+  }
+  if (options.format == "svg") {
+    // A picture shows one loader: the first that has a curve.
+    const auto drawn = std::find_if(all.begin(), all.end(), [](const whatif_answers& one) {
+      return one.curve && one.curve->points.size() > 1;
+    });
+    if (drawn == all.end()) {
+      throw input_error(all.front().dir + ": no predictions: " + all.front().why_not);
+    }
+    write_curve_svg(*drawn->curve, drawn->dir, out);
+    return exit_fine;
   }
   const char* before = "";
   for (const whatif_answers& answers : all) {

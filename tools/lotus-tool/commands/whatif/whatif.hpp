@@ -19,6 +19,9 @@ struct whatif_options {
   std::optional<double> recorded_cpus;  ///< number of CPUs that the recorded run could use
   std::optional<double> target_per_s;
   bool feed_consumer = false;
+  /// The quantity whose curve is drawn instead, see axis_named(); "": none.
+  std::string curve;
+  std::string format;  ///< "svg": the curve is written as a picture
   bool json = false;
   bool strict = false;
   bool quiet = false;

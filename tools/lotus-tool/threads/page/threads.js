@@ -1,6 +1,16 @@
 // Shows how the threads of sampled programs spent their time: a table of groups of threads, and flame graphs of running and waiting time.
 "use strict";
 
+/** Matches functions through which every thread is started, and which say nothing about the program. */
+const runtimeFunction = /^(_start|__clone3?|clone|start_thread|__libc_start_|execute_native_thread_routine|(void )?std::(__invoke|invoke|thread::_|_?Function_handler|_Bind|function<|__future_base))/;
+
+/** Returns a function's name without template arguments and parameters, which are in its tooltip. */
+function shortFunction(name) {
+  let short = name;
+  for (let before = ""; before !== short;) { before = short; short = short.replace(/<[^<>]*>|\([^()]*\)(?! )/g, ""); }
+  return short || name;
+}
+
 /** Returns the tree of calls of sampled threads, each call below its caller.
  * @param {any[][]} names  names of functions, each with the file
  * @param {number[][]} calls  calls as thread_stacks.hpp writes them: caller, name, time and number of samples */
@@ -8,8 +18,12 @@ function stackTree(names, calls) {
   const root = { name: "", place: "", ns: 0, count: 0, inner: [] };
   const nodes = [];
   for (const [caller, number, ns, count] of calls) {
-    const [name, place] = names[number];
-    const node = { name, place, ns, count, inner: [] };
+    const [full, place] = names[number];
+    if (caller >= 0 && runtimeFunction.test(full)) {
+      nodes.push(nodes[caller]);  // what it calls is drawn in its place
+      continue;
+    }
+    const node = { name: shortFunction(full), full, place, ns, count, inner: [] };
     (caller < 0 ? root : nodes[caller]).inner.push(node);
     nodes.push(node);
   }
@@ -35,7 +49,7 @@ class StackIcicle extends Icicle {
   }
 
   textOf(node) {
-    return node.name + (node.place ? " (" + node.place + ")" : "") + ": " + humanTime(node.ns) + ", " +
+    return node.full + (node.place ? " (" + node.place + ")" : "") + ": " + humanTime(node.ns) + ", " +
       percent(node.ns / this.root.ns) + " of the total, " + grouped(node.count) + (node.count === 1 ? " sample" : " samples");
   }
 }
@@ -45,8 +59,8 @@ const groupColumns = [
   shareColumn("running", "running", "Share of this time for which they used a CPU"),
   shareColumn("for a CPU", "run_queue", "Share for which they were ready to run, but all CPUs were busy"),
   shareColumn("blocked", "blocked", "Share for which they waited for something else"),
-  column("runs most in", "The function in which they use the CPU most", (group) => group.function || "–", undefined),
-  column("waits most in", "The function in which they wait most; the chart of waiting time shows what for", (group) => group.wait || "–", undefined),
+  textColumn("runs most in", "The function in which they use the CPU most", (group) => withCode(group.function || "–"), undefined),
+  textColumn("waits most in", "The function in which they wait most; the chart of waiting time shows what for", (group) => withCode(group.wait || "–"), undefined),
 ];
 
 /** Shows the threads of all sampled programs. */
@@ -56,9 +70,9 @@ function showThreads() {
   const table = byId("threads");
   const shown = byId("threads-chain");
   /** Shows the threads for which a group waits, up to the ones that end the chain. */
-  const showChain = (group) => shown.replaceChildren(...group.chain.map((sentence) => element("li", sentence + ".")));
+  const showChain = (group) => shown.replaceChildren(...group.chain.map((sentence) => element("li", withCode(sentence + "."))));
   new SortedTable(table, ["threads", "Threads that began with the same function; press one to see for whom they wait"], groupColumns,
-    (group) => linkTo(group.name, () => showChain(group)),
+    (group) => linkTo(withCode(group.name), () => showChain(group)),
     (of) => of.groups, report.threads);
   const running = new StackIcicle("running");
   const waiting = new StackIcicle("waiting");

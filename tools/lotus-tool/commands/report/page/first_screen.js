@@ -173,7 +173,7 @@ function verdictBox(run) {
   if (report.runs.length > 1) box.append(element("h2", run.name, "run"));
   const screen = run.verdict ? run.verdict.screen : undefined;
   if (screen) box.append(element("p", screen.title, "title"));
-  const sentence = element("p", screen ? screen.headline : run.no_verdict, "sentence");
+  const sentence = element(report.runs.length > 1 ? "p" : "h1", screen ? screen.headline : run.no_verdict, "sentence");
   sentence.setAttribute("elementtiming", "verdict");
   box.append(sentence);
   if (screen && screen.why) box.append(element("p", screen.why));
@@ -187,14 +187,11 @@ function verdictBox(run) {
   if (screen) {
     box.append(...adviceList(run, screen), ...pathBar(run));
     if (screen.slowest) box.append(element("p", targetLink(run, screen.slowest, screen.slowest_target), "slowest"));
-    const rates = rateTable(run);
-    if (rates) {
-      const more = element("details");
-      more.append(element("summary", "Rates and capacities"), rates);
-      box.append(more);
-    }
   }
-  box.append(factsList(run), element("p", qualityText(run), "note"));
+  const more = element("details");
+  const rates = screen ? rateTable(run) : undefined;
+  more.append(element("summary", rates ? "The run, rates and capacities" : "The run"), factsList(run), ...(rates ? [rates] : []));
+  box.append(more, element("p", qualityText(run), "note"));
   return box;
 }
 
@@ -202,7 +199,22 @@ function verdictBox(run) {
 function comparisonSentence() {
   const { sentence, throughput, unlike } = report.comparison.conclusions[0];
   const parts = [sentence, throughput, ...unlike.map((text) => "unlike: " + text)].filter((text) => text);
-  return parts.map((text) => text[0].toUpperCase() + text.slice(1) + ".").join(" ");
+  return parts.map((text) => text[0].toUpperCase() + text.slice(1).replace(/\.*$/, ".")).join(" ");
+}
+
+/** Shows what a comparison is about first: how many times as fast the second run is.
+ * @param {any} [predicted] what was predicted for it from the first run alone */
+function showResult(predicted) {
+  byId("compare-sentence").hidden = !report.comparison;
+  if (!report.comparison) return;
+  const [before, after] = report.runs.map((run) => run.verdict ? run.verdict.achieved_batches_per_s : undefined);
+  const parts = [];
+  if (before && after) {
+    parts.push(element("h1", threeDigits(after / before) + " times as fast: " + threeDigits(before) + " → " + batchesPerSecond(after) +
+      (predicted ? " (predicted from the first run alone: " + threeDigits(predicted.per_s / before) + " times, " + threeDigits(predicted.per_s) + " batches/s)" : "")));
+  }
+  parts.push(element(parts.length ? "p" : "h1", comparisonSentence()));
+  byId("compare-sentence").replaceChildren(...parts);
 }
 
 const mostCards = 2;  // if there are more runs, they are rows of a table, and their cards are folded
@@ -238,7 +250,7 @@ function foldedCard(run) {
 function threadsCard(of) {
   const box = element("article", undefined, "verdict");
   box.append(element("p", of.name + ": threads", "title"));
-  const sentence = element("p", of.headline ? of.headline + "." : "Too little was seen to say what the threads do.", "sentence");
+  const sentence = element(report.runs.length + report.threads.length > 1 ? "p" : "h1", of.headline ? withCode(of.headline + ".") : "Too little was seen to say what the threads do.", "sentence");
   sentence.setAttribute("elementtiming", "verdict");
   box.append(sentence);
   if (of.markers.length) {
@@ -257,12 +269,12 @@ function threadsCard(of) {
 
 function showVerdicts() {
   const place = byId("verdicts");
-  const cards = report.runs.length > mostCards ? [runTable(), ...report.runs.map(foldedCard)] : report.runs.map(verdictBox);
+  const cards = report.runs.length > mostCards ? [element("h1", report.runs.length + " runs"), runTable(), ...report.runs.map(foldedCard)] : report.runs.map(verdictBox);
   // Samples of a program that also has markers are not shown, because its verdict says more than they do.
   const sampledOnly = report.threads.filter((of) => !report.runs.some((run) => run.dir === of.dir));
   place.replaceChildren(...cards, ...sampledOnly.map(threadsCard));
-  byId("compare-sentence").hidden = !report.comparison;
-  if (report.comparison) byId("compare-sentence").textContent = comparisonSentence();
+  document.querySelector(".first").classList.toggle("several", report.runs.length > 1);
+  showResult();
   const names = [...report.runs, ...sampledOnly].map((run) => run.name);
   const title = names.length > 3 ? names.length + " runs" : names.join(" and ");
   byId("title").textContent = title;

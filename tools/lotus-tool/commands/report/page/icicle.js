@@ -86,7 +86,9 @@ class Icicle {
 
   operation(node, from, share, depth, path) {
     const text = this.textOf(node);
-    const cell = this.cell(fits(node.name, share * this.box.clientWidth) ? operationText(node.name) : "", text, from, share, depth);
+    // A name that does not fit ends in an ellipsis.
+    const readable = 40;
+    const cell = this.cell(share * this.box.clientWidth >= readable ? operationText(node.name) : "", text, from, share, depth);
     cell.style.background = operationBackground(node.name);
     cell.addEventListener("click", () => {
       this.draw(path);

@@ -2,7 +2,15 @@
 "use strict";
 
 /** Defines a column: header, meaning, content of a cell (a text or an element), and the value to sort by. */
-function column(title, tip, content, value) { return { title, tip, content, value, isMinor: false }; }
+function column(title, tip, content, value) { return { title, tip, content, value, isMinor: false, isText: false }; }
+
+/** The same for a column of words, which are aligned to the left. */
+function textColumn(title, tip, content, value) { return { ...column(title, tip, content, value), isText: true }; }
+
+/** Returns the classes of a column's cells. */
+function classesOf(of) { return [of.isMinor ? "minor" : "", of.isText ? "text" : ""].filter((name) => name).join(" "); }
+
+const rowsAtFirst = 100;  // a table with more rows for a run has a button for the others
 
 /** Returns the columns so that on narrow screens only those with one of the given titles are visible. */
 function withMainColumns(columns, titles) { return columns.map((of) => ({ ...of, isMinor: !titles.includes(of.title) })); }
@@ -26,6 +34,7 @@ class SortedTable {
     this.by = undefined;  // title of the column that the table is sorted by
     this.falling = true;
     this.onSort = () => {};
+    this.isWhole = false;
     const titles = element("tr");
     titles.append(headCell(head[0], head[1]));
     this.offerAll();
@@ -39,7 +48,7 @@ class SortedTable {
       } else {
         cell.append(of.title);
       }
-      if (of.isMinor) cell.className = "minor";
+      cell.className = classesOf(of);
       titles.append(cell);
       return cell;
     });
@@ -81,6 +90,13 @@ class SortedTable {
     return [...rows].sort((a, b) => (known(by.value(b)) - known(by.value(a)) || 0) * (this.falling ? 1 : -1));
   }
 
+  /** Adds a button that shows the rows that are left out. */
+  offerRows(count) {
+    const cell = element("td", linkTo("Show " + grouped(count) + " more", () => { this.isWhole = true; this.fill(); }));
+    cell.colSpan = this.columns.length + 1;
+    this.body.append(element("tr", cell, "more"));
+  }
+
   fill() {
     this.body.replaceChildren();
     this.columns.forEach((of, i) => {
@@ -97,16 +113,18 @@ class SortedTable {
         row.append(cell);
         this.body.append(row);
       }
-      for (const of of rows) {
+      const shown = this.isWhole ? rows : rows.slice(0, rowsAtFirst);
+      for (const of of shown) {
         const row = element("tr");
         const name = element("th", undefined, "name");
         name.scope = "row";
         name.title = of.name;
         name.append(this.name(of, run));
         row.append(name);
-        for (const { content, isMinor } of this.columns) row.append(element("td", content(of, run), isMinor ? "minor" : undefined));
+        for (const one of this.columns) row.append(element("td", one.content(of, run), classesOf(one)));
         this.body.append(row);
       }
+      if (shown.length < rows.length) this.offerRows(rows.length - shown.length);
     }
   }
 }

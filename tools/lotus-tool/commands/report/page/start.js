@@ -28,6 +28,7 @@ function showLegend() {
 
 const workbench = new Workbench();
 const timeline = workbench.timeline;
+const speedCurve = new SpeedCurve();
 const icicle = new Icicle(byId("icicle"), byId("icicle-shown"), byId("icicle-functions"), (name) => workbench.selection.operation(name));
 let pageState = undefined;
 
@@ -75,6 +76,9 @@ function readRest() {
 
 async function showRest() {
   readRest();
+  await pause();
+  if (report.runs.length) speedCurve.show(report.runs[0]);
+  if (report.comparison) showResult(predictedForSecond());
   await pause();
   showThreads();
   if (!report.runs.length) return showOnlyThreads();
@@ -126,7 +130,10 @@ function recolour() {
   timeline.painter.forget();
   showVerdicts();
   redraw();
-  if (pageState) drawCharts();
+  if (!pageState) return;
+  drawCharts();
+  speedCurve.draw();
+  if (report.comparison) showResult(predictedForSecond());
 }
 
 /** Calls `act` after the browser has drawn the page, or after 500 ms, because a hidden page is never drawn. */

@@ -68,7 +68,7 @@ function waitsOf(name, run) {
 function blockedOnColumns(all, runOf, select) {
   const first = (op) => waitsOf(shownName(op.name), runOf.get(op))[0];
   if (!all.some((op) => first(op))) return [];
-  return [column("blocked on", "What it mostly waits for while it is blocked, and for which share of that time; press it to see the calls", (op) => {
+  return [textColumn("blocked on", "What it mostly waits for while it is blocked, and for which share of that time; press it to see the calls", (op) => {
     const most = first(op);
     return most ? linkTo(most.text + " (" + percent(most.share) + ")", () => select(shownName(op.name), runOf.get(op))) : "";
   }, (op) => first(op) && first(op).ns)];

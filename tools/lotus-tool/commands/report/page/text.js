@@ -61,6 +61,13 @@ function svgElement(kind, attributes) {
   return e;
 }
 
+/** Returns a text whose parts between backticks are code. */
+function withCode(text) {
+  const whole = element("span");
+  text.split("`").forEach((part, i) => whole.append(i % 2 ? element("code", part) : part));
+  return whole;
+}
+
 /** Whether a name fits into `pixels` pixels. A name that does not fit is not drawn, because a cut name could be
  * misread. */
 function fits(name, pixels) { return 7 * name.length + 8 <= pixels; }
@@ -90,10 +97,13 @@ function simpleTable(caption, head, rows) {
   for (const [title, tip] of head) titles.append(headCell(title, tip));
   table.append(element("thead", titles));
   const body = element("tbody");
+  // Numbers are aligned to the right, words to the left.
+  const isText = head.map((_, i) => rows.length > 0 && rows.every((cells) => typeof cells[i] === "string" && /^[a-z…/]|^$/i.test(cells[i])));
+  isText.forEach((is, i) => { if (is) titles.children[i].className = "text"; });
   for (const cells of rows) {
     const row = element("tr");
     cells.forEach((content, i) => {
-      const cell = element(i ? "td" : "th", content, i ? undefined : "name");
+      const cell = element(i ? "td" : "th", content, i ? isText[i] ? "words" : undefined : "name");
       if (!i) cell.scope = "row";
       row.append(cell);
     });

@@ -1,0 +1,361 @@
+#include "curve/curve.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/errors.hpp"
+#include "base/nearest.hpp"
+#include "base/printable.hpp"
+#include "base/terminal/table.hpp"
+#include "curve/measured_runs.hpp"
+#include "describe/description.hpp"
+#include "findings/checks/check.hpp"
+#include "findings/claims.hpp"
+#include "findings/diagnosis.hpp"
+#include "findings/gains.hpp"
+#include "findings/run_limits.hpp"
+#include "findings/words.hpp"
+#include "log/shown_name.hpp"
+#include "model/run_data.hpp"
+#include "replay/change.hpp"
+#include "replay/change_text.hpp"
+#include "replay/prediction.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
+#include "replay/single_changes.hpp"
+
+namespace lotus::tool {
+namespace {
+
+using axis_kind = curve_axis::kind;
+
+constexpr std::array<std::string_view, 5> axis_names{"workers", "prefetch", "cpus", "threads",
+                                                     "speed"};
+
+std::string title_of(const curve_axis& axis) {
+  switch (axis.is) {
+    case axis_kind::workers:
+      return "workers";
+    case axis_kind::prefetch:
+      return "batches in flight per worker";
+    case axis_kind::cpus:
+      return "CPUs";
+    case axis_kind::threads:
+      return "threads in " + axis.name;
+    case axis_kind::speed:
+      break;
+  }
+  return "times as fast: " + axis.name;
+}
+
+/// Returns the values to predict, among them `now`: all up to twice as many as now and at least 8
+/// or, if that is more than 16, only some of them.
+std::set<double> values_around(double now) {
+  const double most = std::clamp(2 * now, 8.0, 128.0);
+  std::set<double> values{now};
+  for (double n = 1; n <= most; ++n) {
+    constexpr double all_up_to = 16;
+    const double power = std::exp2(std::floor(std::log2(n)));
+    if (most <= all_up_to || n == power || n == 1.5 * power) values.insert(n);
+  }
+  return values;
+}
+
+std::set<double> values_of_axis(const curve_axis& axis, const recorded_pipeline& p) {
+  switch (axis.is) {
+    case axis_kind::workers:
+      return values_around(p.makes_itself ? 0 : static_cast<double>(p.workers()));
+    case axis_kind::prefetch:
+      return values_around(static_cast<double>(p.prefetch()));
+    case axis_kind::cpus:
+      return values_around(p.cpus.value_or(1));
+    case axis_kind::threads:
+      for (const recorded_stage& s : p.stages) {
+        if (s.name == axis.name) return values_around(static_cast<double>(s.threads));
+      }
+      return {};
+    case axis_kind::speed:
+      break;
+  }
+  return {1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4};
+}
+
+/// Returns the change that sets the quantity to a value.
+pipeline_change change_to(const curve_axis& axis, double value, const recorded_pipeline& p) {
+  pipeline_change change;
+  const auto count = static_cast<std::size_t>(value);
+  switch (axis.is) {
+    case axis_kind::workers:
+      if (count > 0) change.workers = count;
+      change.own_thread = p.makes_itself && count > 0;
+      break;
+    case axis_kind::prefetch:
+      change.prefetch = count;
+      break;
+    case axis_kind::cpus:
+      change.cpus = value;
+      break;
+    case axis_kind::threads:
+      change.threads[axis.name] = count;
+      break;
+    case axis_kind::speed:
+      if (value != 1) change.faster[axis.name] = value;
+      break;
+  }
+  return change;
+}
+
+/// Returns the throughput with so many workers that only calls that wait for each other limit it;
+/// nullopt if nothing does.
+std::optional<double> rate_of_shared_calls(const what_if& run) {
+  if (!run.recorded().has_workers()) return std::nullopt;
+  pipeline_change many;
+  many.workers = 64;
+  many.own_thread = run.recorded().makes_itself;
+  many.cpus = 1000;
+  many.step = 0.001;
+  const double first = run.guess(many).per_s;
+  many.workers = 128;
+  constexpr double same = 1.03;
+  return run.guess(many).per_s < same * first ? std::optional(first) : std::nullopt;
+}
+
+std::vector<curve_limit> limits_of(const what_if& run, const diagnosis& of,
+                                   const curve_axis& axis) {
+  std::vector<curve_limit> limits;
+  const recorded_pipeline& p = run.recorded();
+  if (of.consumer_capacity) limits.push_back({"consumer", *of.consumer_capacity});
+  if (axis.is == axis_kind::speed) return limits;  // a faster operation changes all other limits
+  const double batches = p.achieved_per_s * 1e-9 * run.run_ns();
+  const double cpu_ns = p.recorded_cpu_ns() + p.unrecorded_cpu_ns;
+  if (p.cpu_known && p.cpus && run.others_share() <= 0 && axis.is != axis_kind::cpus &&
+      cpu_ns > 0) {
+    limits.push_back({three_digits(*p.cpus) + (*p.cpus == 1 ? " CPU" : " CPUs"),
+                      *p.cpus * 1e9 * batches / cpu_ns});
+  }
+  const std::string shared = p.lock ? "the lock " + p.lock->name : run.limited().name;
+  if (!shared.empty()) {
+    const std::optional<double> per_s = rate_of_shared_calls(run);
+    if (per_s) limits.push_back({shared, *per_s});
+  }
+  for (const stage_figures& stage : of.stages) {
+    const std::string name = shown_name(stage.name);
+    if (name == axis.name || stage.pool || !stage.batches_per_s) continue;
+    limits.push_back({"stage " + name, *stage.batches_per_s});
+  }
+  return limits;
+}
+
+}  // namespace
+
+double speed_curve::top_per_s() const {
+  double most = 0;
+  for (const curve_point& point : points) most = std::max(most, point.would_be.per_s);
+  for (const curve_dot& dot : dots) most = std::max(most, dot.run.per_s);
+  constexpr double room = 1.3;
+  return room * most;
+}
+
+std::vector<curve_limit> speed_curve::shown_limits() const {
+  std::vector<curve_limit> shown;
+  for (const curve_limit& limit : limits) {
+    if (limit.per_s < top_per_s()) shown.push_back(limit);
+  }
+  std::stable_sort(shown.begin(), shown.end(),
+                   [](const curve_limit& a, const curve_limit& b) { return a.per_s < b.per_s; });
+  return shown;
+}
+
+const curve_point* speed_curve::point_at(double at) const {
+  const auto found = std::find_if(points.begin(), points.end(),
+                                  [at](const curve_point& point) { return point.at == at; });
+  return found == points.end() ? nullptr : &*found;
+}
+
+std::string why_not_predicted(const diagnosis& of, const what_if& run) {
+  const std::string unlike = text_of(why_unlike(run));
+  if (!unlike.empty()) return unlike;
+  phrase facts = claims(of).why_not_simulated();
+  if (facts.empty()) return "";
+  facts.pattern.pop_back();  // the final period
+  return "the simulation leaves out what limits this run: " + text_of(facts);
+}
+
+std::string why_not_predicted(const run_data& run, const judgement& judged) {
+  if (!judged.found) return judged.why_not;
+  const std::string silent = text_of(why_silent(run, judged.found->checks));
+  if (!silent.empty()) return silent;
+  if (judged.simulated == nullptr) return text_of(judged.found->why_silent);
+  return why_not_predicted(*judged.found, *judged.simulated);
+}
+
+curve_axis axis_named(const std::string& name, const recorded_pipeline& p,
+                      const name_table& names) {
+  const auto stage_named = [&p](const std::string& wanted) {
+    return std::find_if(p.stages.begin(), p.stages.end(), [&wanted](const recorded_stage& s) {
+      return s.name == wanted || s.name == shown_name(wanted);
+    });
+  };
+  if (name == "workers") return setting_axes(p).front();
+  if (name == "prefetch") {
+    if (p.makes_itself || p.stages.size() > 1) {
+      throw input_error(p.makes_itself
+                            ? "--curve prefetch: the consumer builds its batches itself"
+                            : "--curve prefetch: stages build these batches, and their queues "
+                              "limit the number in flight");
+    }
+    return {axis_kind::prefetch, ""};
+  }
+  if (name == "cpus") {
+    if (!p.cpu_known || !p.cpus) {
+      throw input_error("--curve cpus: the logs do not show CPU times and the number of CPUs");
+    }
+    return {axis_kind::cpus, ""};
+  }
+  constexpr std::string_view of_stage = "stage:";
+  if (name.rfind(of_stage, 0) == 0) {
+    const auto stage = stage_named(name.substr(of_stage.size()));
+    if (stage == p.stages.end() || p.stages.size() == 1) {
+      throw input_error("--curve: this run has no stage '" +
+                        printable_line(name.substr(of_stage.size())) + "'");
+    }
+    return {axis_kind::threads, stage->name};
+  }
+  const std::vector<std::string> known = names_of_work(p, names);
+  for (const std::string& one : {name, shown_name(name)}) {
+    if (std::find(known.begin(), known.end(), one) != known.end()) return {axis_kind::speed, one};
+  }
+  std::string all;
+  for (const std::string& one : known) all += ", " + printable_line(one);
+  const std::string meant = printable_line(did_you_mean(name, known));
+  throw input_error("--curve: no '" + printable_line(name) + "' in this run; " +
+                    (meant.empty()
+                         ? "give workers, prefetch, cpus, stage:NAME or one of" + all.substr(1)
+                         : meant));
+}
+
+std::vector<curve_axis> setting_axes(const recorded_pipeline& p) {
+  std::vector<curve_axis> axes;
+  if (p.makes_itself || p.has_workers()) {
+    axes.push_back({axis_kind::workers, ""});
+  } else {
+    std::size_t busy = 0;
+    while (busy + 1 < p.stages.size() && !may_need_threads(p, {}, busy)) ++busy;
+    axes.push_back({axis_kind::threads, p.stages[busy].name});
+    for (std::size_t s = 0; s < p.stages.size(); ++s) {
+      if (s != busy && may_need_threads(p, {}, s)) {
+        axes.push_back({axis_kind::threads, p.stages[s].name});
+      }
+    }
+  }
+  if (!p.makes_itself && p.stages.size() == 1) axes.push_back({axis_kind::prefetch, ""});
+  if (p.cpu_known && p.cpus) axes.push_back({axis_kind::cpus, ""});
+  return axes;
+}
+
+speed_curve draw_curve(const what_if& run, const run_data& data, const diagnosis& of,
+                       const curve_axis& axis, const std::vector<measured_run>& others) {
+  speed_curve curve;
+  curve.axis = axis;
+  curve.title = title_of(axis);
+  curve.why_not = why_not_predicted(of, run);
+  const recorded_pipeline& p = run.recorded();
+  const measured_run recorded = measured_from(data, p);
+  for (const measured_run& one : others) {
+    const std::optional<double> at = one.at(axis, recorded);
+    if (at) curve.dots.push_back({one, *at, false});
+  }
+  std::stable_sort(curve.dots.begin(), curve.dots.end(),
+                   [](const curve_dot& a, const curve_dot& b) { return a.at < b.at; });
+  curve.dots.insert(curve.dots.begin(), {recorded, recorded.at(axis, recorded).value_or(1), true});
+  if (!curve.why_not.empty()) return curve;
+  const claims facts(of);
+  for (const double value : values_of_axis(axis, p)) {
+    curve_point point;
+    point.at = value;
+    point.change = change_to(axis, value, p);
+    point.would_be = run.predict(point.change);
+    // As whatif does: a gain that the recording rules out is not shown.
+    const phrase forbidden = facts.why_not(point.change);
+    if (!forbidden.empty() && point.would_be.gain >= 1 + worthwhile) {
+      curve.note = "More is not predicted: " + text_of(forbidden);
+      continue;
+    }
+    const bool is_now = value == curve.dots.front().at;
+    point.text = is_now ? "as recorded" : change_text(point.change, p);
+    curve.points.push_back(std::move(point));
+  }
+  curve.limits = limits_of(run, of, axis);
+  return curve;
+}
+
+const description<curve_point>& description_of(const curve_point*) {
+  using c = const curve_point&;
+  static const description<curve_point> all(
+      "curve_point", "a predicted point of the curve",
+      {
+          {"at", &curve_point::at, "the value, such as the number of workers"},
+          {"change", &curve_point::text, "the change in words"},
+          {"batches_per_s", [](c of) { return if_finite(of.would_be.per_s); },
+           "throughput of the whole run"},
+          {"low", [](c of) { return if_finite(of.would_be.low); },
+           "lower end of its 90 % interval"},
+          {"high", [](c of) { return if_finite(of.would_be.high); }, "upper end of it"},
+          {"gain", [](c of) { return if_finite(of.would_be.gain); },
+           "length of the run divided by the predicted one"},
+          {"run_ns", [](c of) { return if_finite(of.would_be.run_ns); }, "predicted length in ns"},
+      });
+  return all;
+}
+
+const description<curve_limit>& description_of(const curve_limit*) {
+  static const description<curve_limit> all(
+      "curve_limit", "a throughput that the run cannot exceed",
+      {
+          {"name", &curve_limit::name, "what limits it"},
+          {"batches_per_s", &curve_limit::per_s, "the throughput"},
+      });
+  return all;
+}
+
+const description<curve_dot>& description_of(const curve_dot*) {
+  using c = const curve_dot&;
+  static const description<curve_dot> all(
+      "curve_dot", "a measured run",
+      {
+          {"dir", [](c of) { return of.run.dir; }, "folder of its logs"},
+          {"command", [](c of) { return of.run.command; }, "command line of its program"},
+          {"at", &curve_dot::at, "the value, such as its number of workers"},
+          {"batches_per_s", [](c of) { return of.run.per_s; }, "measured throughput"},
+          {"recorded", &curve_dot::is_recorded, "whether the predictions are made from this run"},
+      });
+  return all;
+}
+
+const description<speed_curve>& description_of(const speed_curve*) {
+  using c = const speed_curve&;
+  static const description<speed_curve> all(
+      "curve", "throughput over a quantity",
+      {
+          {"axis",
+           [](c of) { return std::string(axis_names[static_cast<std::size_t>(of.axis.is)]); },
+           "the kind of quantity", words{{axis_names.begin(), axis_names.end()}}},
+          {"of", [](c of) { return of.axis.name; }, "its stage or operation", if_any},
+          {"title", &speed_curve::title, "the quantity in words"},
+          {"points", &speed_curve::points, "the predicted curve", if_any},
+          {"limits", &speed_curve::limits, "what the throughput cannot exceed", if_any},
+          {"measured", &speed_curve::dots, "this run and others of the same program"},
+          {"why_not", &speed_curve::why_not, "why nothing is predicted", if_any},
+          {"note", &speed_curve::note, "why the curve ends where it does", if_any},
+      });
+  return all;
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,69 @@
+// Measured throughputs of several runs of a program, for comparison with predictions.
+#ifndef LOTUS_TOOL_CURVE_MEASURED_RUNS_HPP
+#define LOTUS_TOOL_CURVE_MEASURED_RUNS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "log/folder/log_files.hpp"
+#include "model/run_data.hpp"
+#include "replay/recorded/recorded_pipeline.hpp"
+
+namespace lotus::tool {
+
+/// A quantity on which the throughput depends.
+struct curve_axis {
+  enum class kind : std::uint8_t { workers, prefetch, cpus, threads, speed };
+  kind is = kind::workers;
+  std::string name;  ///< the stage whose threads it is, or whose speed; or the operation
+};
+
+/// What one run used and reached.
+struct measured_run {
+  std::string dir;
+  std::string command;
+  double per_s = 0;         ///< batches per second over the whole run
+  std::size_t workers = 0;  ///< 0: the consumer builds its batches itself
+  std::size_t prefetch = 0;
+  std::optional<double> cpus;
+  std::map<std::string, std::size_t> threads;  ///< by stage
+  std::map<std::string, double> batch_ns;      ///< time for a batch, by operation and stage
+
+  /// Returns the value of a quantity; nullopt if it is unknown, or if the run differs from another
+  /// run by more settings than this one.
+  /// @param recorded  the other run, whose operations are 1 time as fast.
+  std::optional<double> at(const curve_axis& axis, const measured_run& recorded) const;
+
+ private:
+  bool has_same_settings(const curve_axis& but, const measured_run& other) const;
+};
+
+measured_run measured_from(const run_data& run, const recorded_pipeline& pipeline);
+
+/// Finds other runs of the same program in the folders beside a run. Keeps what it has read.
+class measured_runs {
+ public:
+  explicit measured_runs(std::string prefix) : prefix_(std::move(prefix)) {}
+
+  /// Returns the runs of the same program and loader beside a run, without this run. Reads the
+  /// newest, at most 12, and at most about as many bytes as the run has three times.
+  std::vector<measured_run> beside(const run_files& files);
+
+ private:
+  /// Reads the loader's run in a folder; nullopt if it cannot be simulated or is too large.
+  std::optional<measured_run> read(const std::string& dir, const std::string& loader,
+                                   std::uint64_t& bytes_left);
+
+  std::string prefix_;
+  std::map<std::pair<std::string, std::string>, std::optional<measured_run>> found_;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_CURVE_MEASURED_RUNS_HPP
