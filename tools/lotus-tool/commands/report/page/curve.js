@@ -139,7 +139,7 @@ class SpeedCurve {
     const settings = options(axis(this.curve.title, { type: "linear", min: first, max: last,
       ticks: { color: cssColour("quiet"), callback: (value) => Number.isInteger(value) ? value : "" } }),
     axis("batches/s", { type: "linear", min: 0, max: roundAbove(1.2 * most) }), true);
-    settings.plugins.legend.labels = { color: cssColour("ink"), usePointStyle: true, boxHeight: 8, filter: (item) => item.text !== "" };
+    Object.assign(settings.plugins.legend.labels, { usePointStyle: true, boxHeight: 8, filter: (item) => item.text !== "" });
     settings.plugins.tooltip = { displayColors: false, callbacks: { title: () => "",
       label: (item) => item.raw.dot ? this.dotText(item.raw.dot) : item.dataset.label === "predicted" ? this.sentence(item.dataIndex).split(": ") : undefined },
     filter: (item) => item.raw.dot || item.dataset.label === "predicted" };
