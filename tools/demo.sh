@@ -53,6 +53,7 @@ tools/demo_fix.sh "$tool" "$build/examples/photo_loader" build/demo
 cat <<END
 
 Both runs on one page: $PWD/build/demo/report.html
+The curve as a picture: $PWD/build/demo/curve.svg
 Next: $tool compare build/demo/before build/demo/after
       $tool whatif build/demo/after
 END

@@ -86,5 +86,12 @@ esac
 record after "$before_setting"
 facts after "$folder/after.json"
 "$tool" report --quiet "$folder/before" "$folder/after" -o "$folder/report.html"
+case $before_setting in
+  workers=*) curve=workers ;;
+  *) curve=Decode ;;
+esac
+"$tool" whatif --quiet "$folder/before" --curve "$curve" --format svg >"$folder/curve.svg"
+say "$tool whatif $folder/before --curve $curve"
+"$tool" whatif --quiet "$folder/before" --curve "$curve"
 say 'did it help?'
 conclude
