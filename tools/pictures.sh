@@ -24,6 +24,11 @@ first=(chrt -r 1)
 ln -s "$build/examples/imagenet_pipeline" .
 "${CXX:-c++}" -std=c++17 -O2 -I "$source/include" "$source/examples/quick_start.cpp" -o quick_start -pthread
 "$tool" run -q --dir before -- "${first[@]}" ./quick_start 1 > log
+for workers in 1 2 3 4 6; do  # the runs of the curve
+  "$tool" run -q --dir "curve/workers-$workers" -- "${first[@]}" ./quick_start $workers > log
+done
+"$tool" whatif -q curve/workers-2 --curve workers --format svg > "$to/curve.svg"
+echo "$to/curve.svg"
 "${first[@]}" ./imagenet_pipeline --count 960 --log-file run/lotustrace_log > log
 "$tool" report -q before -o report.html
 "$tool" report -q run -o run.html
@@ -98,14 +103,12 @@ page_with() {
   sed '$d' run.html | sed '$d' > "$1"  # without </body></html>
   printf '%s\n</body>\n</html>\n' "$2" >> "$1"
 }
-only_timeline='<style>header, main > section:not(:has(#timeline)) { display: none; }</style>'
+only_timeline='<style>header, main section:not(:has(#timeline)) { display: none; }</style>'
 page_with batch.html "$only_timeline"
 page_with noted.html "$only_timeline$(cat notes.html)"
 
-picture report report.html 0 640
-picture report_dark report.html 1 640
+picture report report.html 0 540
+picture report_dark report.html 1 540
 picture batch batch.html 0 900 '#batch=5.0'
 picture how_to_read noted.html 0 600
-# The first batches: what is outlined is the critical path.
-page_with path.html "$only_timeline<script>pageReady.then(() => timeline.look(0.0, 0.4 * timeline.span));</script>"
-picture critical_path path.html 0 450
+picture critical_path batch.html 0 470  # the critical path is outlined
