@@ -263,7 +263,7 @@ TEST_CASE("a wait for input from outside ends the chain, and others wait for the
   inside.end(1, false, "pipe:[7]");
   inside.end(2, true, "pipe:[7]");
   CHECK(contains(inside.found()["headline"].text(),
-                 "in `bufread` (prog.cpp:5), for the process `other`. This thread spends"));
+                 "in `bufread` (prog.cpp:5), for the process `other`. This process spends"));
 }
 
 TEST_CASE("the blame for a lock is divided among its holders, and parts add up") {

@@ -174,10 +174,11 @@ PLANTED_FUNCTION void want_lock(std::mutex& lock) {
   }
 }
 
+std::mutex table_lock;
+
 PLANTED_FUNCTION void locks() {
-  std::mutex lock;
-  std::thread holder(hold_lock, std::ref(lock));
-  want_lock(lock);
+  std::thread holder(hold_lock, std::ref(table_lock));
+  want_lock(table_lock);
   holder.join();
 }
 

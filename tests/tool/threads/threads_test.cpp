@@ -183,6 +183,9 @@ TEST_CASE("a wait for a lock names the threads that hold the lock") {
   const json wait = group_of(locks, "main")["blocked"].array().front();
   CHECK(wait["reason"].text() == "lock");
   CHECK(wait["function"].text() == "want_lock");
+  CHECK(wait["what"].text() == "table_lock");
+  CHECK(contains(locks.threads["headline"].text(),
+                 " for the lock `table_lock` held by 1 thread in `hold_lock`"));
   CHECK(wait["waits_for"].text() == "hold_lock");
   CHECK(wait["sure"].boolean());
   CHECK(wait["share"].number() > 0.5);

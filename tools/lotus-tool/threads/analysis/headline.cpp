@@ -39,6 +39,9 @@ std::string waiting_clause(const thread_activity& group, const chain_hop& hop,
   if (!part.function.function.empty() || !part.function.module.empty()) {
     text += ", in " + shown_place(part.function);
   }
+  if (!next.empty() && part.reason == wait_reason::lock && part.sure) {
+    return text + ' ' + shown_wait(part) + " held by " + next;
+  }
   if (!next.empty()) return text + (part.sure ? ", for " : ", probably for ") + next;
   return sleeps ? text : text + ' ' + shown_wait(part);
 }
@@ -96,7 +99,7 @@ std::string shown_wait(const blocked_part& part) {
   }
   switch (part.reason) {
     case wait_reason::lock:
-      return "for a lock";
+      return what.empty() ? "for a lock" : "for the lock `" + what + '`';
     case wait_reason::condition:
       return part.what == "the end of a thread" ? "for the end of a thread"
                                                 : "for a condition variable or similar (futex)";
@@ -127,9 +130,9 @@ std::vector<std::string> chain_sentences(const std::vector<thread_activity>& gro
   std::vector<std::string> sentences;
   for (std::size_t i = 0; i < chain.size(); ++i) {
     const thread_activity& group = groups[chain[i].group];
-    const std::string who = i == 0              ? shown_group(group)
-                            : is_several(group) ? "These threads"
-                                                : "This thread";
+    const std::string one = group.is_process ? "This process" : "This thread";
+    const std::string several = group.is_process ? "These processes" : "These threads";
+    const std::string who = i == 0 ? shown_group(group) : is_several(group) ? several : one;
     const std::string next =
         i + 1 == chain.size() ? "" : shown_target(group.blocked[*chain[i].wait], groups, group);
     sentences.push_back(who + ' ' + clause(group, chain[i], next));

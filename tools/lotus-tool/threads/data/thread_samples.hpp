@@ -92,8 +92,8 @@ struct thread_sample {
   std::uint64_t address = 0;
   /// Id of the thread that held the lock, or for which the sampled thread waited; 0: unknown.
   std::uint32_t holder = 0;
-  /// What the thread waited for: the path of a file, "pipe:[4711]" or the name of a system call; ""
-  /// if unknown.
+  /// What the thread waited for: the path of a file, "pipe:[4711]", the name of a lock's variable
+  /// or of a system call; "" if unknown.
   std::string what;
 };
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "sampling/read/variable_names.hpp"
 #include "threads/record/recorder_clocks.hpp"
 #include "threads/record/thread_recorder.hpp"
 #include "threads/unwind/stack_unwinder.hpp"
@@ -70,6 +71,17 @@ void thread_recorder::count_unselected_waits() {
   }
 }
 
+/// Returns the name of the global variable at an address of an image; "" if there is none.
+std::string thread_recorder::variable_at(const image& of, std::uint64_t address,
+                                         variable_names& names) {
+  const mapped_code* module = nullptr;  // the last one that begins before the address
+  for (const mapped_code& part : of.code) {
+    const bool is_later = module == nullptr || part.file_begin > module->file_begin;
+    if (part.file_begin <= address && is_later) module = &part;
+  }
+  return module == nullptr ? std::string() : names.find(module->path, address - module->file_begin);
+}
+
 /// Adds the rounds to the result.
 /// @param sample_of_wait  for each of counted_waits_: index in to.samples, or -1 if its stack was
 /// not selected.
@@ -111,6 +123,8 @@ thread_samples thread_recorder::result() {
                       std::uint32_t>,
            std::size_t>
       known;
+  variable_names variables;
+  std::map<std::pair<std::size_t, std::uint64_t>, std::string> locks;  // by image and address
   // The address of a socket's other end says more than the socket's number.
   const auto name_peer = [this](std::string& what) {
     const auto name = names_of_peers_.find(what);
@@ -122,6 +136,11 @@ thread_samples thread_recorder::result() {
     for (raw_sample& raw : from->all()) {
       if (threads_[raw.of.thread].own) continue;
       name_peer(raw.of.what);
+      if (raw.of.reason == lotus::detail::wait_reason::lock && raw.of.address != 0) {
+        const auto [lock, is_new] = locks.try_emplace({raw.image, raw.of.address});
+        if (is_new) lock->second = variable_at(images_[raw.image], raw.of.address, variables);
+        raw.of.what = lock->second;
+      }
       stack_unwinder& unwinder = *unwinders[raw.image];
       sampled_stack stack;
       for (const std::uint64_t address : unwinder.unwind(raw.stack)) {

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "sampling/read/variable_names.hpp"
 #include "threads/data/thread_samples.hpp"
 #include "threads/record/cpu_sampler.hpp"
 #include "threads/record/watched_process.hpp"
@@ -106,6 +107,7 @@ class thread_recorder {
                               std::uint64_t>;
   static wait_key key_of(const raw_sample& wait) noexcept;
 
+  static std::string variable_at(const image& of, std::uint64_t address, variable_names& names);
   void count_unselected_waits();
   std::uint64_t since_begin(clock::time_point at) const noexcept;
   void take_thread(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, std::uint64_t at_ns,

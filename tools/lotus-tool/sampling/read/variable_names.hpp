@@ -1,0 +1,41 @@
+// Finds the name of the variable at an address of a module (a program or library).
+#ifndef LOTUS_TOOL_SAMPLING_READ_VARIABLE_NAMES_HPP
+#define LOTUS_TOOL_SAMPLING_READ_VARIABLE_NAMES_HPP
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/guarded_reader.hpp"
+
+namespace lotus::tool {
+
+/// Finds the names of global variables in the symbol tables of modules (ELF programs and
+/// libraries). Reads each module only once. Not thread-safe.
+class variable_names {
+ public:
+  /// Returns the demangled name of the variable that contains the address. If the variable begins
+  /// before the address, a text such as "+0x40" follows. Returns "" if no variable is found.
+  /// @param distance  distance in bytes between the address and the start of the mapped module.
+  std::string find(const std::string& module_path, std::uint64_t distance);
+  /// As find(), but returns the module's name and the distance if no variable is found.
+  std::string at(const std::string& module_path, std::uint64_t distance);
+
+ private:
+  struct variable {
+    std::uint64_t begin = 0;
+    std::uint64_t bytes = 0;
+    std::string name;
+  };
+  static std::vector<variable> read(const std::string& module_path);
+
+  // The key is the path of the module; variables are sorted by address.
+  std::map<std::string, std::vector<variable>> modules_;
+  std::unique_ptr<guarded_reader> demangler_;
+};
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_SAMPLING_READ_VARIABLE_NAMES_HPP
