@@ -110,7 +110,7 @@ file(READ "${SOURCE}/${README}" lines)
 
 if(RECORDINGS AND NOT lines MATCHES "--dir before")
   foreach(recording before after)
-    if(lines MATCHES "\n(lotus-tool|cp -r)[^\n]* ${recording}")
+    if(lines MATCHES "(lotus-tool|cp -r)[^\n]* ${recording}")
       file(COPY "${RECORDINGS}/${recording}" DESTINATION "${WORK}")
     endif()
   endforeach()
