@@ -107,6 +107,11 @@ function(check_console block)
 endfunction()
 
 file(READ "${SOURCE}/${README}" lines)
+string(REGEX MATCHALL "\n" breaks "${lines}")
+list(LENGTH breaks length)
+if(README STREQUAL "README.md" AND length GREATER 150)
+  message(FATAL_ERROR "README.md has ${length} lines; move what is not for the first five minutes to docs/")
+endif()
 
 if(RECORDINGS AND NOT lines MATCHES "--dir before")
   foreach(recording before after)
