@@ -18,26 +18,48 @@ from trace_case import TOOL, Case, write
 MUTATIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
 
 
+def as_exporters_write(good):
+    """Yields variants of a trace, what must be said about each, and its first event's arguments."""
+    array = good[good.index("["):good.rindex("}")]
+
+    def first(arguments):
+        return good.replace('"args": {}', '"args": ' + arguments, 1)
+    yield good, None, {}
+    yield array, None, {}
+    yield first('{"a": NaN, "b": -Infinity}'), None, {"a": None, "b": None}
+    yield (first('{"a": nan, "b": -inf, "c": -nan(ind), "d": True}'), "4 values",
+           {"a": None, "b": None, "c": None, "d": True})
+    yield (first('{"a": .5, "b": +1, "c": 2., "d": -007.5}'), "4 values",
+           {"a": .5, "b": 1, "c": 2, "d": -7.5})
+    yield first('{"a": "x\x01y\nz"}'), "2 control bytes", {"a": "x\x01y\nz"}
+    yield first(r'{"D:\c": "D:\users\ufab.py"}'), "3 single", {"D:\\c": "D:\\users\\ufab.py"}
+    yield first(r'{"a": "D:\\cuda"}'), None, {"a": "D:\\cuda"}
+    yield first('{"a": 1,}'), "1 comma", {"a": 1}
+    yield good.replace("}\n]", "},\n]"), "1 comma", {}
+    yield good.replace("},\n{", "},,\n{", 2), "2 commas", {}
+    yield good.replace("},\n{", "}\n{", 1), "1 comma", {}
+    yield array[:array.rindex("]")], "no end of the list", {}
+    yield array[:array.rindex("]")].rstrip() + ",\n", "no end of the list", {}
+    yield b"\xef\xbb\xbf" + good.encode(), "a byte order mark", {}
+    yield first('{"a": "\xe9"}'), None, {"a": "\xe9"}
+    yield first('{"a": "\xe9\\u00e9\xe9"}').encode("latin-1"), "2 texts", {"a": "%E9\xe9%E9"}
+
+
+def unreadable(good):
+    """Returns what cannot be read, the name of the file, and what must be said about it."""
+    packed = gzip.compress(good.encode())
+    return ((good[:len(good) * 2 // 3], "t.json", "perhaps cut off"),
+            (good[:good.rindex("]")], "t.json", "perhaps cut off"),
+            (good.replace('"ph"', "ph", 1), "t.json", "not valid JSON: unexpected 'p' at byte"),
+            (packed[:len(packed) // 2], "t.json.gz", "cannot be read to its end"),
+            (b"\xfd7zXZ\x00rest", "t.json.xz", "unxz"),
+            (b"PK\x03\x04rest", "t.json.zip", "unzip"),
+            (good.encode("utf-16"), "t.json", "UTF-16"))
+
+
 class Text(Case):
     def test_what_exporters_write(self):
-        good = training().text('"schemaVersion":1,')
-        first = '"args": {}'
-        array = good[good.index("["):good.rindex("}")]
-        for text, note in (
-                (good, None), (array, None),
-                (good.replace(first, '"args": {"a": NaN, "b": -Infinity}', 1), None),
-                (good.replace(first, '"args": {"a": nan, "b": -inf, "c": -nan(ind)}', 1), "3 values"),
-                (good.replace(first, '"args": {"a": .5, "b": +1, "c": 2.}', 1), "3 values"),
-                (good.replace(first, '"args": {"a": "x\x01y\nz"}', 1), "2 control bytes"),
-                (good.replace(first, r'"args": {"a": "D:\cuda\users\x.py"}', 1), "3 single"),
-                (good.replace(first, r'"args": {"a": "D:\\cuda"}', 1), None),
-                (good.replace(first, '"args": {"a": 1,}', 1), "1 comma"),
-                (good.replace("}\n]}", "},\n]}"), "1 comma"),
-                (good.replace("},\n{", "}\n{", 1), "1 comma"),
-                (array[:array.rindex("]")], "no end of the list"),
-                (array[:array.rindex("]")].rstrip() + ",\n", "no end of the list"),
-                (b"\xef\xbb\xbf" + good.encode(), "a byte order mark"),
-                (good.replace(first, '"args": {"a": "\xe9"}', 1).encode("latin-1"), None)):
+        for text, note, _ in as_exporters_write(training().text('"schemaVersion":1,')):
             with self.subTest(note):
                 self.reference(text, note)
 
@@ -49,16 +71,7 @@ class Text(Case):
                        "10 events with times")
 
     def test_files_that_cannot_be_used(self):
-        good = training().text()
-        packed = gzip.compress(good.encode())
-        for data, name, words in (
-                (good[:len(good) * 2 // 3], "t.json", "perhaps cut off"),
-                (good[:good.rindex("]")], "t.json", "perhaps cut off"),
-                (good.replace('"ph"', "ph", 1), "t.json", "not valid JSON: unexpected 'p' at byte"),
-                (packed[:len(packed) // 2], "t.json.gz", "cannot be read to its end"),
-                (b"\xfd7zXZ\x00rest", "t.json.xz", "unxz"),
-                (b"PK\x03\x04rest", "t.zip", "unzip"),
-                (good.encode("utf-16"), "t.json", "UTF-16")):
+        for data, name, words in unreadable(training().text()):
             with self.subTest(words):
                 done = self.run_tool(data, name=name)
                 self.assertEqual(done.returncode, 1)
@@ -138,10 +151,23 @@ class NextToLogs(Case):
                   "".join(f"S{what},{start * 1000},{us * 1000}\n" for what, start, us in lines))
         write(os.path.join(self.folder, "trace.json"), text(r.text()))
 
-    def run_json(self, command):
-        done = subprocess.run([TOOL, command, self.folder, "--json"], capture_output=True, text=True)
+    def run_command(self, *options):
+        done = subprocess.run([TOOL, options[0], self.folder, *options[1:]], capture_output=True,
+                              text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def run_json(self, command):
+        done = self.run_command(command, "--json")
         return json.loads(done.stdout), done.stderr
+
+    def drawn_events(self, *options):
+        """Returns the events that viz writes, which must be strict JSON, and what it says."""
+        path = os.path.join(self.folder, "drawn.json")
+        said = self.run_command("viz", "-o", path, *options).stderr
+        with open(path, encoding="utf-8") as file:
+            drawn = json.load(file, parse_constant=self.fail)
+        return drawn if isinstance(drawn, list) else drawn["traceEvents"], said
 
     def check_late(self, loader=1_610_000, collation=230_000):
         found, _ = self.run_json("accelerator")
@@ -158,6 +184,12 @@ class NextToLogs(Case):
         self.assertIn("the waits for batches are those of this trace", said)
         self.assertEqual(found["verdict"], right["verdict"])
         self.assertEqual(found["verdict"], "preprocessing-bound")
+        for command in ("stats", "report", "whatif", "viz"):
+            options = ["--workers", "2"] if command == "whatif" else ["-o", os.devnull]
+            said = self.run_command(command, *options[:0 if command == "stats" else 2]).stderr
+            self.assertIn("the waits for batches are those of this trace", said, command)
+        drawn, _ = self.drawn_events()
+        self.assertEqual(sum(e["name"] == "BatchWait" for e in drawn), 24)
 
     def test_nothing_is_marked(self):
         self.write_run(marked=False)
@@ -170,13 +202,49 @@ class NextToLogs(Case):
         self.assertNotIn("accelerator is the bottleneck", found["screen"]["headline"])
         self.assertIn("1 event cut off", said)
 
-    def test_what_is_wrong_with_a_trace_is_said(self):
-        first = '"args": {}'
-        for change, words in ((lambda t: t.replace(first, '"args": {"x": nan}', 1), "1 value such as"),
-                              (lambda t: t[:len(t) // 2], "perhaps cut off")):
-            self.write_run(text=change)
-            for command in ("diagnose", "stats"):
-                self.assertIn(words, self.run_json(command)[1])
+    def check_said(self, words):
+        said = {self.run_json("diagnose")[1], self.run_json("stats")[1],
+                self.run_command("report", "-o", os.devnull).stderr}
+        self.assertEqual(len(said), 1, said)
+        for line in said:
+            self.assertIn(words, line)
+            self.assertEqual(line.count("\n"), 1 if words else 0)
+        return said.pop()
+
+    def test_every_command_reads_what_exporters_write(self):
+        self.write_run()
+        with open(os.path.join(self.folder, "trace.json"), encoding="utf-8") as file:
+            good = file.read()
+        events = json.loads(good)["traceEvents"]
+        alone = [e for e in self.drawn_events()[0] if e not in events]
+        self.assertGreater(len(alone), 24 * 5)
+        for text, note, arguments in as_exporters_write(good):
+            with self.subTest(note):
+                write(os.path.join(self.folder, "trace.json"), text)
+                said = self.check_said(note or "")
+                drawn, of_viz = self.drawn_events()
+                self.assertTrue(of_viz.endswith(said))
+                self.assertEqual(of_viz.count("\n"), 1 + said.count("\n"))
+                self.assertEqual(drawn[0].pop("args"), arguments)
+                self.assertEqual([{"args": {}, **e} for e in drawn[:len(events)]], events)
+                self.assertEqual(drawn[len(events):], alone)
+                self.assertEqual(len(self.drawn_events("--compat")[0]), len(events) + 24 * 7)
+
+    def test_a_trace_that_cannot_be_read_is_said_and_loses_nothing(self):
+        self.write_run()
+        path = os.path.join(self.folder, "trace.json")
+        with open(path, encoding="utf-8") as file:
+            good = file.read()
+        events = json.loads(good)["traceEvents"]
+        alone = len([e for e in self.drawn_events()[0] if e not in events])
+        for data, name, words in unreadable(good):
+            with self.subTest(words):
+                os.remove(path)
+                path = write(os.path.join(self.folder, name), data)
+                said = self.check_said(words)
+                drawn, of_viz = self.drawn_events()
+                self.assertEqual(of_viz, said.replace("note: ignored", "warning: not merged"))
+                self.assertEqual(len(drawn), alone)
 
 
 class Mutations(Case):

@@ -260,6 +260,9 @@ std::vector<std::string> fault_notes(const trace_faults& faults) {
       case json_repair::byte_order_mark:
         repairs.emplace_back("a byte order mark");
         break;
+      case json_repair::encoding:
+        repairs.push_back(counted(n, "text that is not UTF-8", "texts that are not UTF-8"));
+        break;
       case json_repair::control_byte:
         repairs.push_back(counted(n, "control byte in a text", "control bytes in texts"));
         break;

@@ -34,13 +34,6 @@ namespace fs = std::filesystem;
 /// not reported.
 constexpr double named_share = 0.05;
 
-/// Includes compressed traces that cannot be read, so that they are named.
-bool has_name_of_trace(std::string_view name) {
-  constexpr std::array ends{".json", ".json.gz", ".sqlite", ".json.xz", ".json.zst", ".json.zip"};
-  return std::any_of(ends.begin(), ends.end(),
-                     [name](std::string_view end) { return ends_with(name, end); });
-}
-
 template <class Iterator>
 void list_traces(const Iterator& entries, std::vector<std::string>& paths) {
   for (const fs::directory_entry& entry : entries) {

@@ -222,6 +222,14 @@ enum class time_rounding : std::uint8_t {
 /// calls that launched them which kernels copied or set memory, and how much.
 void mend_trace(device_trace& trace);
 
+/// Whether a file with this name may be a trace: one that the tool reads, or a compressed one that
+/// it cannot read, so that it is named.
+bool has_name_of_trace(std::string_view name) noexcept;
+
+/// Says why `path` cannot be read as JSON and what to do, if its beginning shows this.
+/// @param wrong  what stream_json() has returned.
+std::string why_no_json(const std::string& path, const std::string& wrong);
+
 /// Reads a trace of PyTorch's profiler (Kineto), which may be compressed with gzip. The file is
 /// read as a stream; about 40 bytes of memory are used for each relevant event. Throws input_error
 /// if it is not a trace of an accelerator, and broken_trace if it is a damaged one.

@@ -422,21 +422,36 @@ std::string unpacking_hint(const std::string& path) {
 
 }  // namespace
 
+bool has_name_of_trace(std::string_view name) noexcept {
+  constexpr std::array<std::string_view, 6> ends{".json",    ".json.gz",  ".sqlite",
+                                                 ".json.xz", ".json.zst", ".json.zip"};
+  return std::any_of(ends.begin(), ends.end(),
+                     [name](std::string_view end) { return ends_with(name, end); });
+}
+
+std::string why_no_json(const std::string& path, const std::string& wrong) {
+  const std::string hint = unpacking_hint(path);
+  if (!hint.empty()) return path + hint;
+  const bool is_cut = ends_with(wrong.substr(0, wrong.find(" at byte")), "end of input");
+  return path + (is_cut ? ": not valid JSON, perhaps cut off: " : ": not valid JSON: ") + wrong;
+}
+
 device_trace read_kineto_trace(const std::string& path, time_rounding rounding) {
   device_trace trace;
   trace.path = path;
   trace.ends_early = true;
-  byte_stream stream(path);
   kineto_handler handler(trace, rounding);
-  if (const std::optional<std::string> wrong = stream_json(stream, handler, &trace.faults.json)) {
-    const bool is_cut = ends_with(wrong->substr(0, wrong->find(" at byte")), "end of input");
-    if (handler.found_events()) {
-      throw broken_trace(
-          path + (is_cut ? ": not valid JSON, perhaps cut off: " : ": not valid JSON: ") + *wrong);
-    }
-    const std::string hint = unpacking_hint(path);
-    if (!hint.empty()) throw input_error(path + hint);
-    if (handler.began()) throw input_error(path + ": not valid JSON: " + *wrong);
+  std::optional<std::string> wrong;
+  try {
+    byte_stream stream(path);
+    wrong = stream_json(stream, handler, &trace.faults.json);
+  } catch (const input_error& error) {
+    throw broken_trace(error.what());
+  }
+  if (wrong) {
+    const std::string why = why_no_json(path, *wrong);
+    if (handler.found_events() || !unpacking_hint(path).empty()) throw broken_trace(why);
+    if (handler.began()) throw input_error(why);
     throw input_error(
         path + ": neither a trace of PyTorch's profiler (JSON) nor a database of nsys: " + *wrong);
   }

@@ -1,6 +1,7 @@
 #include "accelerator/trace/torch_trace.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -55,6 +56,11 @@ class trace_handler final : public json_events {
     // Only lotus-tool and the script of the original Lotus write names that begin with "SBatch".
     ours_ = ours_ || (wanted_ == wanted::name && text.substr(0, 6) == "SBatch");
     if (wanted_ == wanted::category) (text == "user_annotation" ? annotations_ : others_) = true;
+    // A number may be quoted.
+    std::uint64_t number = 0;
+    const char* const end = text.data() + text.size();
+    const bool is_number = !text.empty() && std::from_chars(text.data(), end, number).ptr == end;
+    if (is_number) return whole_number(number);
     return value() && !ours_;
   }
 
@@ -100,7 +106,8 @@ class trace_handler final : public json_events {
     if (in_events_ && depth_ == events_depth_) {
       in_events_ = false;
       found_ = true;
-      trace_.events_end = stream_.taken() - 1;
+      const bool is_open = trace_.faults.json.of(json_repair::open_array) > 0;
+      trace_.events_end = stream_.taken() - (is_open ? 0 : 1);
     }
     return close();
   }
@@ -143,36 +150,52 @@ class trace_handler final : public json_events {
 json_scan scan_json(const std::string& path) {
   json_scan scan;
   scan.trace.path = path;
-  byte_stream stream(path);
-  trace_handler handler(stream, scan.trace);
-  const std::optional<std::string> wrong = stream_json(stream, handler);
-  if (handler.is_ours()) {
-    scan.kind = json_kind::ours;
-  } else if (wrong) {
-    scan.what = *wrong;
-  } else {
-    scan.kind = handler.found_events() ? json_kind::trace : json_kind::not_trace;
+  try {
+    byte_stream stream(path);
+    trace_handler handler(stream, scan.trace);
+    const std::optional<std::string> wrong =
+        stream_json(stream, handler, &scan.trace.faults.json, &scan.trace.edits);
+    if (handler.is_ours()) {
+      scan.kind = json_kind::ours;
+    } else if (wrong) {
+      scan.what = why_no_json(path, *wrong);
+    } else {
+      scan.kind = handler.found_events() ? json_kind::trace : json_kind::not_trace;
+    }
+  } catch (const input_error& error) {
+    scan.what = error.what();
   }
   return scan;
 }
 
+/// Copies from the position of `in` to the offset `until`, with the repairs there.
+void torch_trace::copy(byte_stream& in, std::uint64_t until, output_buffer& out) const {
+  const auto write = [&out](std::string_view text) { out.write(text); };
+  auto edit = std::lower_bound(edits.begin(), edits.end(), in.taken(),
+                               [](const json_edit& e, std::uint64_t at) { return e.at < at; });
+  for (; edit != edits.end() && edit->at < until; ++edit) {
+    in.pass(edit->at - in.taken(), write);
+    out.write(edit->text);
+    in.pass(edit->removed, [](std::string_view) {});
+  }
+  in.pass(until - in.taken(), write);
+}
+
 void torch_trace::copy_head(output_buffer& out, std::string_view key) const {
   byte_stream in(path);
-  const auto write = [&out](std::string_view text) { out.write(text); };
-  std::uint64_t done = 0;
   if (is_object && !key.empty()) {
-    done = in.pass(key_at, write);
+    copy(in, key_at, out);
     out.write(key);
     if (has_keys) out.write(",");
   }
-  done += in.pass(events_end - done, write);
-  if (done != events_end) throw input_error(path + ": has changed while it was read");
+  copy(in, events_end, out);
+  if (in.taken() != events_end) throw input_error(path + ": has changed while it was read");
 }
 
 void torch_trace::copy_rest(output_buffer& out) const {
   byte_stream in(path);
   in.pass(events_end, [](std::string_view) {});
-  in.pass(UINT64_MAX, [&out](std::string_view text) { out.write(text); });
+  copy(in, UINT64_MAX, out);
 }
 
 std::optional<torch_trace> find_torch_trace(const std::string& dir, diagnostic_log& diagnostics) {
@@ -180,7 +203,7 @@ std::optional<torch_trace> find_torch_trace(const std::string& dir, diagnostic_l
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(dir, error)) {
     const std::string name = entry.path().filename().string();
-    if (!ends_with(name, ".json") && !ends_with(name, ".json.gz")) continue;
+    if (!has_name_of_trace(name) || ends_with(name, ".sqlite")) continue;
     if (is_found_file(entry)) {
       paths.push_back(entry.path().string());
     } else {
@@ -200,8 +223,7 @@ std::optional<torch_trace> find_torch_trace(const std::string& dir, diagnostic_l
         diagnostics.note(path + ": ignored: not a profiler trace");
         break;
       case json_kind::broken:
-        diagnostics.malformed_file(
-            path, "not merged, it is not valid JSON: " + scan.what + "; viz repairs no trace");
+        diagnostics.malformed_file("not merged", scan.what);
         break;
       case json_kind::trace:
         if (found) {

@@ -11,7 +11,9 @@
 
 #include "accelerator/trace/device_trace.hpp"
 #include "base/diagnostics.hpp"
+#include "base/files/byte_stream.hpp"
 #include "base/files/output_buffer.hpp"
+#include "base/formats/json_reader.hpp"
 
 namespace lotus::tool {
 
@@ -27,12 +29,18 @@ struct torch_trace {
   bool has_events = false;   ///< whether there is an event before `events_end`
   std::int64_t base_ns = 0;  ///< baseTimeNanoseconds; 0 for old traces, which have absolute times
   std::set<std::uint64_t> numbers;  ///< pids and tids that the trace uses
+  trace_faults faults;              ///< what is repaired in the copy
+  std::vector<json_edit> edits;     ///< how
 
-  /// Copies the trace up to the position where events can be added. Inserts `key` (such as
+  /// Copies the trace, repaired, up to the position where events can be added. Inserts `key` (such
+  /// as
   /// "\"a\":1") as the first member of the object, unless `key` is empty or the trace is an array.
   /// Throws input_error.
   void copy_head(output_buffer& out, std::string_view key) const;
   void copy_rest(output_buffer& out) const;
+
+ private:
+  void copy(byte_stream& in, std::uint64_t until, output_buffer& out) const;
 };
 
 enum class json_kind : std::uint8_t {
@@ -41,23 +49,24 @@ enum class json_kind : std::uint8_t {
   /// used as input.
   ours,
   not_trace,  ///< JSON without events
-  broken      ///< not valid JSON
+  broken      ///< cannot be read, or is not valid JSON and cannot be repaired
 };
 
 struct json_scan {
   json_kind kind = json_kind::broken;
   torch_trace trace;
-  std::string what;  ///< if the kind is `broken`: the error and its position
+  std::string what;  ///< if the kind is `broken`: the path, and what is wrong where
 };
 
 /// Checks whether a file is a profiler's trace, and finds the parts that merging needs. Reads the
-/// file as a stream, so that the memory used does not depend on its size. Throws input_error if the
-/// file cannot be read.
+/// file as a stream, so that the memory used does not depend on its size. Throws nothing if the
+/// file cannot be read, but says so.
 json_scan scan_json(const std::string& path);
 
-/// Finds the profiler trace in `dir` among the files *.json and *.json.gz. Ignores lotus-tool's own
-/// output, files that are no traces (with a note) and broken files (with a warning). If there are
-/// several traces, returns the last one in natural order and prints a warning. Throws input_error.
+/// Finds the profiler trace in `dir` among the files whose names are those of traces. Ignores
+/// lotus-tool's own output, files that are no traces (with a note) and broken files (with a
+/// warning). If there are several traces, returns the last one in natural order and prints a
+/// warning.
 std::optional<torch_trace> find_torch_trace(const std::string& dir, diagnostic_log& diagnostics);
 
 /// Returns the name of a merged trace, as in the original Lotus: "a.pt.trace_fine.json" for

@@ -1,6 +1,7 @@
 #include "base/formats/json_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/errors.hpp"
 #include "base/files/byte_stream.hpp"
@@ -24,8 +26,9 @@ using nlohmann::json;
 /// profilers write traces of gigabytes.
 class token_reader {
  public:
-  token_reader(byte_stream& in, json_events& to, json_repairs* repairs)
-      : in_(in), to_(to), repairs_(repairs) {}
+  token_reader(byte_stream& in, json_events& to, json_repairs* repairs,
+               std::vector<json_edit>* edits)
+      : in_(in), to_(to), repairs_(repairs), edits_(edits) {}
 
   /// Reads the whole JSON text. Returns false if a function of json_events returned false, or if
   /// the text is not valid JSON; `wrong` then contains the description of the error.
@@ -38,12 +41,13 @@ class token_reader {
       if (c == (object ? '}' : ']')) {
         if (!close()) return false;
       } else if (c == ',') {
+        const std::uint64_t comma_at = in_.taken();
         in_.skip(1);
-        if (!element(object)) return false;
-      } else if (!c && open_ == "[" && repair(json_repair::open_array)) {
+        if (!element(object, comma_at)) return false;
+      } else if (!c && open_ == "[" && repair(json_repair::open_array, {in_.taken(), 0, "]"})) {
         return close();
-      } else if (c == (object ? '"' : '{') && repair(json_repair::comma)) {
-        if (!element(object)) return false;
+      } else if (c == (object ? '"' : '{') && repair(json_repair::comma, {in_.taken(), 0, ","})) {
+        if (!element(object, 0)) return false;
       } else {
         return fail(c);
       }
@@ -76,7 +80,7 @@ class token_reader {
   }
 
   bool fail(std::string what) {
-    wrong = std::move(what) + " at byte " + std::to_string(in_.taken() + 1);
+    if (!wrong) wrong = std::move(what) + " at byte " + std::to_string(in_.taken() + 1);
     return false;
   }
   bool fail(std::optional<char> c) {
@@ -90,26 +94,33 @@ class token_reader {
   }
 
   /// Counts a repair. Returns false if nothing may be repaired.
-  bool repair(json_repair what) {
+  bool repair(json_repair what, json_edit change) {
     if (repairs_ == nullptr) return false;
     repairs_->add(what);
+    return edit(std::move(change));
+  }
+  bool edit(json_edit change) {
+    if (edits_ == nullptr) return true;
+    if (edits_->size() == max_json_edits) return fail(std::string("too much to repair"));
+    edits_->push_back(std::move(change));
     return true;
   }
 
   void skip_byte_order_mark() {
     constexpr std::string_view mark = "\xEF\xBB\xBF";
-    if (in_.buffered().substr(0, mark.size()) != mark || !repair(json_repair::byte_order_mark)) {
+    if (in_.buffered().substr(0, mark.size()) != mark ||
+        !repair(json_repair::byte_order_mark, {0, mark.size(), {}})) {
       return;
     }
     in_.skip(mark.size());
   }
 
-  /// Reads what comes after a comma. If this is another comma, or the end of the object or array,
-  /// the comma is too many.
-  bool element(bool object) {
+  /// Reads what comes after the comma at `comma_at`. If this is another comma, or the end of the
+  /// object or array, the comma is too many.
+  bool element(bool object, std::uint64_t comma_at) {
     const std::optional<char> c = peek();
     if (!c || *c == ',' || *c == (object ? '}' : ']')) {
-      return repair(json_repair::comma) || fail(c);
+      return repair(json_repair::comma, {comma_at, 1, {}}) || fail(c);
     }
     return (!object || member_name()) && value();
   }
@@ -175,25 +186,32 @@ class token_reader {
   /// Reads null, and what stands for a number but is none in JSON, such as NaN, -inf or .5.
   bool other_word() {
     parts_.clear();
-    const std::uint64_t at = in_.taken() + 1;
+    const std::uint64_t at = in_.taken();
     for (std::optional<char> c = next_byte(); c && is_of_word(*c); c = next_byte()) {
       parts_ += *c;
       in_.skip(1);
     }
     if (parts_ == "null") return to_.other_value();
-    if (parts_ == "NaN" || parts_ == "Infinity") return to_.whole_number(0);
-    if (parts_ == "-Infinity" || parts_ == "-NaN") return to_.number("0");
+    const auto change_to = [&](std::string with) {
+      return json_edit{at, parts_.size(), std::move(with)};
+    };
+    if (parts_ == "NaN" || parts_ == "Infinity")
+      return edit(change_to("null")) && to_.whole_number(0);
+    if (parts_ == "-Infinity" || parts_ == "-NaN")
+      return edit(change_to("null")) && to_.number("0");
     if (!parts_.empty() && is_number(parts_)) return to_.number(parts_);
     std::string_view text = parts_;
     if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
-    double value = 0;
-    const char* const end = text.data() + text.size();
-    const bool is_number_of_c = !text.empty() && (text[0] == '.' || is_digit(text[0])) &&
-                                std::from_chars(text.data(), end, value).ptr == end;
-    if (is_number_of_c && repair(json_repair::word)) return to_.number(parts_);
-    if (is_name_of_no_number(text) && repair(json_repair::word)) return to_.other_value();
+    if (!text.empty() && (text[0] == '.' || is_digit(text[0]))) {
+      const std::string valid = number_of_c(parts_);
+      if (!valid.empty() && repair(json_repair::word, change_to(valid))) return to_.number(parts_);
+    }
+    if (const std::string_view valid = word_of_json(text);
+        !valid.empty() && repair(json_repair::word, change_to(std::string(valid)))) {
+      return to_.other_value();
+    }
     if (parts_.empty()) return fail(next_byte());
-    wrong = "unexpected '" + parts_.substr(0, 40) + "' at byte " + std::to_string(at);
+    wrong = "unexpected '" + parts_.substr(0, 40) + "' at byte " + std::to_string(at + 1);
     return false;
   }
 
@@ -202,17 +220,34 @@ class token_reader {
            c == '(' || c == ')' || c == '_';
   }
 
-  /// Whether this is how a program prints a value that is no number, without a sign: nan, nan(ind),
-  /// inf, INFINITY, 1.#IND, None, undefined.
-  static bool is_name_of_no_number(std::string_view text) {
+  /// Returns JSON's word for what a program prints, without a sign, for a truth value, or for a
+  /// value that is no number: nan, nan(ind), inf, INFINITY, 1.#IND, None, undefined. Returns an
+  /// empty text for other words.
+  static std::string_view word_of_json(std::string_view text) {
     std::string lower(text);
     for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    return lower.compare(0, 3, "nan") == 0 || lower.compare(0, 3, "inf") == 0 ||
-           lower.compare(0, 3, "1.#") == 0 || lower == "none" || lower == "undefined" ||
-           lower == "true" || lower == "false";
+    if (lower == "true") return "true";
+    if (lower == "false") return "false";
+    const bool is_null = lower.compare(0, 3, "nan") == 0 || lower.compare(0, 3, "inf") == 0 ||
+                         lower.compare(0, 3, "1.#") == 0 || lower == "none" || lower == "undefined";
+    return is_null ? "null" : "";
+  }
+
+  /// Returns as JSON a number that C reads, but JSON does not, such as .5, +1, 2. or 007; an empty
+  /// text if it is none.
+  static std::string number_of_c(std::string_view text) {
+    const char* const end = text.data() + text.size();
+    double value = 0;
+    const auto [at, error] =
+        std::from_chars(text.data() + (text.front() == '+' ? 1 : 0), end, value);
+    if (at != end) return {};
+    if (error != std::errc()) return "null";  // too large for a double
+    std::array<char, 32> digits{};
+    return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr};
   }
 
   bool number() {
+    const std::uint64_t at = in_.taken();
     // Fast path for nearly all numbers: if the whole number is in the buffer, it is read there
     // without copying it.
     const std::string_view text = in_.buffered();
@@ -221,14 +256,14 @@ class token_reader {
     if (n < text.size()) {
       // The buffer has at least one more byte after the number. Therefore skip() does not refill
       // the buffer, and the number stays valid.
-      return check_number(text.substr(0, n), [this, n] { in_.skip(n); });
+      return check_number(at, text.substr(0, n), [this, n] { in_.skip(n); });
     }
     parts_.clear();
     for (std::optional<char> c = next_byte(); c && is_of_number(*c); c = next_byte()) {
       parts_ += *c;
       in_.skip(1);
     }
-    return check_number(parts_, [] {});
+    return check_number(at, parts_, [] {});
   }
 
   static bool is_of_number(char c) noexcept {
@@ -236,21 +271,22 @@ class token_reader {
   }
 
   template <class Consume>
-  bool check_number(std::string_view text, Consume consume) {
+  bool check_number(std::uint64_t at, std::string_view text, Consume consume) {
     std::uint64_t whole = 0;
     const char* const end = text.data() + text.size();
     const bool has_leading_zero = text.size() > 1 && text[0] == '0' && is_digit(text[1]);
     if (!has_leading_zero) {
-      const auto [at, error] = std::from_chars(text.data(), end, whole);
-      if (at == end && error == std::errc()) {
+      const auto [stop, error] = std::from_chars(text.data(), end, whole);
+      if (stop == end && error == std::errc()) {
         consume();
         return to_.whole_number(whole);
       }
     }
-    double value = 0;
-    if (!is_number(text) &&
-        (std::from_chars(text.data(), end, value).ptr != end || !repair(json_repair::word))) {
-      return fail("'" + std::string(text.substr(0, 40)) + "' is no number");
+    if (!is_number(text)) {
+      const std::string valid = number_of_c(text);
+      if (valid.empty() || !repair(json_repair::word, {at, text.size(), valid})) {
+        return fail("'" + std::string(text.substr(0, 40)) + "' is no number");
+      }
     }
     consume();
     return to_.number(text);
@@ -301,9 +337,18 @@ class token_reader {
       return true;
     }
     parts_.clear();
+    std::string foreign;  // the last bytes, if they are not ASCII
     for (std::optional<char> c = next_byte(); c; c = next_byte()) {
       const auto byte = static_cast<unsigned char>(*c);
-      if (byte < 0x20U && !repair(json_repair::control_byte)) return fail(c);
+      if (byte >= 0x80U) {
+        foreign += *c;
+      } else if (!foreign.empty()) {
+        if (!check_encoding(foreign)) return false;
+        foreign.clear();
+      }
+      if (byte < 0x20U && !repair(json_repair::control_byte, {in_.taken(), 1, json_escape(byte)})) {
+        return fail(c);
+      }
       in_.skip(1);
       if (*c == '"') {
         found = parts_;
@@ -318,6 +363,19 @@ class token_reader {
     return fail(std::nullopt);
   }
 
+  /// Repairs the bytes before the current one if they are not UTF-8.
+  bool check_encoding(const std::string& bytes) {
+    std::string valid = printable(bytes);
+    return repairs_ == nullptr || valid == bytes ||
+           repair(json_repair::encoding,
+                  {in_.taken() - bytes.size(), bytes.size(), std::move(valid)});
+  }
+
+  static std::string json_escape(unsigned char byte) {
+    constexpr std::string_view hex = "0123456789abcdef";
+    return std::string("\\u00") + hex[byte >> 4U] + hex[byte & 15U];
+  }
+
   /// Reads the rest of an escape sequence, after its backslash.
   bool escape() {
     constexpr std::string_view codes = "\"\\/bfnrt";
@@ -330,7 +388,7 @@ class token_reader {
     }
     const std::size_t which = codes.find(*c);
     if (which == std::string_view::npos) {
-      if (!repair(json_repair::escape)) return fail(c);
+      if (!repair(json_repair::escape, {in_.taken() - 1, 0, "\\"})) return fail(c);
       parts_ += '\\';
       return true;
     }
@@ -342,18 +400,20 @@ class token_reader {
   /// Reads the four digits of \uXXXX. Replaces characters that are not ASCII by '?'.
   bool unicode() {
     unsigned code = 0;
-    for (int i = 0; i < 4; ++i) {
+    const std::size_t before = parts_.size();
+    parts_ += "\\u";
+    for (unsigned i = 0; i < 4; ++i) {
       const std::optional<char> c = next_byte();
       constexpr std::string_view digits = "0123456789abcdef0123456789ABCDEF";
       const std::size_t digit = c ? digits.find(*c) : std::string_view::npos;
       if (digit == std::string_view::npos) {
-        if (!c || !repair(json_repair::escape)) return fail(c);
-        parts_ += "\\u";
-        return true;
+        return (c && repair(json_repair::escape, {in_.taken() - 2 - i, 0, "\\"})) || fail(c);
       }
+      parts_ += *c;
       code = code * 16U + static_cast<unsigned>(digit % 16U);
       in_.skip(1);
     }
+    parts_.resize(before);
     parts_ += code < 0x80U ? static_cast<char>(code) : '?';
     return true;
   }
@@ -361,6 +421,7 @@ class token_reader {
   byte_stream& in_;
   json_events& to_;
   json_repairs* repairs_;
+  std::vector<json_edit>* edits_;
   std::string open_;   ///< opening brackets that are not closed yet
   std::string parts_;  ///< copy of a text or number that the buffer does not contain literally
 };
@@ -380,8 +441,9 @@ std::string reason_of(const json::exception& error) {
 
 }  // namespace
 
-std::optional<std::string> stream_json(byte_stream& in, json_events& to, json_repairs* repairs) {
-  token_reader reader(in, to, repairs);
+std::optional<std::string> stream_json(byte_stream& in, json_events& to, json_repairs* repairs,
+                                       std::vector<json_edit>* edits) {
+  token_reader reader(in, to, repairs, edits);
   reader.read();
   return reader.wrong;
 }

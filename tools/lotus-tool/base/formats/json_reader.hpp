@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/files/byte_stream.hpp"
 
@@ -45,6 +46,7 @@ class json_events {
 /// such text.
 enum class json_repair : std::uint8_t {
   byte_order_mark,  ///< the bytes EF BB BF at the beginning
+  encoding,         ///< bytes in a text that are not UTF-8
   control_byte,     ///< a byte below 0x20 in a text, which is kept
   escape,           ///< a backslash in a text, as in paths of Windows, which stands for itself
   word,             ///< nan, inf or another number that JSON lacks
@@ -52,8 +54,9 @@ enum class json_repair : std::uint8_t {
   open_array        ///< the outermost value is an array, and the text ends before its ']'
 };
 inline constexpr std::array all_json_repairs{
-    json_repair::byte_order_mark, json_repair::control_byte, json_repair::escape, json_repair::word,
-    json_repair::comma,           json_repair::open_array};
+    json_repair::byte_order_mark, json_repair::encoding, json_repair::control_byte,
+    json_repair::escape,          json_repair::word,     json_repair::comma,
+    json_repair::open_array};
 
 /// How often a text had to be repaired.
 class json_repairs {
@@ -67,13 +70,26 @@ class json_repairs {
   std::array<std::uint64_t, all_json_repairs.size()> counts_{};
 };
 
+/// A change that is needed to make the text valid JSON.
+struct json_edit {
+  std::uint64_t at;       ///< offset in the text
+  std::uint64_t removed;  ///< number of bytes that `text` replaces
+  std::string text;
+};
+/// If a text needs more changes and they are wanted, it is refused, because they would take too
+/// much memory.
+inline constexpr std::size_t max_json_edits = 1'000'000;
+
 /// Reads one JSON value; memory use depends only on its longest text and its depth. Accepts what
 /// profilers write: NaN, Infinity and -Infinity are numbers, and texts need not be UTF-8.
 /// @param repairs  counts what was repaired; if it is null, nothing is.
+/// @param edits    receives, in the order of the text, the changes that make it valid JSON; may be
+///                 null.
 /// @return description and position of an error; nullopt if the value was read completely or `to`
 /// has ended the reading. Throws input_error if the stream cannot be read.
 std::optional<std::string> stream_json(byte_stream& in, json_events& to,
-                                       json_repairs* repairs = nullptr);
+                                       json_repairs* repairs = nullptr,
+                                       std::vector<json_edit>* edits = nullptr);
 
 /// Parses `text`. Bytes that are not UTF-8 become %XX. Throws input_error with `path` and the line
 /// of the error.

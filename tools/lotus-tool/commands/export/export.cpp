@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "accelerator/ranks.hpp"
 #include "base/block_queue.hpp"
 #include "base/child_process.hpp"
 #include "base/diagnostics.hpp"
@@ -179,7 +180,8 @@ void export_tables(const export_options& options, const std::vector<run_files>& 
   for (std::size_t i = 0; i < runs.size(); ++i) {
     // The times of operations are needed only to scale samples of waits. With a million names, they
     // would take half of the memory.
-    const run_data run = read_run(runs[i], {has_wait_samples(runs[i]), false, true}, diagnostics);
+    const run_data run =
+        read_run_and_waits(runs[i], {has_wait_samples(runs[i]), false, true}, diagnostics);
     if (run.empty() && run.aggregated.empty()) {
       diagnostics.warning(runs[i].dir + ": ignored: its logs contain nothing usable");
       continue;

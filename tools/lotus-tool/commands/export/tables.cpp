@@ -17,6 +17,7 @@
 #include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 #include "model/calls/call_stack.hpp"
+#include "model/quantities.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 #include "waits/join/blocked_on.hpp"
@@ -147,11 +148,11 @@ class table_writer {
       const batch_record* queued = run_.batches.record(b.queued);
       cell queued_ns;
       if (queued != nullptr) queued_ns = queued->start_ns;
-      sink_.row(batches,
-                {number_, by.host, by.rank, by.pid, std::string_view(loader_), b.index,
-                 epoch_of(&b), queued_ns, cell_of(run_.batches.preprocess_ns(b)),
-                 cell_of(run_.batches.wait_ns(b)), cell_of(run_.batches.delay_ns(b)),
-                 cell_of(run_.batches.delivery_ns(b)), cell_of(run_.batches.step_ns(b.consumed))});
+      sink_.row(batches, {number_, by.host, by.rank, by.pid, std::string_view(loader_), b.index,
+                          epoch_of(&b), queued_ns, cell_of(run_.batches.preprocess_ns(b)),
+                          cell_of(run_.batches.wait_ns(b)), cell_of(run_.batches.delay_ns(b)),
+                          cell_of(run_.batches.delivery_ns(b)),
+                          cell_of(value_of(run_.batches, b, quantity::step))});
     }
   }
 

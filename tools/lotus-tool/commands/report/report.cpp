@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "accelerator/ranks.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
@@ -167,14 +168,15 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
     for (const run_files& run : found) {
       std::string title = run_title(run, dir);
       if (!titles.insert(title).second) title = run.dir;
-      run_data read = read_run(run, {true, true, true}, diagnostics);
+      run_data read = read_run_and_waits(run, {true, true, true}, diagnostics);
       if (read.empty() && read.aggregated.empty()) {
         diagnostics.warning(run.dir + ": ignored: its logs contain nothing usable");
         continue;
       }
       empty = false;
       threads.add(run.dir, diagnostics);
-      write_run(first_json, json, data, read, title, options.skip_batches, names, limits, others);
+      write_run(first_json, json, data, read, title, options.skip_batches, names, limits, others,
+                diagnostics);
       title_of.try_emplace(run.info_dir, title);
       shown.push_back(run);
     }

@@ -324,7 +324,7 @@ void write_stages(json_writer& json, const run_data& run) {
 
 void write_run(json_writer& first, json_writer& json, std::string& text, run_data& run,
                const std::string& name, std::size_t skip_batches, name_table& names,
-               const drawn_limits& limits, measured_runs& others) {
+               const drawn_limits& limits, measured_runs& others, diagnostic_log& diagnostics) {
   diagnostic_log silent = diagnostic_log::silenced();  // the run's messages were already printed
   const std::vector<bool> counted = counted_batches(run.batches, skip_batches);
   const auto values = [&](quantity of) { return values_of(run.batches, of, skip_batches); };
@@ -339,7 +339,7 @@ void write_run(json_writer& first, json_writer& json, std::string& text, run_dat
   }
   op_list.end_array();
   judgement judged = diagnose_run(run, skip_batches, silent);
-  if (judged.found) look_at_accelerators(*judged.found, run, silent);
+  if (judged.found) look_at_accelerators(*judged.found, run, diagnostics);
   first.newline().begin_object().member("name", name).member("dir", run.files->dir);
   if (!run.files->loader.empty()) first.member("loader", run.files->loader);
   first.member("batch_count", std::count(counted.begin(), counted.end(), true));

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 
+#include "base/diagnostics.hpp"
 #include "base/formats/json_writer.hpp"
 #include "commands/report/timeline/timeline_data.hpp"
 #include "curve/measured_runs.hpp"
@@ -21,9 +22,11 @@ namespace lotus::tool {
 /// @param name   the run's name on the page.
 /// @param names  the names of operations in all runs; those of this run are added.
 /// @param others  finds other runs of the same program.
+/// @param diagnostics  receives what is wrong with traces of accelerators. Everything else was
+///                     reported when `run` was read.
 void write_run(json_writer& first, json_writer& json, std::string& text, run_data& run,
                const std::string& name, std::size_t skip_batches, name_table& names,
-               const drawn_limits& limits, measured_runs& others);
+               const drawn_limits& limits, measured_runs& others, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
 

@@ -99,8 +99,8 @@ void sort_ops(std::vector<std::uint32_t>& indexes, const Ops& ops, const stats_o
 run_stats_result collect_stats(const run_files& run, const stats_options& options,
                                diagnostic_log& diagnostics) {
   run_stats_result result;
-  result.run =
-      read_run(run, {true, true, checked_parts.operations, options.group_by_args}, diagnostics);
+  result.run = read_run_and_waits(
+      run, {true, true, checked_parts.operations, options.group_by_args}, diagnostics);
   result.checks = failed_checks(result.run, look_at_work(result.run));
   for (std::uint32_t index = 0; index < result.run.ops.size(); ++index) {
     // A name without calls is not shown. With --group-by-args, calls with arguments belong to names

@@ -142,7 +142,7 @@ const description<batch_row>& description_of(const batch_row*) {
           {"delay_ns", [](b row) { return row.batches().delay_ns(*row.of); },
            "time from when it was ready to when it was received, in ns"},
           {"step_ns", [](b row) { return value_of(row.batches(), *row.of, quantity::step); },
-           "consumer's work on it, in ns; null for the last batch of an epoch"},
+           "consumer's work on it, in ns; null for an epoch's last batch, and without waits"},
           {"out_of_order", [](b row) { return row.batches().out_of_order(*row.of); },
            "whether it arrived before its turn"},
           {"latency_ns",

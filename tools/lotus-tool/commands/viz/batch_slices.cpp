@@ -29,13 +29,15 @@ bool is_instant(const batch_record& r) {
 }
 
 /// Returns the interval in which a record is drawn. The record of a consumed batch is drawn as the
-/// consumer's step, which lasts until the next wait or batch. The end of an epoch's last step is
-/// unknown, so this step is drawn with the placeholder duration in the log.
+/// consumer's step, which lasts until the next wait or batch. If its end is unknown, as for an
+/// epoch's last step and without records of waits, it is drawn with the placeholder duration in the
+/// log.
 time_span drawn_span(const run_batches& batches, record_number n) {
   const batch_record& r = *batches.record(n);
   if (is_instant(r)) return {r.start_ns, r.start_ns};
   const time_span logged{r.start_ns, r.end_ns()};
-  return batch_kind_of(r.kind).lasts_a_step ? batches.step(n).value_or(logged) : logged;
+  const bool is_step = batch_kind_of(r.kind).lasts_a_step && batches.waits_known();
+  return is_step ? batches.step(n).value_or(logged) : logged;
 }
 
 }  // namespace

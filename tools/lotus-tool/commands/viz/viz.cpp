@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "accelerator/accelerator_words.hpp"
+#include "accelerator/ranks.hpp"
 #include "accelerator/trace/torch_trace.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
@@ -156,7 +158,7 @@ torch_trace given_torch_trace(const std::string& path) {
     case json_kind::not_trace:
       throw input_error(path + ": holds no traceEvents");
     case json_kind::broken:
-      throw input_error(path + ": is not valid JSON: " + scan.what + "; viz repairs no trace");
+      throw input_error(scan.what);
   }
   return std::move(scan.trace);
 }
@@ -223,7 +225,11 @@ std::vector<picture> plan(const viz_options& options, std::vector<run_files> run
     if (p.output.empty() && p.torch) {
       p.output = merged_name(p.torch->path, options.coarse) + (options.gzip ? ".gz" : "");
     }
-    if (p.torch) diagnostics.note("merged with " + p.torch->path + " into " + p.output);
+    if (!p.torch) continue;
+    diagnostics.note("merged with " + p.torch->path + " into " + p.output);
+    for (const std::string& note : fault_notes(p.torch->faults)) {
+      diagnostics.note(p.torch->path + ": " + note);
+    }
   }
   if (pictures.empty() || pictures.front().output.empty()) {
     throw usage_error("-o FILE is required");
@@ -316,10 +322,10 @@ int draw_default(const viz_options& options, const picture& preprocessed,
   parts.operations = !options.coarse;
   for (const run_files& run : preprocessed.runs) {
     auto& [data, verdict, waits] =
-        scanned.emplace_back(scanned_run{read_run(run, parts, diagnostics), {}, {}});
+        scanned.emplace_back(scanned_run{read_run_and_waits(run, parts, diagnostics), {}, {}});
     if (has_verdict(options, data)) {
       diagnostic_log silent = diagnostic_log::silenced();
-      data = read_run(run, diagnosis_parts, silent);
+      data = read_run_and_waits(run, diagnosis_parts, silent);
       verdict = find_verdict(data);
       data.ops.clear();  // only the verdict needs these
     }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "accelerator/ranks.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/nearest.hpp"
@@ -153,7 +154,7 @@ class asker {
     answers.dir = files.dir;
     answers.loader = files.loader;
     asked_run& kept = *keep.emplace_back(std::make_unique<asked_run>());
-    kept.run = read_run(files, checked_parts, diagnostics_);
+    kept.run = read_run_and_waits(files, checked_parts, diagnostics_);
     judgement judged = diagnose_run(kept.run, 0, diagnostics_, predictions::none);
     if (!judged.found) {
       answers.why_not = judged.why_not;
@@ -241,7 +242,7 @@ class asker {
     if (options_.also.empty()) return;
     for (const run_files& files : also_) {
       if (files.loader != loader) continue;
-      const run_data run = read_run(files, checked_parts, diagnostics_);
+      const run_data run = read_run_and_waits(files, checked_parts, diagnostics_);
       recording recorded = record_pipeline(run);
       if (!recorded.pipeline) throw input_error(files.dir + ": " + recorded.why_not);
       kept.also = std::move(recorded.pipeline);

@@ -30,7 +30,7 @@ drawn_batches drawn(const run_data& run, record_number n) {
   const batch_record& r = run.batches.records()[n];
   const batch_kind& row = batch_kind_of(r.kind);
   time_span span{r.start_ns, r.end_ns()};
-  if (row.lasts_a_step) span = run.batches.step(n).value_or(span);
+  if (row.lasts_a_step && run.batches.waits_known()) span = run.batches.step(n).value_or(span);
   return {span, r.is_marker() ? marker_on_page : row.page_number, r.index % 1'000'000'000, 1,
           span.duration_ns()};
 }
