@@ -79,6 +79,7 @@ pageReady.then(function () {
   put("trees", shownText("through-stages"));
   put("async_table", shownText("async"));
   put("stages_table", shownText("stages"));
+  put("pipeline", shownText("pipelines"));
   put("lanes", timeline.lanes.map(function (lane) { return lane.title; }).join("; "));
   var counter = timeline.lanes.find(function (lane) { return lane.rows[0].kind === "counter" && lane.title.indexOf("bytes") === 0; });
   if (counter) {

@@ -223,6 +223,10 @@ TEST_CASE("the page shows CPU time, stages, loaders and counters") {
     CHECK(found["stages_shown"] == "true");
     CHECK(contains(found["stages_table"], "run, loader val&lt;img&gt; Read 30 8 ms"));
     CHECK(contains(found["stages_table"], "1 shared"));
+    INFO(found["pipeline"]);
+    CHECK(contains(found["pipeline"], "Read 1 thread"));
+    CHECK(contains(found["pipeline"], "→ "));
+    CHECK(contains(found["pipeline"], "Decode (the limit) 1 thread"));
     CHECK(contains(found["stages_table"], "50 60.0 %"));
     CHECK(contains(found["through_stages"],
                    "run: 30 batches from first stage to last: p50 20 ms, p99 20 ms; the slowest:"));

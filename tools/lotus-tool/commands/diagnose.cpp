@@ -199,6 +199,7 @@ class screen_printer {
       if (apart) rows.row({"  (" + a.condition + ')'});
     }
     std::ostringstream text;
+    if (has_colours(out_)) allow_colors(text);
     set_line_width(text, line_width(out_));
     rows.print(text);
     return text.str();

@@ -46,7 +46,11 @@ double round_step(double top) {
 
 std::string folder_name(const std::string& dir) {
   const std::filesystem::path path = std::filesystem::path(dir).lexically_normal();
-  return (path.has_filename() ? path : path.parent_path()).filename().string();
+  const std::filesystem::path folder = path.has_filename() ? path : path.parent_path();
+  const std::string name = folder.filename().string();
+  // A number alone, as of the runs of tune, says little.
+  const bool is_number = name.find_first_not_of("0123456789") == std::string::npos;
+  return is_number ? (folder.parent_path().filename() / name).string() : name;
 }
 
 /// A drawing of characters with one style each.

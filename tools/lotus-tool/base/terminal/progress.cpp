@@ -73,7 +73,12 @@ void progress_bar::draw_until_stopped() {
   if (changed_.wait_for(lock, wait_, stopped)) return;
   bool drawn = false;
   do {
-    if (expected_bytes == 0) continue;
+    // A command that has read everything, and waits for a program or computes, shows nothing.
+    if (done_bytes >= expected_bytes) {
+      if (drawn) draw("");
+      drawn = false;
+      continue;
+    }
     draw(progress_text(done_bytes, expected_bytes));
     drawn = true;
   } while (!changed_.wait_for(lock, between_, stopped));

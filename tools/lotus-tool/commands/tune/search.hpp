@@ -28,6 +28,7 @@ struct tune_run {
   double seconds = 0;
   std::string dir;    ///< folder with the logs; "" if there are none
   std::string limit;  ///< what limited the run, such as "consumer-bound"; "" if unknown
+  std::string stage;  ///< the limiting stage, if the limit is "stage-bound"
 };
 
 /// The combined results of all runs of one configuration.

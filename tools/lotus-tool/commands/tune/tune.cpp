@@ -20,6 +20,8 @@
 #include "commands/tune/search.hpp"
 #include "commands/tune/throughput.hpp"
 #include "commands/tune/trial.hpp"
+#include "curve/curve.hpp"
+#include "curve/measured_runs.hpp"
 #include "describe/description.hpp"
 #include "findings/checks/check.hpp"
 #include "findings/claims.hpp"
@@ -30,6 +32,7 @@
 #include "log/folder/starts.hpp"
 #include "log/process_info.hpp"
 #include "model/run_data.hpp"
+#include "replay/prediction.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 #include "waits/join/limiting_lock.hpp"
 
@@ -116,10 +119,38 @@ class tuner {
         ended = "the first run failed; --start chooses other values for it";
       }
     }
-    return {&space_, &search_, options_.target_per_s, ended, dir_};
+    return {&space_, &search_, options_.target_per_s, ended, dir_, curve()};
   }
 
  private:
+  /// Returns the curve of the first run over the first setting that can be predicted; nullopt if
+  /// there is none, or only one run.
+  std::optional<speed_curve> curve() const {
+    const tune_run& first = search_.runs().front();
+    if (first.dir.empty() || search_.runs().size() < 2) return std::nullopt;
+    diagnostic_log silent = diagnostic_log::silenced();
+    for (const knob& k : space_.knobs()) {
+      const std::string name = k.meaning == knob_meaning::stage ? "stage:" + k.stage : k.name;
+      if (k.meaning != knob_meaning::workers && k.meaning != knob_meaning::prefetch &&
+          k.meaning != knob_meaning::stage) {
+        continue;
+      }
+      try {
+        const std::vector<run_files> files = find_runs(first.dir, default_prefix, silent);
+        const run_data run = read_run(files.front(), checked_parts, silent);
+        const judgement judged = diagnose_run(run, 0, silent, predictions::none);
+        if (!why_not_predicted(run, judged).empty()) return std::nullopt;
+        measured_runs others{std::string(default_prefix)};
+        return draw_curve(*judged.simulated, run, *judged.found,
+                          axis_named(name, judged.simulated->recorded(), run.names),
+                          others.beside(files.front()));
+      } catch (const input_error&) {
+        // The run has no such setting.
+      }
+    }
+    return std::nullopt;
+  }
+
   tune_run run(const next_run& next) {
     tune_run made;
     made.at = next.at;
@@ -243,7 +274,10 @@ class tuner {
         }
       }
     }
-    if (judged.found && judged.found->is) made.limit = verdict_name(*judged.found->is);
+    if (judged.found && judged.found->is) {
+      made.limit = verdict_name(*judged.found->is);
+      made.stage = judged.found->stage;
+    }
     return "";
   }
 

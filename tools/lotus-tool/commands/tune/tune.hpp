@@ -11,6 +11,7 @@
 
 #include "commands/tune/knobs.hpp"
 #include "commands/tune/search.hpp"
+#include "curve/curve.hpp"
 #include "describe/described.hpp"
 
 namespace lotus::tool {
@@ -40,6 +41,8 @@ struct tune_result {
   std::optional<double> target_per_s;
   std::string ended_because;
   std::string dir;  ///< folder with the logs of all runs
+  /// What the first run predicts for the first setting that is simulated, with all runs as dots.
+  std::optional<speed_curve> curve = {};
 };
 
 void print_tune(const tune_result& result, std::ostream& out);

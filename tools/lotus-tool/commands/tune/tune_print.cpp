@@ -15,6 +15,7 @@
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
 #include "commands/tune/tune.hpp"
+#include "curve/curve_print.hpp"
 #include "describe/description.hpp"
 
 namespace lotus::tool {
@@ -199,13 +200,19 @@ void print_tune(const tune_result& result, std::ostream& out) {
   }
   tell("Certainty: " + how_sure(result, *best) + '.');
   const std::string& limit = found.runs()[best->fastest].limit;
+  const std::string& stage = found.runs()[best->fastest].stage;
   tell("Bottleneck: " +
        (limit.empty()
             ? "unknown."
-            : (limit == "balanced" ? "none (balanced)" : limit_name(limit) + " (" + limit + ')') +
+            : (limit == "balanced"
+                   ? "none (balanced)"
+                   : limit_name(limit) + (stage.empty() ? "" : ' ' + stage) + " (" + limit + ')') +
                   ". For details: lotus-tool diagnose " + found.runs()[best->fastest].dir));
   tell("Search ended: " + result.ended_because + '.');
   for (const std::string& sentence : found.not_run()) tell("Not run: " + sentence + '.');
+  if (!result.curve) return;
+  out << '\n';
+  print_curve(*result.curve, "Predicted from the first run, and measured", out);
 }
 
 const description<shown_run>& description_of(const shown_run*) {
@@ -291,6 +298,9 @@ const description<tune_result>& description_of(const tune_result*) {
           {"ended", &tune_result::ended_because, "why there were no more runs"},
           {"not_run", [](t of) { return of.found->not_run(); },
            "sentences about the settings that were not run"},
+          {"curve", &tune_result::curve,
+           "what the first run predicts for a setting, with all runs; absent without predictions",
+           if_any},
       });
   return all;
 }

@@ -2,7 +2,7 @@
 "use strict";
 
 /** Matches functions through which every thread is started, and which say nothing about the program. */
-const runtimeFunction = /^(_start|__clone3?|clone|start_thread|__libc_start_|execute_native_thread_routine|(void )?std::(__invoke|invoke|thread::_|_?Function_handler|_Bind|function<|__future_base))/;
+const runtimeFunction = /^(_start|__clone3?|clone|start_thread|__libc_start_|execute_native_thread_routine|libstdc\+\+\.so[^ ]*\+0x|(void )?std::(__invoke|invoke|thread::_|_?Function_handler|_Bind|function<|__future_base))/;
 
 /** Returns a function's name without template arguments and parameters, which are in its tooltip. */
 function shortFunction(name) {
@@ -23,7 +23,7 @@ function stackTree(names, calls) {
       nodes.push(nodes[caller]);  // what it calls is drawn in its place
       continue;
     }
-    const node = { name: shortFunction(full), full, place, ns, count, inner: [] };
+    const node = { name: shortFunction(full).replaceAll("`", ""), full, place, ns, count, inner: [] };
     (caller < 0 ? root : nodes[caller]).inner.push(node);
     nodes.push(node);
   }

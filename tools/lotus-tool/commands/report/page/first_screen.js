@@ -79,12 +79,15 @@ function pathBar(run) {
   bar.setAttribute("role", "group");
   bar.setAttribute("aria-label", "What the run's time went to; the keys left and right go from part to part");
   const rows = new Map(run.verdict.screen.where.map((row) => [row.name, row]));
+  // Parts that would be thinner than a pixel are only a colored noise.
+  const thinnestPart = 0.0005;
   for (const share of shares) {
     const part = share.ns / all;
+    if (part < thinnestPart && !rows.has(share.title)) continue;
     const row = rows.get(share.title);
     const fill = share.name ? operationBackground(share.name) : cssColour(pathColours[share.what]);
     const text = row ? rowText(row) : share.title + " " + percent(part);
-    const piece = element("button", !fits(share.title, part * (window.innerWidth - 80)) ? undefined : share.name ? operationText(share.title) : share.title);
+    const piece = element("button", !fits(share.title, part * (window.innerWidth - 80)) ? undefined : share.name ? operationText(share.name, share.title) : share.title);
     piece.type = "button";
     piece.style.width = 100 * part + "%";
     piece.style.background = fill;
@@ -196,9 +199,9 @@ function verdictBox(run) {
 }
 
 /** Returns the conclusion that `lotus-tool compare` draws from two runs. */
-function comparisonSentence() {
+function comparisonSentence(withThroughput) {
   const { sentence, throughput, unlike } = report.comparison.conclusions[0];
-  const parts = [sentence, throughput, ...unlike.map((text) => "unlike: " + text)].filter((text) => text);
+  const parts = [sentence, withThroughput ? throughput : "", ...unlike.map((text) => "unlike: " + text)].filter((text) => text);
   return parts.map((text) => text[0].toUpperCase() + text.slice(1).replace(/\.*$/, ".")).join(" ");
 }
 
@@ -213,7 +216,7 @@ function showResult(predicted) {
     parts.push(element("h1", threeDigits(after / before) + " times as fast: " + threeDigits(before) + " → " + batchesPerSecond(after) +
       (predicted ? " (predicted from the first run alone: " + threeDigits(predicted.per_s / before) + " times, " + threeDigits(predicted.per_s) + " batches/s)" : "")));
   }
-  parts.push(element(parts.length ? "p" : "h1", comparisonSentence()));
+  parts.push(element(parts.length ? "p" : "h1", comparisonSentence(!parts.length)));
   byId("compare-sentence").replaceChildren(...parts);
 }
 
@@ -274,6 +277,7 @@ function showVerdicts() {
   const sampledOnly = report.threads.filter((of) => !report.runs.some((run) => run.dir === of.dir));
   place.replaceChildren(...cards, ...sampledOnly.map(threadsCard));
   document.querySelector(".first").classList.toggle("several", report.runs.length > 1);
+  document.querySelector(".first").classList.toggle("two", report.runs.length === 2 && !sampledOnly.length);
   showResult();
   const names = [...report.runs, ...sampledOnly].map((run) => run.name);
   const title = names.length > 3 ? names.length + " runs" : names.join(" and ");

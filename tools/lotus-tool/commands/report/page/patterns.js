@@ -60,11 +60,11 @@ function operationBackground(name) {
   return operationColour(name) + (tile ? " url(" + tile.toDataURL() + ")" : "");
 }
 
-/** Returns an operation's name on a background without pattern, because text on lines is hard to read.
+/** Returns an operation's name, or another text about it, on a background without pattern, because text on lines is hard to read.
  * @returns {any} */
-function operationText(name) {
+function operationText(name, shown = name) {
   const flat = operationColour(name);
-  const text = element("span", name);
+  const text = element("span", shown);
   text.style.color = textOn(flat);
   text.style.background = flat;
   return text;

@@ -124,6 +124,40 @@ function showAggregated() {
     histogramColumn((op) => operationColour(shownName(op.name)))], (op) => shownName(op.name), (run) => run.aggregated);
 }
 
+/** Returns a box of the picture of a pipeline: a name, facts, and a bar for the share of time in which it was busy. */
+function pipelineBox(name, facts, busy, isLimit) {
+  const box = element("li", undefined, isLimit ? "box limit" : "box");
+  const bar = element("i");
+  bar.style.width = 100 * Math.min(busy, 1) + "%";
+  box.append(element("b", name + (isLimit ? " (the limit)" : "")), bar, ...facts.map((fact) => element("span", fact)));
+  return box;
+}
+
+/** Returns what lies between two boxes: for which share of the time the queue was full or empty.
+ * @param {number} full share of time in which the side before it found no room @param {number} empty the same of the side
+ * behind it and input */
+function pipelineQueue(full, empty) {
+  const said = full >= 0.05 && full >= empty ? "full " + percent(full) : empty >= 0.05 ? "empty " + percent(empty) : "flows";
+  return element("li", "→ " + said, "queue");
+}
+
+/** Draws the stages and the consumer as boxes, with the queues between them. */
+function pipelinePicture(run) {
+  const list = element("ol", undefined, "pipeline");
+  list.setAttribute("aria-label", "The pipeline of " + run.name + ": stages, the queues between them, and the consumer");
+  const v = run.verdict || {};
+  run.stages.forEach((stage, i) => {
+    if (i) list.append(pipelineQueue(run.stages[i - 1].blocked, stage.starved));
+    list.append(pipelineBox(stage.name, [stage.concurrency + (stage.concurrency === 1 ? " thread" : " threads") + (stage.shared ? ", shared" : ""),
+      "busy " + percent(stage.busy), stage.capacity_per_s === null ? "" : "up to " + threeDigits(stage.capacity_per_s) + "/s"], stage.busy, stage.name === v.stage));
+  });
+  if (v.consumer_capacity) {
+    list.append(pipelineQueue(run.stages[run.stages.length - 1].blocked, v.wait_share), pipelineBox("consumer", ["busy " + percent(1 - v.wait_share),
+      "up to " + threeDigits(v.consumer_capacity) + "/s"], 1 - v.wait_share, v.verdict === "consumer-bound"));
+  }
+  return list;
+}
+
 function showStages() {
   const all = report.runs.flatMap((run) => run.stages);
   byId("stages-part").hidden = !all.length;
@@ -138,6 +172,8 @@ function showStages() {
     shareColumn("no input", "starved", "The share of its threads' time in which there was nothing to work on"),
     shareColumn("queue full", "blocked", "The share of its threads' time in which there was no room for the finished result")],
   (stage) => stage.name, (run) => run.stages);
+  byId("pipelines").replaceChildren(...report.runs.filter((run) => run.stages.length).flatMap((run) =>
+    [...(report.runs.length > 1 ? [element("h3", run.name)] : []), pipelinePicture(run)]));
   const list = byId("through-stages");
   for (const run of report.runs) {
     for (const of of run.through_stages) {

@@ -12,11 +12,30 @@ function counterLane(name, values, span) {
   return { title: name + " (" + row.low + " to " + row.high + ")", rows: [row], marks: [] };
 }
 
+/** Returns the stage in which a thread spends nearly all of its recorded time; "" if there is none.
+ * @param {any[]} rows the thread's rows of operations */
+function stageOf(rows, run) {
+  if (!rows.length || !run.stages.length) return "";
+  const stages = new Set(run.stages.map((stage) => stage.name));
+  const times = new Map();
+  let all = 0;
+  for (let i = 0; i < rows[0].length; ++i) {
+    const name = shownName(report.op_names[rows[0].name[i]]);
+    times.set(name, (times.get(name) || 0) + rows[0].duration(i));
+    all += rows[0].duration(i);
+  }
+  const found = [...times].find(([name, ns]) => stages.has(name) && ns >= 0.9 * all);
+  return found ? found[0] : "";
+}
+
 /** Returns the lane of one thread; undefined if nothing of this thread is drawn. */
-function threadLane(track, number) {
+function threadLane(track, number, run) {
   const lane = { title: track.name, number, rows: [], marks: [], undrawn: track.undrawn ? new UndrawnSums(track.undrawn) : undefined };
   if (track.batches) lane.rows.push(...batchRows(track.batches, lane.marks));
-  if (track.slices) lane.rows.push(...operationRows(track.slices));
+  const operations = track.slices ? operationRows(track.slices) : [];
+  lane.rows.push(...operations);
+  const stage = stageOf(operations, run);
+  if (stage) lane.title = stage + ", " + lane.title;
   if (track.off_cpu && track.off_cpu.length) {
     const row = offCpuRow(track.off_cpu);
     // The row is hidden if the thread is a consumer that builds no batches, because its waits are already drawn as
@@ -53,7 +72,7 @@ function* layOut(run) {
   yield;
   for (const counter of run.timeline.counters || []) lanes.push(counterLane(counter.name, counter.values, span));
   for (let number = 0; number < run.timeline.tracks.length; ++number) {
-    const lane = threadLane(run.timeline.tracks[number], number);
+    const lane = threadLane(run.timeline.tracks[number], number, run);
     if (lane) lanes.push(lane);
     yield;
   }
