@@ -63,17 +63,20 @@ std::string working_clause(const thread_activity& group) {
 }
 
 std::string clause(const thread_activity& group, const chain_hop& hop, const std::string& next) {
-  return hop.wait ? waiting_clause(group, hop, next) : working_clause(group);
+  if (!hop.wait) return working_clause(group);
+  const std::string text = waiting_clause(group, hop, next);
+  const bool is_crowded = !hop.seen && group.run_queue >= 0.2;
+  return is_crowded ? text + ", and " + percent(group.run_queue) + " for a CPU" : text;
 }
 
-/// Returns the group that uses the CPU most, other than the subject of the sentence; null if no
-/// other group uses the CPU for at least 5 % of its time.
+/// Returns the group that uses the CPU most, other than the subject of the sentence; null if it
+/// does so for less than 5 % of its time.
 const thread_activity* busiest(const std::vector<thread_activity>& groups, std::size_t subject) {
+  const thread_activity* most = nullptr;
   for (std::size_t i = 1; i < groups.size(); ++i) {
-    if (i == subject) continue;
-    return groups[i].running + groups[i].run_queue < 0.05 ? nullptr : &groups[i];
+    if (i != subject && (most == nullptr || groups[i].cpu_s > most->cpu_s)) most = &groups[i];
   }
-  return nullptr;
+  return most == nullptr || most->running + most->run_queue < 0.05 ? nullptr : most;
 }
 
 }  // namespace
@@ -140,7 +143,7 @@ std::vector<std::string> chain_sentences(const std::vector<thread_activity>& gro
   return sentences;
 }
 
-std::string headline_of(const thread_samples& samples, const std::vector<thread_activity>& groups,
+std::string headline_of(const std::vector<thread_activity>& groups,
                         const std::vector<chain_hop>& chain) {
   constexpr std::uint64_t min_samples = 20;
   if (chain.empty() || !groups.front().is_main) return {};
@@ -155,10 +158,8 @@ std::string headline_of(const thread_samples& samples, const std::vector<thread_
   const bool is_explained = chain.size() > 1 || ends_outside;
   const thread_activity* const other = is_explained ? nullptr : busiest(groups, subject);
   if (other == nullptr) return text;
-  const auto index = static_cast<std::size_t>(other - groups.data());
-  const chain_hop hop = wait_chain(samples, groups, index).front();
   text += is_several(*other) ? ". The busiest other threads are " : ". The busiest other one is ";
-  return text + shown_group(*other) + ", which " + clause(*other, hop, "");
+  return text + shown_group(*other) + ", which " + working_clause(*other);
 }
 
 }  // namespace lotus::tool

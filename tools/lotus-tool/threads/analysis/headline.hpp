@@ -7,7 +7,6 @@
 
 #include "threads/analysis/thread_activity.hpp"
 #include "threads/analysis/wait_chain.hpp"
-#include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {
 
@@ -17,10 +16,10 @@ namespace lotus::tool {
 std::vector<std::string> chain_sentences(const std::vector<thread_activity>& groups,
                                          const std::vector<chain_hop>& chain);
 
-/// Returns the sentences of the dominant chain and, if it explains nothing, one about the busiest
-/// other threads; "" if there are too few samples.
+/// Returns the sentences of the dominant chain and, if it explains nothing, where the busiest other
+/// threads work; "" if there are too few samples.
 /// @param chain  begins with subject_of(groups).
-std::string headline_of(const thread_samples& samples, const std::vector<thread_activity>& groups,
+std::string headline_of(const std::vector<thread_activity>& groups,
                         const std::vector<chain_hop>& chain);
 
 /// Returns a text about the reason of a wait, such as "for a lock" or "for the file

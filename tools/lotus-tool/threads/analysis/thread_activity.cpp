@@ -100,12 +100,17 @@ class analysis {
       cpu_samples[s.thread] += s.count;
     }
     name_starts(starts);
-    // A thread may have run after its times were read for the last time.
     for (std::size_t i = 0; i < samples_.threads.size(); ++i) {
       if (group_of_[i] == seen_together::no_group) continue;
+      const sampled_thread& t = samples_.threads[i];
+      // A thread may have run after its times were read for the last time. Otherwise these times
+      // are exact, and samples are not: on a virtual machine, they count time that others had.
+      constexpr double nearly_all = 0.9;
+      const bool is_read =
+          t.span_ns > 0 && static_cast<double>(t.span_ns) >= nearly_all * lifetime_ns(t);
       const std::uint64_t sampled_ns = cpu_samples[i] * samples_.interval_ns;
       groups_[group_of_[i]].of.cpu_s +=
-          1e-9 * static_cast<double>(std::max(samples_.threads[i].cpu_ns, sampled_ns));
+          1e-9 * static_cast<double>(is_read ? t.cpu_ns : std::max(t.cpu_ns, sampled_ns));
     }
     for (group_samples& group : groups_) add_lifetimes(group);
   }
@@ -155,6 +160,11 @@ class analysis {
       add_member(most->first, i);
       if (samples_.threads[i].wait_samples == 0) ++groups_[most->first].of.unsampled;
     }
+  }
+
+  double lifetime_ns(const sampled_thread& t) const {
+    const std::uint64_t end = t.ended_ns != 0 ? t.ended_ns : samples_.duration_ns;
+    return end < t.started_ns ? 0 : static_cast<double>(end - t.started_ns);
   }
 
   /// Sets the times for which the threads of a group existed, and how many existed at once.

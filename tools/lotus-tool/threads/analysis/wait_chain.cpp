@@ -122,10 +122,12 @@ class followed_waits {
 /// Returns what a group does most of its time.
 chain_hop usual_hop(const std::vector<thread_activity>& groups, std::size_t group) {
   const thread_activity& of = groups[group];
-  if (of.blocked_share() <= 0.5 || of.blocked.empty()) {
+  const double longest = of.blocked.empty() ? 0 : of.blocked.front().share;
+  // On a busy machine, a thread that mostly waits for others waits for a CPU too.
+  if (longest <= of.running || 2 * longest < of.run_queue) {
     return {group, std::nullopt, of.running + of.run_queue, false};
   }
-  return {group, 0, of.blocked.front().share, false};
+  return {group, 0, longest, false};
 }
 
 /// Returns the state that was seen most often after another; nullopt if too few were seen.

@@ -223,7 +223,7 @@ threads_view read_threads(const std::string& dir, diagnostic_log& diagnostics) {
   view.phases = phases_of(view.samples, view.stacks, view.groups);
   if (!view.groups.empty()) {
     view.chain = wait_chain(view.samples, view.groups, subject_of(view.groups));
-    view.headline = headline_of(view.samples, view.groups, view.chain);
+    view.headline = headline_of(view.groups, view.chain);
   }
   if (!has_batches(dir)) {
     view.markers = suggested_markers(view.samples, view.stacks, view.groups);
