@@ -102,7 +102,7 @@ TEST_CASE("the parent keeps recording if the kernel cannot clear memory in child
     if (!forbid_wiping()) _exit(77);
     if (!lotus::start(options_for(run))) _exit(1);
     record("before", 10);
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < support::rounds(20); ++i) {
       const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
       if (child == 0) {
         record("of_child_" + std::to_string(i), 100'000);

@@ -19,6 +19,7 @@
 #include <iterator>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -41,6 +42,7 @@ constexpr std::size_t clean = slots;  ///< a flag that is 1 if the thread ended 
 constexpr std::size_t side_slots = 2 * slots;  ///< the number of the thread's lines in side logs
 
 constexpr const char* loaders[] = {"", "", "val"};
+const std::set<std::string> side_kinds{"stage", "number", "piece", "counter"};
 
 std::uint64_t below(random_source& random, std::uint64_t n) {
   return random() % n;
@@ -190,10 +192,17 @@ bool run_round(std::uint64_t seed, std::uint64_t& lines) {
   std::map<std::string, std::uint64_t> in_side_log;
   for (const auto& folder : {run.path(), run.path() / "val"}) {
     if (!std::filesystem::exists(folder)) continue;
-    for (const auto& line : support::read_logs(folder)) ++logged[line.name];
-    for (const char* const kind : {"stage", "number", "piece", "counter"}) {
-      for (const auto& line : support::read_side_log(folder, kind)) ++in_side_log[line.name];
-    }
+    // Unpacking compact logs takes a process, so it is done once for all lines.
+    const support::temp_directory unpacked{support::in_memory()};
+    const auto text = support::with_text_logs(folder, unpacked);
+    support::for_each_line(support::log_files(text, false),
+                           [&](const auto& line, const auto& file) {
+                             ++logged[support::parse_line(line, file).name];
+                           });
+    support::for_each_line(support::log_files(text, true), [&](const auto& line, const auto& file) {
+      const support::side_log_line one = support::parse_side_line(line, file);
+      if (side_kinds.count(one.kind) > 0) ++in_side_log[one.name];
+    });
   }
   bool agree = support::count_files(run.path(), ".lotus_ring_") == 0;
   if (!agree)

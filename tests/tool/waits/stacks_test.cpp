@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <map>
 #include <set>
 #include <sstream>
@@ -59,6 +60,37 @@ int run_program(const std::string& program, const temp_dir& dir, const std::stri
 
 std::string run_of(const temp_dir& dir) {
   return dir.path() + "/run";
+}
+
+/// A run of each program, all recorded at the same time, because they hardly use the CPUs.
+class runs_of_all {
+ public:
+  runs_of_all(const std::string& seconds, const std::string& samples_per_s, const std::string& end)
+      : programs_(programs()), dirs_(programs_.size()) {
+    std::vector<std::future<int>> status;
+    for (std::size_t i = 0; i < dirs_.size(); ++i) {
+      status.push_back(std::async(std::launch::async, [this, i, seconds, samples_per_s, end] {
+        return run_program(programs_[i], dirs_[i], seconds, samples_per_s, end);
+      }));
+    }
+    for (std::future<int>& one : status) REQUIRE(one.get() == 0);
+  }
+
+  std::size_t count() const { return programs_.size(); }
+  const std::string& program(std::size_t i) const { return programs_[i]; }
+  const temp_dir& dir(std::size_t i) const { return dirs_[i]; }
+
+ private:
+  std::vector<std::string> programs_;
+  std::vector<temp_dir> dirs_;
+};
+
+/// A run whose batches are limited by a lock, recorded once for all test cases.
+std::string run_limited_by_lock() {
+  static const temp_dir dir;
+  static const int status = run_program(program_named("stacks_o2"), dir, "2", "4000", "batches");
+  REQUIRE(status == 0);
+  return run_of(dir);
 }
 
 std::vector<std::string> stack_files(const std::string& folder) {
@@ -145,12 +177,12 @@ std::vector<std::string> texts(const json& list) {
 }  // namespace
 
 TEST_CASE("stacks of waiting threads reach the functions of the program") {
-  for (const std::string& program : programs()) {
-    const temp_dir dir;
-    REQUIRE(run_program(program, dir, "3", "4000", "stop") == 0);
+  const runs_of_all recorded("3", "4000", "stop");
+  for (std::size_t i = 0; i < recorded.count(); ++i) {
+    const std::string& program = recorded.program(i);
     const bool with_frame_pointer = contains(program, "stacks_o0");
     const double least = with_frame_pointer ? 0.9 : 0.95;
-    std::map<std::string, reached> found = reached_functions(run_of(dir));
+    std::map<std::string, reached> found = reached_functions(run_of(recorded.dir(i)));
     for (const auto& [reason, function] : waiting_functions) {
       const reached of = found[reason];
       CAPTURE(program, reason, of.all, of.function, of.callers);
@@ -182,9 +214,8 @@ TEST_CASE("the most frequent calls of each wait are in the JSON of stats") {
 }
 
 TEST_CASE("diagnose shows the calls that wait for the lock that limits a run") {
-  const temp_dir dir;
-  REQUIRE(run_program(program_named("stacks_o2"), dir, "2", "4000", "batches") == 0);
-  const json found = parse_json(run({"diagnose", run_of(dir), "--json"}).out);
+  const std::string folder = run_limited_by_lock();
+  const json found = parse_json(run({"diagnose", folder, "--json"}).out);
   REQUIRE(found["verdict"].text() == "lock-bound");
   bool seen = false;
   for (const json& one : found["blocked_on"]["ops"]["Decode"].array()) {
@@ -193,17 +224,17 @@ TEST_CASE("diagnose shows the calls that wait for the lock that limits a run") {
     seen = seen || std::find(calls.begin(), calls.end(), "decode_under_lock") != calls.end();
   }
   CHECK(seen);
-  const std::string details = run({"diagnose", run_of(dir), "--details"}).out;
+  const std::string details = run({"diagnose", folder, "--details"}).out;
   INFO(details);
   CHECK(contains(details, "Decode waits for the lock decoder_mutex held by Decode on other"));
   CHECK(contains(details, "called by decode_under_lock, called by"));
-  CHECK_FALSE(contains(run({"diagnose", run_of(dir)}).out, "decode_under_lock"));
+  CHECK_FALSE(contains(run({"diagnose", folder}).out, "decode_under_lock"));
 }
 
 TEST_CASE("a file of stacks has mode 0600 and contains nothing of the program's data") {
-  const temp_dir dir;
   for (const char* const end : {"kill", "limit"}) {
     CAPTURE(end);
+    const temp_dir dir;
     run_program(program_named("stacks_o0"), dir, "2", "4000", end);
     const std::vector<std::string> files = stack_files(run_of(dir));
     REQUIRE_FALSE(files.empty());
@@ -270,10 +301,10 @@ TEST_CASE("a program that was rebuilt after the run is reported") {
 }
 
 TEST_CASE("a snapshot because of a hang shows which function hangs, and what all threads do") {
-  for (const std::string& program : programs()) {
-    CAPTURE(program);
-    const temp_dir dir;
-    REQUIRE(run_program(program, dir, "60", "100", "hang") == 0);
+  const runs_of_all recorded("60", "100", "hang");
+  for (std::size_t i = 0; i < recorded.count(); ++i) {
+    CAPTURE(recorded.program(i));
+    const temp_dir& dir = recorded.dir(i);
     const std::string snapshot = snapshot_in(dir);
     for (const std::string& path : stack_files(snapshot)) {
       struct stat status {};
@@ -340,10 +371,10 @@ TEST_CASE("a snapshot because of a hang shows the threads of forked workers") {
 }
 
 TEST_CASE("stats and export name the function in which the holder of a lock waits") {
+  const std::string folder = run_limited_by_lock();
+  CHECK(entry_of(folder, "SDecode", "lock")["held_in"].text() == "decode_under_lock");
   const temp_dir dir;
-  REQUIRE(run_program(program_named("stacks_o2"), dir, "2", "4000", "batches") == 0);
-  CHECK(entry_of(run_of(dir), "SDecode", "lock")["held_in"].text() == "decode_under_lock");
   const std::string tables = dir.path() + "/tables";
-  REQUIRE(run({"export", run_of(dir), "--format", "csv", "-o", tables}).status == 0);
+  REQUIRE(run({"export", folder, "--format", "csv", "-o", tables}).status == 0);
   CHECK(contains(read_file(tables + "/blocked_on.csv"), ",decode_under_lock\n"));
 }
