@@ -97,6 +97,51 @@ expect 'skipped: later (Failed test dependencies: bad)
 skipped: lacking (no tmux)
 1 passed, 3 failed, 2 skipped' out
 
+# A test that has passed runs again only if its program, what that names, or its data have changed.
+mkdir -p project/tools
+cp "$source"/tools/{tests_to_run,test_results}.py project/tools
+cd project
+cat >CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.21)
+project(p CXX)
+enable_testing()
+foreach(name first second)
+  add_executable(${name} ${name}.cpp)
+  target_compile_definitions(${name} PRIVATE DATA="${CMAKE_SOURCE_DIR}/${name}.txt" FIRST="$<TARGET_FILE:first>")
+  add_test(NAME ${name} COMMAND ${name})
+endforeach()
+add_test(NAME failing COMMAND second fails)
+add_test(NAME script COMMAND ${CMAKE_COMMAND} -E compare_files ${CMAKE_SOURCE_DIR}/first.txt ${CMAKE_SOURCE_DIR}/first.txt)
+set_tests_properties(second PROPERTIES LABELS "tool;sleeps")
+END
+echo '#include <cstdio>
+int main() { return std::fopen(DATA, "r") == nullptr; }' >first.cpp
+echo '#include <cstdio>
+int main(int n, char**) { return n > 1 || std::fopen(DATA, "r") == nullptr || std::fopen(FIRST, "r") == nullptr; }' >second.cpp
+touch first.txt second.txt
+git init -q
+echo build >.gitignore
+cmake -G Ninja -B build . >/dev/null
+# to_run FIRST OTHERS UNCHANGED: builds, and compares what has to run; then runs it.
+to_run() {
+  local choice first others
+  cmake --build build >/dev/null
+  choice=$(python3 -B tools/tests_to_run.py choose build --unchanged --test-dir build)
+  [[ $choice == "$1"$'\n'"$2"$'\n'"$3" ]] || fail "not '$*': $choice"
+  { read -r first; read -r others; } <<<"$choice"
+  ctest --test-dir build -R "${first:-^$}|${others:-^$}" --output-junit ran.xml >/dev/null 2>&1 || true
+  python3 -B tools/tests_to_run.py passed build build/ran.xml
+}
+to_run '^(second)$' '^(first|failing|script)$' 0
+to_run '' '^(failing)$' 3
+echo 2 >second.txt
+to_run '^(second)$' '^(failing)$' 2
+echo 'int unused = 1;' >>first.cpp
+to_run '^(second)$' '^(first|failing)$' 1  # second names the program of first
+echo 1 >first.txt
+to_run '^(second)$' '^(first|failing|script)$' 0
+cd ..
+
 # tools/test.sh lists its parts and refuses others.
 "$source/tools/test.sh" --help >out
 grep -Eq '^  asan +[0-9]+  ' out || fail 'no part asan'

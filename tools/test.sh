@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Installs what is missing (Debian), then builds and runs tests. Writes only below build/ and build-*/.
 #
-# Usage: tools/test.sh [-v] [--all | --only PART...]
+# Usage: tools/test.sh [-v] [--again] [--all | --only PART...]
 #
-#   (nothing)       the part `tests`, for every day
+#   (nothing)       the part `tests`, for every day. What has passed is not run again as long as its programs, scripts and
+#                   data are the same
 #   --all           all parts but `tests`, whose tests are also in `release`: what CI runs
 #   --only PART...  the named parts
+#   --again         all tests of the part, whatever has passed
 #   -v              shows the builds and the tests as they run
 #   --help          this, and the parts
 set -euo pipefail
@@ -45,10 +47,11 @@ usage() {
   done
 }
 
-chosen=()
+chosen=() again=
 while (($#)); do
   case $1 in
     -v) progress_verbose=1 ;;
+    --again) again=1 ;;
     --all) mapfile -t chosen < <(names | grep -vx tests) ;;
     --only)
       while (($# > 1)) && [[ $2 != -* ]]; do
@@ -125,21 +128,42 @@ configure_and_build() {
 }
 
 # run_tests WHAT PRESET SECONDS [CTEST_OPTION...]: runs tests of a build.
+unchanged=0
 run_tests() {
-  local what=$1 preset=$2 seconds=$3 folder=build-$2 file=$PWD/build/test/$1.xml
+  local what=$1 preset=$2 seconds=$3 folder=build-$2 choice first='' others='' only=()
   shift 3
   [[ $preset != default ]] || folder=build
-  progress_log=build/test/$what-tests.log
+  [[ $what != tests || -n $again ]] || only=(--unchanged)
+  if [[ $preset == check || $preset == default ]]; then
+    choice=$(python3 -B tools/tests_to_run.py choose "$folder" "${only[@]}" --preset "$preset" "$@") ||
+      { results+=("no choice") && return 1; }
+    { read -r first; read -r others; read -r unchanged; } <<<"$choice"
+    # Tests that need the CPUs for themselves, one after the other, and beside them tests that sleep.
+    [[ -z $first ]] || ctest_step "$what, tests alone" "$what-alone" "$folder" $((seconds / 3)) 3 "$preset" "$@" -R "$first"
+    # The folder of JSON outputs must not be emptied again.
+    [[ -z $others ]] || ctest_step "$what, tests" "$what" "$folder" $((seconds * 2 / 3)) 1 "$preset" "$@" -R "$others" \
+      -FS '^empty_json_outputs$'
+    [[ $what != tests ]] || python3 -B tools/tests_to_run.py passed "$folder" "${results[@]}"
+  else
+    ctest_step "$what, tests" "$what" "$folder" "$seconds" 1 "$preset" "$@"
+  fi
+}
+# ctest_step TEXT RESULT FOLDER SECONDS MORE PRESET [CTEST_OPTION...]: runs as many tests at once as there are CPUs, and MORE.
+ctest_step() {
+  local text=$1 folder=$3 seconds=$4 more=$5 file=$PWD/build/test/$2.xml
+  progress_log=build/test/$2-tests.log
+  shift 5
   rm -f "$file"
   results+=("$file")
-  progress_step "$what, tests" "$seconds" ctest_of_preset "$preset" --output-junit "$file" "$@" ||
+  progress_step "$text" "$seconds" ctest_of_preset "$more" "$@" --output-junit "$file" ||
     python3 tools/test_results.py failures "$folder" "$file"
 }
 # ThreadSanitizer of g++ 12 does not start if addresses are as random as in new kernels.
 ctest_of_preset() {
-  local fixed=()
+  local fixed=() more=$1
+  shift
   [[ $1 != tsan ]] || ! setarch -R true 2>/dev/null || fixed=(setarch -R)
-  "${fixed[@]}" ctest --preset "$@" --parallel "$(($(nproc) + 1))"
+  "${fixed[@]}" ctest --preset "$@" --parallel "$(($(nproc) + more))"
 }
 
 # The expected seconds are those of two CPUs.
@@ -214,5 +238,7 @@ if [[ ${chosen[*]} == tests ]]; then
     sort -u
   echo "not run: $(names | grep -vx tests | xargs) (tools/test.sh --all, or --only PART)"
 fi
+((unchanged == 0)) ||
+  echo "not run again: $unchanged tests that have passed with the same programs, scripts and data (tools/test.sh --again)"
 echo "$(((SECONDS + 30) / 60)) minutes"
 python3 tools/test_results.py sums "${results[@]}"

@@ -70,7 +70,8 @@ def sums(files):
     return failed
 
 
-if sys.argv[1] == 'failures':
-    failures(*sys.argv[2:])
-else:
-    sys.exit(1 if sums(sys.argv[2:]) else 0)
+if __name__ == '__main__':
+    if sys.argv[1] == 'failures':
+        failures(*sys.argv[2:])
+    else:
+        sys.exit(1 if sums(sys.argv[2:]) else 0)
