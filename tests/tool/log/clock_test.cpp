@@ -154,6 +154,20 @@ TEST_CASE("a clock that was set forward, or a suspended computer, is corrected")
   }
 }
 
+TEST_CASE("if the clock was set more than once, no verdict is given") {
+  for (const auto& [first, second] : std::map<std::int64_t, std::int64_t>{
+           {-eleven_hours_ns, eleven_hours_ns}, {eleven_hours_ns, 3 * eleven_hours_ns}}) {
+    CAPTURE(first);
+    logs all = steady();
+    set_clock(all, {second, 2000 * ms, false});
+    set_clock(all, {first, 1000 * ms, false});
+    const temp_dir dir;
+    const result found = diagnose(all, dir);
+    CHECK(contains(found.out, "No verdict: the clock was set more than once"));
+    CHECK(!contains(found.out, "bottleneck"));
+  }
+}
+
 TEST_CASE("pauses of the program and small corrections of the clock stay as they are") {
   logs paused;
   check_unchanged(paused,

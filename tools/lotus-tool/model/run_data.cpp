@@ -336,10 +336,18 @@ run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& 
       diagnostics.absorb(text.str(), first);
       return data;
     }
-    for (const auto* files : {&run.files, &run.side_files, &run.elsewhere}) {
-      for (const log_file& file : *files) file.clock = step;
-    }
+    const auto set = [&run](const std::shared_ptr<const clock_step>& found) {
+      for (const auto* files : {&run.files, &run.side_files, &run.elsewhere}) {
+        for (const log_file& file : *files) file.clock = found;
+      }
+    };
+    set(step);
     data = read_as_it_is(run, asked, clocks, diagnostics);
+    if (may_have_been_set(clocks) && was_set_again(run, clocks)) {
+      set(several_clock_steps());
+      diagnostic_log silent = diagnostic_log::silenced();
+      data = read_as_it_is(run, asked, clocks, silent);
+    }
   }
   if (!run.files.empty()) diagnostics.note(run.dir + ": " + described(*run.files.front().clock));
   return data;

@@ -118,6 +118,7 @@ class checker {
   checker(const run_data& run, const recorded_work& work) : run_(run), work_(work) {}
 
   std::vector<check> failed() && {
+    clock_set();  // it may be the cause of the others
     // A run that contains only operations has no batches or stages to check.
     if (!run_.batches.all().empty() || !run_.side.stages.empty()) {
       markers();
@@ -136,7 +137,6 @@ class checker {
       overlap();
     }
     names_with_numbers();
-    clock_set();
     dropped();
     std::stable_sort(failed_.begin(), failed_.end(),
                      [](const check& a, const check& b) { return a.unsafe && !b.unsafe; });
@@ -300,7 +300,8 @@ class checker {
   void clock_set() {
     const std::vector<log_file>& files = run_.files->files;
     if (files.empty() || files.front().clock == nullptr) return;
-    fail("clock-set", false, {"%", {name_word{described(*files.front().clock)}}},
+    const clock_step& step = *files.front().clock;
+    fail("clock-set", are_several(step), {"%", {name_word{described(step)}}},
          {"set the clock before recording, or let its service adjust it gradually"});
   }
 

@@ -236,7 +236,26 @@ std::shared_ptr<const clock_step> find_clock_step(const run_files& run,
   return step ? std::make_shared<const clock_step>(*step) : nullptr;
 }
 
+bool was_set_again(const run_files& run, const std::vector<clock_watch>& watches) {
+  const std::optional<silence> silent = clock_watch::common(watches);
+  if (silent) return set_forward(run, *silent).has_value();
+  const auto back = std::count_if(watches.begin(), watches.end(),
+                                  [](const clock_watch& log) { return log.goes_back(); });
+  return enough(static_cast<std::size_t>(back), watches.size());
+}
+
+std::shared_ptr<const clock_step> several_clock_steps() {
+  return std::make_shared<const clock_step>(clock_step{0, 0, INT64_MAX, 0});
+}
+
+bool are_several(const clock_step& step) noexcept {
+  return step.missing_ns == 0;
+}
+
 std::string described(const clock_step& step) {
+  if (are_several(step)) {
+    return "the clock was set more than once during the run, so that no time can be relied on";
+  }
   const std::string length = human_time(static_cast<double>(std::abs(step.missing_ns)));
   if (step.is_back()) {
     return "the clock was set back by " + length +

@@ -16,9 +16,9 @@ namespace lotus::tool {
 /// run.
 bool may_have_been_set(const std::vector<clock_watch>& watches);
 
-/// Reads the logs of the run once more and returns how the clock was set, at most once; nullptr if
-/// it was not, or if that cannot be told. What counts is that at least two threads, and at least
-/// half of those that worked before and after, show the same:
+/// Reads the logs of the run once more and returns how the clock was set; nullptr if it was not, or
+/// if that cannot be told. What counts is that at least two threads, and at least half of those
+/// that worked before and after, show the same:
 /// - set back: lines that end before earlier ones began, and lines after these that do as well;
 /// - set forward, or the computer was suspended: each thread goes on as late as it stopped, so the
 ///   pauses of threads that stopped at different times are equally long. After a real pause of the
@@ -27,6 +27,14 @@ bool may_have_been_set(const std::vector<clock_watch>& watches);
 /// @param watches  those of the run's logs, in their order.
 std::shared_ptr<const clock_step> find_clock_step(const run_files& run,
                                                   const std::vector<clock_watch>& watches);
+
+/// Whether the times that find_clock_step() has corrected show another setting.
+/// @param watches  those of the corrected logs.
+bool was_set_again(const run_files& run, const std::vector<clock_watch>& watches);
+
+/// What stands for several settings of the clock: it corrects nothing, and no verdict is possible.
+std::shared_ptr<const clock_step> several_clock_steps();
+bool are_several(const clock_step& step) noexcept;
 
 /// Says in one line how the clock was set and what follows from it.
 std::string described(const clock_step& step);
