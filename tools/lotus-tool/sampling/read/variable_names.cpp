@@ -22,13 +22,13 @@
 namespace lotus::tool {
 namespace {
 
-struct free_memory {
+struct free_demangled {
   void operator()(void* p) const noexcept { std::free(p); }  // NOLINT: C code allocated the memory
 };
 
 std::string demangle(const std::string& name) {
   int status = 0;
-  const std::unique_ptr<char, free_memory> text(
+  const std::unique_ptr<char, free_demangled> text(
       abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status));
   return status == 0 && text ? text.get() : name;
 }
