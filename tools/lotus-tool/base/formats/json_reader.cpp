@@ -400,7 +400,7 @@ class token_reader {
   /// Reads the four digits of \uXXXX. Replaces characters that are not ASCII by '?'.
   bool unicode() {
     unsigned code = 0;
-    const std::size_t before = parts_.size();
+    const std::size_t begun = parts_.size();
     parts_ += "\\u";
     for (unsigned i = 0; i < 4; ++i) {
       const std::optional<char> c = next_byte();
@@ -413,7 +413,7 @@ class token_reader {
       code = code * 16U + static_cast<unsigned>(digit % 16U);
       in_.skip(1);
     }
-    parts_.resize(before);
+    parts_.resize(begun);
     parts_ += code < 0x80U ? static_cast<char>(code) : '?';
     return true;
   }
