@@ -262,6 +262,20 @@ TEST_CASE("perf that does not answer is abandoned with one message") {
   CHECK(r.err == "lotus: the perf collector does not answer; the program goes on without it\n");
 }
 
+TEST_CASE("perf is left out if one end of its channel cannot be opened") {
+  const perf_pipes pipes;
+  const std::string none = pipes.dir.path() + "/none";
+  for (const std::string& ends : {pipes.control + ',' + none, none + ',' + pipes.answers}) {
+    const result r = execute({LOTUS_MAP_PROBE, "flow"}, {{"LOTUS_COLLECTOR", "perf"},
+                                                         {"LOTUS_PERF_CONTROL", "fifo:" + ends},
+                                                         {"LOTUS_COLLECTOR_TIMEOUT_MS", "50"}});
+    CHECK(contains(r.out, "made 5\n"));
+    CHECK(contains(r.err, "cannot open perf's control channel"));
+    CHECK(contains(r.err, "No such file or directory"));
+    CHECK_FALSE(contains(r.err, "does not answer"));
+  }
+}
+
 TEST_CASE("a process forked while its parent waits for a collector does not wait") {
   const perf_pipes pipes;
   const result r =
