@@ -190,7 +190,7 @@ pageReady.then(function () {
   CHECK(found["errors"] == "none");
   std::string headline = pool.threads["headline"].text() + ".";
   headline.erase(std::remove(headline.begin(), headline.end(), '`'), headline.end());
-  CHECK(found["headline"] == headline);  // names are in a font of their own
+  CHECK(found["headline"] == headline);        // names are in a font of their own
   CHECK(found["chain"] == found["headline"]);  // that of the main thread, which was pressed
   CHECK(found["groups"] == "main thread|2 threads in worker_loop");
   CHECK(found["shown"] == "1");  // the threads, below the verdict
