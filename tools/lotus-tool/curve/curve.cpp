@@ -58,12 +58,15 @@ std::string title_of(const curve_axis& axis) {
 /// Returns the values to predict, among them `now`: all up to twice as many as now and at least 8
 /// or, if that is more than 16, only some of them.
 std::set<double> values_around(double now) {
-  const double most = std::clamp(2 * now, 8.0, 128.0);
+  constexpr std::size_t all_up_to = 16;
+  const auto most = static_cast<std::size_t>(std::clamp(2 * now, 8.0, 128.0));
   std::set<double> values{now};
-  for (double n = 1; n <= most; ++n) {
-    constexpr double all_up_to = 16;
-    const double power = std::exp2(std::floor(std::log2(n)));
-    if (most <= all_up_to || n == power || n == 1.5 * power) values.insert(n);
+  std::size_t power = 1;
+  for (std::size_t n = 1; n <= most; ++n) {
+    if (n == 2 * power) power = n;
+    if (most <= all_up_to || n == power || 2 * n == 3 * power) {
+      values.insert(static_cast<double>(n));
+    }
   }
   return values;
 }
@@ -180,7 +183,7 @@ const curve_point* speed_curve::point_at(double at) const {
 }
 
 std::string why_not_predicted(const diagnosis& of, const what_if& run) {
-  const std::string unlike = text_of(why_unlike(run));
+  std::string unlike = text_of(why_unlike(run));
   if (!unlike.empty()) return unlike;
   phrase facts = claims(of).why_not_simulated();
   if (facts.empty()) return "";
@@ -190,7 +193,7 @@ std::string why_not_predicted(const diagnosis& of, const what_if& run) {
 
 std::string why_not_predicted(const run_data& run, const judgement& judged) {
   if (!judged.found) return judged.why_not;
-  const std::string silent = text_of(why_silent(run, judged.found->checks));
+  std::string silent = text_of(why_silent(run, judged.found->checks));
   if (!silent.empty()) return silent;
   if (judged.simulated == nullptr) return text_of(judged.found->why_silent);
   return why_not_predicted(*judged.found, *judged.simulated);

@@ -34,16 +34,6 @@ std::optional<double> value_at(const speed_curve& curve, double at, double predi
   return std::nullopt;
 }
 
-/// Returns the width of the interval between two round numbers that divides `top` into at most four
-/// parts.
-double round_step(double top) {
-  const double power = std::pow(10, std::floor(std::log10(top / 4)));
-  for (const double factor : {1.0, 2.0, 5.0}) {
-    if (4 * factor * power >= top) return factor * power;
-  }
-  return 10 * power;
-}
-
 std::string folder_name(const std::string& dir) {
   const std::filesystem::path path = std::filesystem::path(dir).lexically_normal();
   const std::filesystem::path folder = path.has_filename() ? path : path.parent_path();
@@ -162,6 +152,19 @@ void label_axis(const speed_curve& curve, const drawn_area& area, std::size_t le
 
 }  // namespace
 
+std::vector<double> round_values(double top) {
+  const double power = std::pow(10, std::floor(std::log10(top / 4)));
+  double step = 10 * power;
+  for (const double factor : {5.0, 2.0, 1.0}) {
+    if (5 * factor * power >= top) step = factor * power;
+  }
+  std::vector<double> values;
+  while (static_cast<double>(values.size()) * step < top) {
+    values.push_back(static_cast<double>(values.size()) * step);
+  }
+  return values;
+}
+
 std::string dot_text(const speed_curve& curve, const curve_dot& dot) {
   std::string text = printable_line(folder_name(dot.run.dir)) + ": ";
   if (curve.axis.is == curve_axis::kind::speed) {
@@ -191,15 +194,15 @@ void print_curve(const speed_curve& curve, const std::string& title, std::ostrea
     constexpr std::size_t rows = 11;
     const std::size_t width = line_width(out) == 0 ? usual_columns : line_width(out);
     const double top = curve.top_per_s();
-    const double step = round_step(top);
-    const std::size_t left = three_digits(std::floor(top / step) * step).size() + 3;
+    const std::vector<double> values = round_values(top);
+    const std::size_t left = three_digits(values.back()).size() + 3;
     drawn_area area{curve.points.front().at, curve.points.back().at, top, 0, rows};
     area.columns = std::max<std::size_t>(20, std::min<std::size_t>(width, 100) - left - 3);
     canvas picture(left + area.columns + 2, rows + 2);
     for (std::size_t r = 0; r < rows; ++r) picture.set(left - 2, r, "│");
-    for (double value = step; value < top; value += step) {
-      const std::string label = three_digits(value);
-      const std::size_t row = area.half_row(value) / 2;
+    for (auto value = values.begin() + 1; value != values.end(); ++value) {
+      const std::string label = three_digits(*value);
+      const std::size_t row = area.half_row(*value) / 2;
       picture.write(left - 2 - std::min(left - 2, label.size() + 1), row, label);
       picture.set(left - 2, row, "┤");
     }

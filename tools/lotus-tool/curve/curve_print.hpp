@@ -4,6 +4,7 @@
 
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "curve/curve.hpp"
 
@@ -15,6 +16,10 @@ void print_curve(const speed_curve& curve, const std::string& title, std::ostrea
 
 /// Writes the curve as an SVG picture with light and dark colors.
 void write_curve_svg(const speed_curve& curve, const std::string& title, std::ostream& out);
+
+/// Returns the round numbers from 0 up to a throughput above 0 that mark a scale: at most five
+/// besides 0.
+std::vector<double> round_values(double top);
 
 /// Returns a sentence about a measured run: what it reached, and what was predicted for it.
 std::string dot_text(const speed_curve& curve, const curve_dot& dot);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <ostream>
 #include <string>
@@ -109,12 +108,7 @@ class svg_picture {
   }
 
   void write_grid() {
-    const double power = std::pow(10, std::floor(std::log10(top_ / 4)));
-    double step = 10 * power;
-    for (const double factor : {5.0, 2.0, 1.0}) {
-      if (5 * factor * power >= top_) step = factor * power;
-    }
-    for (double value = 0; value < top_; value += step) {
+    for (const double value : round_values(top_)) {
       line("grid", left_px, y(value), right_px, y(value));
       text(left_px - 8, y(value) + 4, "quiet", "end", three_digits(value));
     }
@@ -127,7 +121,7 @@ class svg_picture {
     }
   }
   void write_band() {
-    out_ << "<polygon class=\"band\" points=\"";
+    out_ << R"(<polygon class="band" points=")";
     for (const curve_point& point : curve_.points) {
       out_ << place(x(point.at), y(point.would_be.high)) << ' ';
     }
@@ -137,7 +131,7 @@ class svg_picture {
     out_ << "\"/>\n";
   }
   void write_line() {
-    out_ << "<polyline class=\"line\" points=\"";
+    out_ << R"(<polyline class="line" points=")";
     for (const curve_point& point : curve_.points) {
       out_ << place(x(point.at), y(point.would_be.per_s)) << ' ';
     }
@@ -155,27 +149,28 @@ class svg_picture {
       free_above = label;
     }
   }
+  void circle(std::string_view as, double of_x, double of_y, std::string_view told) {
+    out_ << R"(<circle r="6" class=")" << as << R"(" cx=")" << of_x << R"(" cy=")" << of_y
+         << R"("><title>)" << told << "</title></circle>\n";
+  }
   void write_dots() {
     for (auto dot = curve_.dots.rbegin(); dot != curve_.dots.rend(); ++dot) {
       if (dot->at < curve_.points.front().at || dot->at > curve_.points.back().at) continue;
-      out_ << "<circle class=\"" << (dot->is_recorded ? "here" : "dot") << "\" cx=\"" << x(dot->at)
-           << "\" cy=\"" << y(dot->run.per_s) << "\" r=\"6\"><title>"
-           << xml_text(dot_text(curve_, *dot)) << "</title></circle>\n";
+      circle(dot->is_recorded ? "here" : "dot", x(dot->at), y(dot->run.per_s),
+             xml_text(dot_text(curve_, *dot)));
     }
   }
   void write_legend() {
     const double at = height_px - 14;
     text(right_px, bottom_px + 38, "quiet", "end", xml_text(curve_.title));
-    out_ << "<rect class=\"band\" x=\"" << left_px << "\" y=\"" << at - 12
-         << "\" width=\"26\" height=\"14\"/>\n";
+    out_ << R"(<rect class="band" width="26" height="14" x=")" << left_px << R"(" y=")" << at - 12
+         << "\"/>\n";
     line("line", left_px, at - 5, left_px + 26, at - 5);
     text(left_px + 34, at, "quiet", "start", "predicted from one run, with 90 % interval");
-    out_ << "<circle class=\"here\" r=\"6\" cx=\"" << left_px + 330 << "\" cy=\"" << at - 5
-         << "\"/>\n";
+    circle("here", left_px + 330, at - 5, "this run");
     text(left_px + 342, at, "quiet", "start", "this run");
     if (curve_.dots.size() < 2) return;
-    out_ << "<circle class=\"dot\" r=\"6\" cx=\"" << left_px + 420 << "\" cy=\"" << at - 5
-         << "\"/>\n";
+    circle("dot", left_px + 420, at - 5, "other runs");
     text(left_px + 432, at, "quiet", "start", "measured: other runs");
   }
 
