@@ -285,6 +285,7 @@ speed_curve draw_curve(const what_if& run, const run_data& data, const diagnosis
     point.at = value;
     point.change = change_to(axis, value, p);
     point.would_be = run.predict(point.change);
+    if (!std::isfinite(point.would_be.per_s)) continue;
     // As whatif does: a gain that the recording rules out is not shown.
     const phrase forbidden = facts.why_not(point.change);
     if (!forbidden.empty() && point.would_be.gain >= 1 + worthwhile) {

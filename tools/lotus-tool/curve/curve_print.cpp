@@ -158,8 +158,8 @@ std::vector<double> round_values(double top) {
   for (const double factor : {5.0, 2.0, 1.0}) {
     if (5 * factor * power >= top) step = factor * power;
   }
-  std::vector<double> values;
-  while (static_cast<double>(values.size()) * step < top) {
+  std::vector<double> values{0};
+  while (step > 0 && static_cast<double>(values.size()) * step < top) {
     values.push_back(static_cast<double>(values.size()) * step);
   }
   return values;
