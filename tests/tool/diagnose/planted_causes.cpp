@@ -80,6 +80,29 @@ __attribute__((noinline)) void put_in_cache(cache& to) {
   nap(5);
 }
 
+/// A service that answers calls at a steady rate, each of them `latency_ms` after its turn.
+struct limited_service {
+  double interval_ms;
+  double latency_ms;
+  std::mutex guard{};
+  std::chrono::steady_clock::time_point turn{};
+
+  void call() {
+    auto until = std::chrono::steady_clock::now();
+    if (slow) {
+      const std::lock_guard<std::mutex> lock(guard);
+      turn = until = std::max(until, turn + milliseconds(interval_ms));
+    }
+    std::this_thread::sleep_until(until + milliseconds(latency_ms));
+  }
+
+ private:
+  static std::chrono::steady_clock::duration milliseconds(double ms) {
+    return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+        std::chrono::duration<double, std::milli>(ms));
+  }
+};
+
 /// Threads that build batches, at most `ahead` per thread before the consumer receives them.
 struct loader {
   int workers = 2;
@@ -92,6 +115,7 @@ struct loader {
   std::function<bool(int, int)> may_begin;      // (batch, received)
   bool spins = false;
   double poll_ms = 0;
+  double look_again_ms = 0;  // the consumer is not notified, but looks again after this time
 
   void run(const std::function<void(int)>& train) {
     for (int w = 0; w < workers; ++w) threads_.emplace_back([this, w] { work(w); });
@@ -159,6 +183,10 @@ struct loader {
         nap(poll_ms);
         lock.lock();
       } while (!from[i]);
+    } else if (look_again_ms > 0) {
+      do {
+        nobody_notifies_.wait_for(lock, std::chrono::duration<double, std::milli>(look_again_ms));
+      } while (!from[i]);
     } else {
       changed_.wait(lock, [&] { return from[i]; });
     }
@@ -170,6 +198,7 @@ struct loader {
 
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::condition_variable nobody_notifies_;
   std::map<int, bool> ready_;
   std::map<int, bool> passed_;
   int next_ = 0;
@@ -324,6 +353,54 @@ const std::map<std::string, std::function<void()>>& causes() {
            step("Decode", [] { nap(2); });
          };
          l.run([](int) { train(1); });
+       }},
+      {"rate",
+       [] {
+         limited_service service{10, 15};
+         loader l;
+         l.workers = 4;
+         l.batches = batches_of(slow ? 10 : 5);
+         l.make = [&service](int) { step("Get", [&service] { service.call(); }); };
+         l.run([](int) { train(2); });
+       }},
+      {"rate-2",
+       [] {
+         limited_service service{8, 24};
+         loader l;
+         l.workers = 6;
+         l.batches = batches_of(slow ? 8 : 5);
+         l.make = [&service](int) {
+           step("Get", [&service] { service.call(); });
+           step("Decode", [] { burn(1); });
+         };
+         l.run([](int) { train(3); });
+       }},
+      {"rand",
+       [] {
+         loader l;
+         l.workers = 4;
+         l.batches = batches_of(slow ? 10 : 4);
+         l.make = [](int) {
+           step("Augment", [] {
+             unsigned sum = 0;
+             unsigned own = 1;
+             for (int i = 0; i < 100'000; ++i) {
+               sum +=
+                   slow ? static_cast<unsigned>(std::rand()) : own = own * 1664525U + 1013904223U;
+             }
+             if (sum == 0) std::puts("");
+           });
+           step("Read", [] { nap(1); });
+         };
+         l.run([](int) { train(0.5); });
+       }},
+      {"unnotified",
+       [] {
+         loader l;
+         l.batches = batches_of(slow ? 20 : 5);
+         if (slow) l.look_again_ms = 20;
+         l.make = [](int) { step("Load", [] { nap(5); }); };
+         l.run([](int) { train(2); });
        }},
       {"forks",
        [] {

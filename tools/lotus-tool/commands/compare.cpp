@@ -160,6 +160,7 @@ void print_conclusion(const compared_loader& l, const comparison& found, std::os
   } else {
     out << styled(out, style::bold, fitted(out, printable_line(conclusion_of(l)))) << '\n';
   }
+  for (const std::string& text : l.facts) tell(text);
   for (const std::string& text : unlike_of(l, found)) {
     out << styled(out, style::yellow,
                   fitted(out, "the runs differ in " + printable_line(text), "", "  "))

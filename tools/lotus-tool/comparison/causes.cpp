@@ -119,6 +119,14 @@ std::vector<std::string> other_threads(const pooled_loader& before, const pooled
   return all;
 }
 
+std::string same_cpu_time(const compared_value& cpu_ns, double longer_ns) {
+  if (!cpu_ns.common() || longer_ns <= 0) return {};
+  if (std::abs(*cpu_ns.after - *cpu_ns.before) > 0.1 * longer_ns) return {};
+  const bool same = std::abs(cpu_ns.grown_by().value_or(0)) <= 0.1;
+  return std::string("the CPU time of a batch ") + (same ? "is unchanged" : "differs much less") +
+         " (" + human_time(*cpu_ns.before) + " before, " + human_time(*cpu_ns.after) + " after)";
+}
+
 std::string shared_cpus(const pooled_loader& before, const pooled_loader& after,
                         const std::vector<compared_times>& rows,
                         const std::set<double>& cpus_after) {
@@ -131,12 +139,11 @@ std::string shared_cpus(const pooled_loader& before, const pooled_loader& after,
   const auto workers = static_cast<double>(*after.workers.begin());
   const bool more = *after.workers.begin() > *before.workers.rbegin();
   if (!more || workers <= *cpus_after.rbegin()) return {};
-  const double longer_ns = *preprocess->mean_ns.after - *preprocess->mean_ns.before;
-  if (std::abs(*cpu.after - *cpu.before) > 0.1 * longer_ns) return {};
+  const std::string same =
+      same_cpu_time(cpu, *preprocess->mean_ns.after - *preprocess->mean_ns.before);
+  if (same.empty()) return {};
   return numbers(after.workers) + " workers share " + numbers(cpus_after) +
-         (cpus_after == std::set<double>{1} ? " CPU" : " CPUs") +
-         "; the CPU time of a batch is unchanged (" + human_time(*cpu.before) + " before, " +
-         human_time(*cpu.after) + " after)";
+         (cpus_after == std::set<double>{1} ? " CPU; " : " CPUs; ") + same;
 }
 
 std::vector<std::string> unlike_machines(const pooled_runs& before, const pooled_runs& after) {

@@ -23,6 +23,9 @@ std::vector<cause> causes_of(const pooled_loader& before, const pooled_loader& a
 std::string other_size(const pooled_loader& before, const pooled_loader& after);
 /// Returns a sentence for each difference between the numbers of workers or of threads in a stage.
 std::vector<std::string> other_threads(const pooled_loader& before, const pooled_loader& after);
+/// If batches take longer by `longer_ns`, but hardly use more CPU time, returns a text about the
+/// CPU times; otherwise "".
+std::string same_cpu_time(const compared_value& cpu_ns, double longer_ns);
 /// If preprocessing takes longer only because more workers share the CPUs (so the CPU time of a
 /// batch is unchanged), returns a sentence about that; otherwise "".
 /// @param cpus_after  how many CPUs the runs of `after` could use.

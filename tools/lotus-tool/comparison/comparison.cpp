@@ -16,6 +16,7 @@
 #include "base/largest.hpp"
 #include "base/parallel.hpp"
 #include "comparison/causes.hpp"
+#include "comparison/facts_of_sides.hpp"
 #include "comparison/pooled_runs.hpp"
 #include "log/batch_kinds.hpp"
 #include "log/folder/log_files.hpp"
@@ -220,6 +221,8 @@ comparison compare_runs(const compared_sides& sides, diagnostic_log& diagnostics
   for (const auto& [name, loader] : after.loaders) before.loaders.try_emplace(name);
   for (auto& [name, loader] : before.loaders) {
     found.loaders.push_back(compare_loader(name, loader, after.loaders[name], after.cpus));
+    add_facts(diagnoses_of(runs_before, name, sides), diagnoses_of(runs_after, name, sides),
+              found.loaders.back());
   }
   return found;
 }

@@ -83,6 +83,8 @@ struct cause {
   /// Whether the operation's time per batch changed because its number of calls per batch changed.
   /// If not, the time per call changed.
   bool more_calls = false;
+  /// The lock that the operation mostly waits for on the slower side, and its holder; "" if none.
+  std::string lock;
 };
 
 struct compared_loader {
@@ -96,6 +98,8 @@ struct compared_loader {
   std::string other_size;     ///< sentence about a different size of batches; "" if there is none
   std::vector<std::string> other_threads;  ///< sentences about different numbers of threads
   std::string shared_cpus;  ///< sentence about workers that share the CPUs; see shared_cpus()
+  /// Sentences on what limits each side, and on what was found on one of the sides only.
+  std::vector<std::string> facts;
   std::size_t runs_before = 0;
   std::size_t runs_after = 0;
 };

@@ -119,6 +119,7 @@ const description<cause>& description_of(const cause*) {
           {"ns_a_batch", &cause::ns_a_batch, "by how much its time per batch grew, in ns"},
           {"share", [](const cause& of) { return if_finite(of.share); },
            "part of the change of the preprocess time"},
+          {"lock", &cause::lock, "lock that it mostly waits for on the slower side", if_any},
       });
   return all;
 }
@@ -149,6 +150,8 @@ const description<loader_conclusion>& description_of(const loader_conclusion*) {
            "probability of such a difference by chance", if_any},
           {"unlike", [](c of) { return unlike_of(*of.loader, *of.of); },
            "what else differs between the sides"},
+          {"facts", [](c of) { return of.loader->facts; },
+           "what limits each side, if this differs, and what was found on one side only"},
       });
   return all;
 }

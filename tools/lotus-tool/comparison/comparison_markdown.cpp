@@ -161,6 +161,7 @@ std::string comparison_markdown(const compared_sides& sides, const comparison& f
     if (!l.loader.empty()) head.insert(0, "loader " + l.loader + ": ");
     to.line("### " + markdown_text(head) + '\n');
     if (!throughput.empty()) to.line(markdown_text(conclusion) + '\n');
+    for (const std::string& text : l.facts) to.line(markdown_text(text) + '\n');
     const std::vector<std::string> unlike = unlike_of(l, found);
     for (const std::string& text : unlike) to.line("- the runs differ in " + markdown_text(text));
     if (!unlike.empty()) to.line("");

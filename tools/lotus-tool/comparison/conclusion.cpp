@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/terminal/table.hpp"
+#include "comparison/causes.hpp"
 #include "comparison/comparison.hpp"
 #include "findings/words.hpp"
 #include "log/shown_name.hpp"
@@ -88,19 +89,17 @@ std::string because(const compared_loader& l) {
     }
     text += human_time(std::abs(c.ns_a_batch)) + (c.ns_a_batch > 0 ? " more" : " less") +
             " per batch (" + human_share(std::min(c.share, 1.0)) + " of the difference)";
+    if (!c.lock.empty()) text += ", mostly waiting for " + c.lock;
   }
   return text;
 }
 
 /// If batches take longer but use no more CPU time, returns a text about this; otherwise "".
 std::string same_work(const compared_loader& l, const compared_times& r) {
-  const compared_value& cpu = r.mean_cpu_ns;
   if (!l.shared_cpus.empty() || !l.other_size.empty()) return {};
-  if (std::string(r.kind) != "batch" || !cpu.common() || *cpu.before <= 0) return {};
-  const double longer_ns = *r.mean_ns.after - *r.mean_ns.before;
-  if (longer_ns <= 0 || std::abs(*cpu.after - *cpu.before) > 0.1 * longer_ns) return {};
-  return ". Longer waits are the cause: the CPU time of a batch is unchanged (" +
-         human_time(*cpu.before) + " before, " + human_time(*cpu.after) + " after)";
+  if (std::string(r.kind) != "batch" || r.mean_cpu_ns.before.value_or(0) <= 0) return {};
+  const std::string same = same_cpu_time(r.mean_cpu_ns, *r.mean_ns.after - *r.mean_ns.before);
+  return same.empty() ? "" : ". Longer waits are the cause: " + same;
 }
 
 /// If fewer batches per second were received although preprocessing became faster, returns a text

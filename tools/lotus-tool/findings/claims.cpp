@@ -53,20 +53,22 @@ bool claims::forbids(verdict is) const {
 
 phrase claims::why_not_faster(std::string_view name) const {
   constexpr double no_share = 0.01;
-  const path_states states = states_of(d_.path, name);
   const std::string shown(name);
   const bool is_whole = name == quantity_name(quantity::preprocess);  // of all operations
-  if (!is_whole && d_.path.run_ns > 0 && states.all < no_share) {
+  if (!is_whole && d_.path.run_ns > 0 && states_of(d_.path, name).all < no_share) {
     return {"% has no share of the critical path.", {name_word{shown}}};
   }
-  // An operation that waits for a lock only becomes faster if the lock's holder does.
-  const blocked_on* const lock = lock_of(d_.blocked_on, name);
-  if (lock == nullptr || lock->held_by.empty() || lock->held_by == name ||
-      states.blocked * lock->share <= 0.5 * states.all) {
-    return {};
-  }
+  const blocked_on* const lock = waits_for_holder(name);
+  if (lock == nullptr) return {};
   return {"% mostly waits for %, held by %: it becomes faster only if that does.",
           {name_word{shown}, name_word{lock_name(*lock)}, name_word{lock->held_by}}};
+}
+
+const blocked_on* claims::waits_for_holder(std::string_view operation) const {
+  const path_states states = states_of(d_.path, operation);
+  const blocked_on* const lock = lock_of(d_.blocked_on, operation);
+  const bool is_other = lock != nullptr && !lock->held_by.empty() && lock->held_by != operation;
+  return is_other && states.blocked * lock->share > 0.5 * states.all ? lock : nullptr;
 }
 
 bool claims::has_more_threads(const pipeline_change& change) const {

@@ -40,6 +40,9 @@ class claims {
   /// Returns why no change can be predicted, although the simulation is as long as the run: it does
   /// not know what limits the run. Empty if it does.
   phrase why_not_simulated() const;
+  /// Returns the lock, held by other work, that an operation mostly waits for; nullptr if there is
+  /// none. The operation only becomes faster if the lock's holder does.
+  const blocked_on* waits_for_holder(std::string_view operation) const;
   /// Whether waits for a CPU have another cause than other programs.
   bool forbids_idle_machine() const;
 

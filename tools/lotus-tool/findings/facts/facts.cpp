@@ -30,6 +30,30 @@ std::optional<std::uint32_t> name_in(const run_data& run, std::string_view name)
   return found == raw_name_table::none ? std::nullopt : std::optional(found);
 }
 
+/// Whether calls that begin together, as at the start of a run, end one interval after another.
+/// Calls that take the same time, but do not wait for each other, end together.
+bool end_in_turn(std::vector<time_span> calls, double interval_ns) {
+  std::sort(calls.begin(), calls.end(),
+            [](const time_span& a, const time_span& b) { return a.start_ns < b.start_ns; });
+  std::size_t in_turn = 0;
+  std::size_t together = 0;
+  for (std::size_t first = 0, i = 0; first < calls.size(); first = i) {
+    std::vector<std::int64_t> ends;
+    for (; i < calls.size() &&
+           static_cast<double>(calls[i].start_ns - calls[first].start_ns) < 0.3 * interval_ns;
+         ++i) {
+      ends.push_back(calls[i].end_ns);
+    }
+    std::sort(ends.begin(), ends.end());
+    for (std::size_t n = 1; n < ends.size(); ++n) {
+      const auto gap_ns = static_cast<double>(ends[n] - ends[n - 1]);
+      if (gap_ns > 0.6 * interval_ns && gap_ns < 1.5 * interval_ns) ++in_turn;
+      if (gap_ns < 0.3 * interval_ns) ++together;
+    }
+  }
+  return in_turn > 0 && together * 4 <= in_turn;
+}
+
 std::vector<time_span> calls_of(const run_data& run, std::string_view name) {
   std::vector<time_span> calls;
   const std::optional<std::uint32_t> wanted = name_in(run, name);
@@ -199,6 +223,7 @@ std::size_t most_at_once(const run_data& run, std::string_view name) {
   return most;
 }
 
+// Calls with a latency of their own are all longer than an interval.
 std::optional<double> steady_ends_per_s(const run_data& run, std::string_view operation) {
   constexpr std::size_t fewest = 30;
   std::vector<time_span> calls = calls_of(run, operation);
@@ -214,8 +239,10 @@ std::optional<double> steady_ends_per_s(const run_data& run, std::string_view op
   if (between.size() < fewest || 2 * between.size() < calls.size()) return std::nullopt;
   const double usual_ns = quantile(between, 0.5);
   const bool steady =
-      quantile(between, 0.1) >= 0.7 * usual_ns && quantile(between, 0.9) <= 1.4 * usual_ns;
-  if (!steady || quantile(durations, 0.05) > 1.3 * usual_ns) return std::nullopt;
+      quantile(between, 0.1) >= 0.5 * usual_ns && quantile(between, 0.9) <= 1.5 * usual_ns;
+  if (!steady) return std::nullopt;
+  const bool some_short = quantile(durations, 0.05) <= 1.3 * usual_ns;
+  if (!some_short && !end_in_turn(std::move(calls), usual_ns)) return std::nullopt;
   return 1e9 / usual_ns;
 }
 

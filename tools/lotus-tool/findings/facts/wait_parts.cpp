@@ -31,8 +31,9 @@ double covered(const intervals& all, std::int64_t start_ns, std::int64_t end_ns)
 struct one_wait {
   std::int64_t index = 0;  ///< number of the batch
   double ns = 0;
-  /// How long nobody had built a batch when this batch was begun.
-  double idle_ns = 0;
+  bool begins_window = false;  ///< see divider::look_for_window()
+  double idle_ns = 0;          ///< how long nobody had built a batch when it was begun
+  double late_ns = 0;          ///< from the reception of the batch before until it was begun
 };
 
 class divider {
@@ -48,12 +49,16 @@ class divider {
   wait_parts divide() && {
     const std::vector<batch>& all = batches_.all();
     later_ready_.assign(all.size(), INT64_MAX);
+    later_begun_.assign(all.size(), INT64_MAX);
     std::vector<std::int64_t> first_ns;  // of each epoch: the first reception
     for (std::size_t i = all.size(); i-- > 0;) {
       if (i + 1 < all.size() && all[i + 1].epoch == all[i].epoch) {
         const std::optional<time_span> next = batches_.made(all[i + 1]);
         later_ready_[i] = std::min(later_ready_[i + 1], next ? next->end_ns : INT64_MAX);
+        later_begun_[i] = later_begun_[i + 1];
       }
+      const std::optional<time_span> made = batches_.made(all[i]);
+      if (made) later_begun_[i] = std::min(later_begun_[i], made->start_ns);
       const std::optional<std::int64_t> at_ns = batches_.delivery_ns(all[i]);
       if (first_ns.size() <= all[i].epoch) first_ns.resize(all[i].epoch + 1, INT64_MAX);
       if (at_ns) first_ns[all[i].epoch] = std::min(first_ns[all[i].epoch], *at_ns);
@@ -85,7 +90,7 @@ class divider {
     const auto all_ns = static_cast<double>(wait.duration_ns);
     ++sum_.waits;
     sum_.all_ns += all_ns;
-    one_wait one{b.index, all_ns, 0};
+    one_wait one{b.index, all_ns};
     const std::int64_t behind_ns = std::clamp(later_ready_[i], begin_ns, end_ns);
     sum_.behind_others_ns += static_cast<double>(end_ns - behind_ns);
     // A batch without a recorded preprocessing counts as not begun.
@@ -116,21 +121,25 @@ class divider {
       ++sum_.ready_before;
       sum_.mean_ready_for_ns += static_cast<double>(end_ns - made->end_ns);
     }
-    if (made) one.idle_ns = idle_before(made->start_ns);
-    if (!is_first) each_.push_back(one);
+    if (is_first) return;
+    if (made) look_for_window(i, made->start_ns, one);
+    each_.push_back(one);
   }
 
-  /// Returns how long nobody had built a batch before this time, at which one is begun. Others may
-  /// have been begun just before.
-  double idle_before(std::int64_t at_ns) const {
-    constexpr std::int64_t just_before_ns = 2'000'000;
+  /// Looks whether the batch and all later ones were begun only after the consumer had asked for
+  /// the batch before, and how long nobody had built a batch until then.
+  void look_for_window(std::size_t i, std::int64_t start_ns, one_wait& to) const {
+    const std::vector<batch>& all = batches_.all();
+    const batch_record* const before = i > 0 ? batches_.record(all[i - 1].wait) : nullptr;
+    if (before == nullptr || all[i - 1].epoch != all[i].epoch) return;
+    if (later_begun_[i] < before->start_ns) return;
     const auto next =
-        std::upper_bound(building_.begin(), building_.end(), at_ns,
+        std::upper_bound(building_.begin(), building_.end(), later_begun_[i] - 1,
                          [](std::int64_t t, const time_span& s) { return t < s.start_ns; });
-    if (next == building_.begin() || next - 1 == building_.begin()) return 0;
-    const time_span& now = *(next - 1);
-    if (at_ns > now.start_ns + just_before_ns) return 0;
-    return static_cast<double>(now.start_ns - (next - 2)->end_ns);
+    if (next == building_.begin() || (next - 1)->end_ns > later_begun_[i]) return;
+    to.begins_window = true;
+    to.idle_ns = static_cast<double>(later_begun_[i] - (next - 1)->end_ns);
+    to.late_ns = static_cast<double>(std::max<std::int64_t>(0, start_ns - before->end_ns()));
   }
 
   /// Adds the time from ready_ns to the end of the wait. The time off the CPU was recorded for the
@@ -152,47 +161,41 @@ class divider {
     sum_.own_blocked_ns += ns - cpu_ns - queue_ns;
   }
 
-  /// Finds out whether nearly all waiting is done at every n-th batch, and these batches had not
-  /// been begun before the consumer asked for them.
+  /// Finds out whether most waiting is done at every n-th batch, because it and all later ones are
+  /// begun only when the consumer has received the batch before, and nobody builds until then.
   void find_windows() {
     constexpr std::size_t fewest = 3;
-    constexpr double nearly_all = 0.8;
-    double all_ns = 0;
-    for (const one_wait& w : each_) all_ns += w.ns;
-    std::vector<one_wait> longest = each_;
-    std::stable_sort(longest.begin(), longest.end(),
-                     [](const one_wait& a, const one_wait& b) { return a.ns > b.ns; });
-    double sum_ns = 0;
-    std::size_t n = 0;
-    while (n < longest.size() && sum_ns < nearly_all * all_ns) sum_ns += longest[n++].ns;
-    if (n < fewest || n * fewest > each_.size()) return;
-    longest.resize(n);
-    std::stable_sort(longest.begin(), longest.end(),
-                     [](const one_wait& a, const one_wait& b) { return a.index < b.index; });
     std::vector<std::int64_t> gaps;
-    for (std::size_t i = 1; i < n; ++i) {
-      const std::int64_t gap = longest[i].index - longest[i - 1].index;
-      if (gap > 1) gaps.push_back(gap);
+    double all_ns = 0;
+    double begins_ns = 0;  // the waits for the batches that begin a window
+    double late_ns = 0;    // from when these could have been begun until they were
+    double idle_ns = 0;
+    std::int64_t before = -1;
+    std::size_t begins = 0;
+    for (const one_wait& w : each_) {
+      all_ns += w.ns;
+      if (!w.begins_window) continue;
+      if (before >= 0) gaps.push_back(w.index - before);
+      before = w.index;
+      ++begins;
+      begins_ns += w.ns;
+      late_ns += w.late_ns;
+      idle_ns += w.idle_ns;
     }
-    if (gaps.size() + 1 < fewest) return;
+    if (begins < fewest || begins_ns < 0.5 * all_ns) return;
+    // Without this idle time, the workers would be as late. Much later begins have another cause.
+    if (idle_ns < 0.4 * begins_ns || late_ns > 0.3 * begins_ns) return;
     std::vector<std::int64_t> sorted = gaps;
     std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2),
                      sorted.end());
     const std::int64_t usual = sorted[gaps.size() / 2];
-    // The shortest of the waits may be missing, so that a gap has twice its length.
+    // At the end of an epoch, a window may be shorter.
     const auto regular = std::count_if(gaps.begin(), gaps.end(),
                                        [usual](std::int64_t gap) { return gap % usual == 0; });
     if (usual < 3 || 10 * static_cast<std::size_t>(regular) < 9 * gaps.size()) return;
-    // Nobody builds batches until the consumer has received those of the window before, which takes
-    // several steps.
-    const double step_ns =
-        sum_.steps_ns / static_cast<double>(std::max<std::size_t>(1, sum_.waits));
-    const auto idle = std::count_if(longest.begin(), longest.end(), [&](const one_wait& w) {
-      return w.idle_ns > 0.3 * static_cast<double>(usual) * step_ns;
-    });
-    if (4 * static_cast<std::size_t>(idle) < 3 * n) return;
     sum_.every = static_cast<std::size_t>(usual);
-    sum_.mean_every_ns = sum_ns / static_cast<double>(gaps.size() + 1);
+    sum_.mean_every_ns = begins_ns / static_cast<double>(begins);
+    sum_.every_share = begins_ns / all_ns;
   }
 
   const run_data& run_;
@@ -200,6 +203,7 @@ class divider {
   const std::vector<bool>& counted_;
   intervals building_;
   std::vector<std::int64_t> later_ready_;  // of each batch: when a later one of its epoch was ready
+  std::vector<std::int64_t> later_begun_;  // ... when it or a later one of its epoch was begun
   std::vector<one_wait> each_;
   wait_parts sum_;
 };

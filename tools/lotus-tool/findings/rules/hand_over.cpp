@@ -1,6 +1,8 @@
 // Batches were ready, but the consumer received them late: why, by what its own thread did.
-#include <algorithm>
 #include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "findings/facts/facts.hpp"
 #include "findings/finding.hpp"
@@ -13,20 +15,27 @@ namespace {
 
 constexpr double most_of_it = 0.5;
 
+/// The time for which batches were ready, without that in which the consumer waited for a CPU.
+double late_ns(const wait_parts& w) {
+  return w.own_known ? w.hand_over_ns - w.own_queue_ns : w.hand_over_ns;
+}
+
 /// Whether the consumer waits much, and most of this for batches that are ready. If its thread
-/// mostly waits for a CPU then, the CPUs are the cause.
+/// mostly waits for a CPU then, the CPUs are the cause, unless it also needs long apart from that.
 bool is_handed_over_late(const run_facts& f) {
   const wait_parts& w = f.waits;
   if (f.d.pushed || f.d.makes_itself || w.every > 0 || w.share() < waits_much) return false;
   if (w.hand_over_ns < most_of_it * w.all_ns) return false;
-  if (w.own_known && w.own_queue_ns > 0.3 * w.hand_over_ns) return false;
+  const bool queues = w.own_known && w.own_queue_ns > 0.3 * w.hand_over_ns;
+  const double others_ns = w.all_ns + w.steps_ns - w.own_queue_ns;
+  if (queues && late_ns(w) < 0.25 * others_ns) return false;
   // If other programs use the CPUs, threads on the way to the consumer may wait for one.
   const bool crowded = f.others_cpus && *f.others_cpus > 0.25 * f.cpus;
   return !crowded || w.hand_over_ns > 0.25 * (w.all_ns + w.steps_ns);
 }
 
 bool works_itself(const run_facts& f) {
-  return f.waits.own_known && f.waits.own_cpu_ns >= most_of_it * f.waits.hand_over_ns;
+  return f.waits.own_known && f.waits.own_cpu_ns >= most_of_it * late_ns(f.waits);
 }
 
 bool sleeps(const run_facts& f) {
@@ -62,10 +71,18 @@ finding found(const run_facts& f, std::string_view id, std::string_view more, ph
 
 std::optional<finding> wait_contains_work(const run_facts& f) {
   if (!is_handed_over_late(f) || !works_itself(f)) return std::nullopt;
-  return found(f, "wait-contains-work",
-               ". During % of that time its own thread was on a CPU: the wait contains work.",
-               {"Do this work in the workers, before a batch counts as ready."},
-               {share_word{std::min(1.0, f.waits.own_cpu_ns / f.waits.hand_over_ns)}});
+  const wait_parts& w = f.waits;
+  const bool queues = w.own_queue_ns > 0.2 * w.hand_over_ns;
+  return found(
+      f, "wait-contains-work",
+      queues ? ". During % of that time its own thread was on a CPU, or waited for one "
+               "(%): the wait contains work."
+             : ". During % of that time its own thread was on a CPU: the wait contains work.",
+      {"Do this work in the workers, before a batch counts as ready."},
+      queues
+          ? std::vector<phrase_word>{share_word{(w.own_cpu_ns + w.own_queue_ns) / w.hand_over_ns},
+                                     share_word{w.own_queue_ns / w.hand_over_ns}}
+          : std::vector<phrase_word>{share_word{w.own_cpu_ns / w.hand_over_ns}});
 }
 
 std::optional<finding> wait_polls(const run_facts& f) {
@@ -112,10 +129,10 @@ std::optional<finding> refilled_in_windows(const run_facts& f) {
   // Workers that build a window while the consumer waits seem to build on demand.
   if (f.d.makes_itself && !f.d.on_demand) return std::nullopt;
   return finding{"refilled-in-windows",
-                 {"nearly all waiting is done at every % batch (% each): batches are built in "
+                 {"% of the waiting is done at every % batch (% each): batches are built in "
                   "windows, and a window begins only when the batches of the one before were "
                   "received. Until then, nobody builds.",
-                  {ordinal_word{w.every}, time_word{w.mean_every_ns}}},
+                  {share_word{w.every_share}, ordinal_word{w.every}, time_word{w.mean_every_ns}}},
                  {"Begin the next batch whenever one was received."},
                  w.share(),
                  verdict::hand_over_bound,
