@@ -2,6 +2,8 @@
 // What it says of the slow one must name the cause; of the cured one it must not.
 #include <cstddef>
 #include <cstdlib>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,10 @@ const std::vector<cause>& causes() {
       {"lock", "lock-bound", "codec_mutex held by OpenCodec"},
       {"lock-2", "lock-bound", "codec_mutex held by Tokenize"},
       {"heap-lock", "lock-bound", "put_in_cache held by Lookup"},
+      {"rate", "preprocessing-bound", "calls of Get end at a steady"},
+      {"rate-2", "preprocessing-bound", "calls of Get end at a steady"},
+      {"rand", "preprocessing-bound", "wait for each other in rand"},
+      {"unnotified", "hand-over-bound", "the wait lasts for a fixed time"},
       {"forks", "preprocessing-bound", "6 threads work on the same batch or item in Load at once"},
       {"step-lock", "consumer-bound", "step waits for the lock params_mutex"},
       {"cache", "preprocessing-bound", "then 30"},
@@ -48,9 +54,10 @@ const std::vector<cause>& causes() {
   return all;
 }
 
-/// Returns what diagnose says of the program.
-json diagnosis_of(const cause& of, const char* how) {
-  const temp_dir dir;
+/// Records the program into the folder, and returns what diagnose says of it.
+json diagnosis_of(const cause& of, const char* how, const temp_dir& dir) {
+  std::filesystem::remove_all(dir.path());
+  std::filesystem::create_directory(dir.path());
   const std::string command = "LOTUS_LOG_FILE='" + dir.path() + "/lotustrace_log' " +
                               std::string(PLANTED_CAUSES_PROGRAM) + ' ' + of.name + ' ' + how +
                               " 1";
@@ -75,6 +82,41 @@ bool names(const json& found, const cause& of) {
   return contains(found["screen"]["why"].text(), of.words);
 }
 
+/// Returns the text of the finding, if the diagnosis has it.
+std::string text_of(const json& diagnosis, const std::string& id) {
+  for (const json& one : diagnosis["findings"].array()) {
+    if (one["id"].text() == id) return one["text"].text();
+  }
+  return {};
+}
+
+/// Checks that compare repeats what the diagnoses of both runs say, and contradicts neither.
+void check_comparison(const json& cured, const json& slow, const temp_dir& before,
+                      const temp_dir& after) {
+  const result r = run({"compare", before.path(), after.path(), "--json", "-q"});
+  INFO(r.err << r.out);
+  REQUIRE(r.status == 0);
+  const json answer = parse_json(r.out);
+  const json& told = answer["conclusions"][0];
+  std::string facts;
+  for (const json& one : told["facts"].array()) facts += one.text() + '\n';
+  if (!cured["verdict"].is_null() && !slow["verdict"].is_null()) {
+    const std::string limits = "bottleneck: " + cured["verdict"].text() + " before, " +
+                               slow["verdict"].text() + " after\n";
+    CHECK(contains(facts, limits) == (cured["verdict"].text() != slow["verdict"].text()));
+  }
+  for (const json& one : slow["findings"].array()) {
+    const std::string id = one["id"].text();
+    const bool of_threads = id == "cpu-limit" || id == "bound-threads" || id == "unmarked-threads";
+    if (of_threads) CHECK_FALSE(contains(told["sentence"].text(), " share "));
+    // Of the texts of a finding, compare has the evidence, but not what to do.
+    if (!of_threads && id.compare(0, 4, "wait") != 0) continue;
+    const bool is_new = text_of(cured, id).empty();
+    const std::string evidence = one["text"].text();
+    CHECK(contains(facts, "after: " + evidence.substr(0, evidence.find(". "))) == is_new);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("the first screen names a planted cause, and only if it is there") {
@@ -87,8 +129,11 @@ TEST_CASE("the first screen names a planted cause, and only if it is there") {
 #endif
     ++judged;
     // Another program may delay recordings so much that they show something else.
+    const temp_dir after;
+    std::optional<json> recorded;
     for (int more = 3;; --more) {
-      const json found = diagnosis_of(of, "slow");
+      recorded.emplace(diagnosis_of(of, "slow", after));
+      const json& found = *recorded;
       const bool right =
           names(found, of) && !found["verdict"].is_null() && found["verdict"].text() == of.verdict;
       if (right) break;
@@ -101,9 +146,11 @@ TEST_CASE("the first screen names a planted cause, and only if it is there") {
       break;
     }
     if (of.name == "preprocessing" || of.name == "step") continue;  // have no cure
-    const json cured = diagnosis_of(of, "cured");
+    const temp_dir before;
+    const json cured = diagnosis_of(of, "cured", before);
     INFO(of.name << " cured: " << cured["sentence"].text());
     CHECK_FALSE(names(cured, of));
+    check_comparison(cured, *recorded, before, after);
   }
   // The delays of a shared machine can hide a cause; 95 of 100 are promised.
   CAPTURE(wrong);

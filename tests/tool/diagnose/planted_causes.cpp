@@ -384,7 +384,7 @@ const std::map<std::string, std::function<void()>>& causes() {
            step("Augment", [] {
              unsigned sum = 0;
              unsigned own = 1;
-             for (int i = 0; i < 100'000; ++i) {
+             for (int i = 0; i < 200'000; ++i) {
                sum +=
                    slow ? static_cast<unsigned>(std::rand()) : own = own * 1664525U + 1013904223U;
              }

@@ -56,7 +56,7 @@ void add_findings(const char* side, const std::vector<diagnosis>& these,
 
 std::vector<diagnosis> diagnoses_of(const std::vector<run_files>& runs, const std::string& loader,
                                     const compared_sides& sides) {
-  constexpr std::size_t most = 5;  // a diagnosis takes longer than the comparison of a run
+  constexpr std::size_t most = 3;  // a diagnosis takes longer than the comparison of a run
   diagnostic_log silent = diagnostic_log::silenced();
   std::vector<diagnosis> all;
   for (const run_files& run : runs) {

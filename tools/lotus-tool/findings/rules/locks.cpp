@@ -1,6 +1,10 @@
 // Locks that the consumer's step waits for, and locks that few samples show.
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "findings/facts/facts.hpp"
 #include "findings/finding.hpp"
@@ -22,6 +26,33 @@ const blocked_on* lock_in(const blocked_list& list) {
 /// Returns the lock and, if samples show it, who held it.
 name_word shown(const blocked_on& lock) {
   return {lock_name(lock) + (lock.held_by.empty() ? "" : ", held by " + lock.held_by)};
+}
+
+/// Returns a function of the C library that threads wait in for its own lock, which they all share;
+/// nullptr if there is none. These locks are held for so short that few samples show them.
+const blocked_on* library_lock(const run_blocked_on& joined) {
+  constexpr std::uint64_t fewest = 3;
+  constexpr std::array<std::string_view, 7> functions{
+      "rand", "random", "srand", "localtime", "localtime_r", "mktime", "strftime"};
+  for (const auto& [name, list] : joined.ops) {
+    for (const blocked_on& one : list.by) {
+      if (one.reason == wait_reason::lock && one.samples >= fewest &&
+          std::find(functions.begin(), functions.end(), one.taken_in) != functions.end()) {
+        return &one;
+      }
+    }
+  }
+  return nullptr;
+}
+
+std::optional<finding> shared_library_lock(const run_facts& f) {
+  const blocked_on* const lock = library_lock(f.d.blocked_on);
+  if (lock == nullptr) return std::nullopt;
+  return finding{"library-lock",
+                 {"threads wait for each other in %, whose lock they all share (% samples).",
+                  {name_word{lock->taken_in}, count_word{lock->samples}}},
+                 {"Call it rarely, or use a replacement without shared state, such as a generator "
+                  "of random numbers for each thread."}};
 }
 
 }  // namespace
@@ -46,17 +77,17 @@ std::optional<finding> step_waits_for_lock(const run_facts& f) {
 std::optional<finding> perhaps_a_lock(const run_facts& f) {
   constexpr std::uint64_t fewest = 5;
   const path_share* const work = f.largest_work();
-  if (f.d.lock || work == nullptr) return std::nullopt;
+  if (f.d.lock || work == nullptr) return shared_library_lock(f);
   const bool stages = f.d.blocked_on.preprocessing.empty();
   const blocked_list* const list =
       stages ? f.d.blocked_on.of('S' + work->name) : &f.d.blocked_on.preprocessing;
   const blocked_on* const lock = list == nullptr ? nullptr : lock_in(*list);
-  if (lock == nullptr || lock->samples < fewest) return std::nullopt;
+  if (lock == nullptr || lock->samples < fewest) return shared_library_lock(f);
   const double blocked =
       stages ? f.states_of(work->name).blocked
              : f.states(path_kind::operation).blocked + f.states(path_kind::unrecorded).blocked;
   const double share = lock->share * blocked;
-  if (share < 0.15) return std::nullopt;
+  if (share < 0.15) return shared_library_lock(f);
   return finding{"perhaps-a-lock",
                  {"Work on batches waits for % during about % of the run (% samples).",
                   {shown(*lock), share_word{share}, count_word{lock->samples}}},
