@@ -289,6 +289,8 @@ void find_lock(const run_data& run, std::size_t skip_batches, diagnosis& d) {
   const auto perhaps = std::find_if(d.findings.begin(), d.findings.end(),
                                     [](const finding& one) { return one.id == "perhaps-a-lock"; });
   d.lock = find_limiting_lock(run, d.blocked_on, d.stage, d.workers, skip_batches);
+  // If CPUs are missing, few waits for a lock limit nothing; most are for a thread without a CPU.
+  if (d.lock && d.queued_longer_than_ran && d.lock->share < 0.25) d.lock.reset();
   if (!d.lock) return;
   d.is = verdict::lock_bound;
   if (perhaps != d.findings.end()) d.findings.erase(perhaps);

@@ -223,7 +223,6 @@ std::size_t most_at_once(const run_data& run, std::string_view name) {
   return most;
 }
 
-// Calls with a latency of their own are all longer than an interval.
 std::optional<double> steady_ends_per_s(const run_data& run, std::string_view operation) {
   constexpr std::size_t fewest = 30;
   std::vector<time_span> calls = calls_of(run, operation);

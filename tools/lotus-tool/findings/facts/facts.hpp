@@ -69,9 +69,9 @@ std::optional<time_change> change_of(const run_data& run, std::string_view name)
 std::size_t most_at_once(const run_data& run, std::string_view name);
 
 /// Returns how many calls of an operation end per second, if they end at steady intervals however
-/// many of them overlap; nullopt otherwise. Some calls must take hardly longer than an interval,
-/// because calls of threads that work in turn, but independently, are longer than the intervals
-/// between their ends.
+/// many of them overlap; nullopt otherwise. Some calls must take hardly longer than an interval, or
+/// calls that begin together must end in turn. Neither is true of threads that work in turn, but
+/// independently of each other.
 std::optional<double> steady_ends_per_s(const run_data& run, std::string_view operation);
 
 /// Returns the group of threads without records that used most CPU time, and the function in which

@@ -31,7 +31,10 @@ double run_longer(const run_facts& f, quantity of) {
 
 std::optional<finding> waits_while_built(const run_facts& f) {
   const wait_parts& w = f.waits;
-  const double built_ns = w.built_ns + w.between_ns + w.not_begun_ns - w.nobody_ns;
+  // Workers that wait for a CPU build late, in another order, and hand over late.
+  const bool queue = f.d.queued_longer_than_ran && f.cpus > 0;
+  const double built_ns = w.built_ns + w.between_ns + w.not_begun_ns - w.nobody_ns +
+                          (queue ? w.order_ns + w.hand_over_ns : 0);
   if (f.d.pushed || !waits_for(f, built_ns)) return std::nullopt;
   const double share = built_ns / (w.all_ns + w.steps_ns);
   // Work is not named for waits that are much longer than its part of the path.
@@ -41,7 +44,11 @@ std::optional<finding> waits_while_built(const run_facts& f) {
   const bool stages = most != nullptr && most->kind == path_kind::stage && !f.d.stages.empty();
   phrase because{"of the % that the consumer waited, % were for batches that were being built.",
                  {time_word{w.all_ns}, time_word{built_ns}}};
-  if (most != nullptr) {
+  if (queue) {
+    because = {"% batches on %; the waits for a CPU are longer than the work.",
+               {count_word{f.d.workers, "worker builds", "workers build"},
+                count_word{f.cpus, "CPU", "CPUs"}}};
+  } else if (most != nullptr) {
     because = {
         "% has % of the critical path, and the consumer waited for batches that were being built.",
         {name_word{most->name}, share_word{f.states_of(most->name).all}}};

@@ -20,6 +20,10 @@ double late_ns(const wait_parts& w) {
   return w.own_known ? w.hand_over_ns - w.own_queue_ns : w.hand_over_ns;
 }
 
+bool works_itself(const run_facts& f) {
+  return f.waits.own_known && f.waits.own_cpu_ns >= most_of_it * late_ns(f.waits);
+}
+
 /// Whether the consumer waits much, and most of this for batches that are ready. If its thread
 /// mostly waits for a CPU then, the CPUs are the cause, unless it also needs long apart from that.
 bool is_handed_over_late(const run_facts& f) {
@@ -29,13 +33,11 @@ bool is_handed_over_late(const run_facts& f) {
   const bool queues = w.own_known && w.own_queue_ns > 0.3 * w.hand_over_ns;
   const double others_ns = w.all_ns + w.steps_ns - w.own_queue_ns;
   if (queues && late_ns(w) < 0.25 * others_ns) return false;
+  // A worker that waits for a CPU may do so before it hands its batch over.
+  if (f.d.queued_longer_than_ran && !works_itself(f)) return false;
   // If other programs use the CPUs, threads on the way to the consumer may wait for one.
   const bool crowded = f.others_cpus && *f.others_cpus > 0.25 * f.cpus;
   return !crowded || w.hand_over_ns > 0.25 * (w.all_ns + w.steps_ns);
-}
-
-bool works_itself(const run_facts& f) {
-  return f.waits.own_known && f.waits.own_cpu_ns >= most_of_it * late_ns(f.waits);
 }
 
 bool sleeps(const run_facts& f) {

@@ -16,9 +16,14 @@
 namespace lotus::tool {
 namespace {
 
+/// Whether a lock belongs to Lotus: new threads wait for it when they make their first record.
+bool is_of_lotus(const blocked_on& lock) {
+  return lock_name(lock).find(" lotus::") != std::string::npos;
+}
+
 const blocked_on* lock_in(const blocked_list& list) {
   for (const blocked_on& one : list.by) {
-    if (one.reason == wait_reason::lock) return &one;
+    if (one.reason == wait_reason::lock && !is_of_lotus(one)) return &one;
   }
   return nullptr;
 }
