@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints in how many recordings of the same program the verdict and the first suggestion are the same.
+"""Prints in how many recordings of the same program the verdict and the first predicted change are the same.
 
 bench/same_verdict.py TOOL PROGRAM [CAUSE...] [--runs 20] [--seconds 0.7] [--burners 0] [--show]
 Records PROGRAM (planted_causes) with each CAUSE, once after another so that all causes see the same load, and
@@ -19,16 +19,22 @@ SIX = ['unpickle', 'pass', 'lock', 'step-lock', 'cache', 'slow-worker']
 
 
 def answer(tool, folder):
-    """Returns the verdict, the first suggestion without its numbers, and the text of the first screen."""
+    """Returns the verdict, the first predicted change without its numbers, and the text of the first screen."""
     out = subprocess.run([tool, 'diagnose', folder, '--json', '-q'], capture_output=True, text=True, check=True)
     found = json.loads(out.stdout)
     screen = found['screen']
     if screen['advice']:
         first = re.sub(r'perhaps |[0-9.]+', '', screen['advice'][0]['change']).split(', ')[0]
-    else:  # then the finding that gives the reason says what to do
-        named = [of['id'] for of in found['findings'] if of.get('verdict') == found['verdict']]
-        first = named[0] if named else 'none'
-    return (found['verdict'] or 'none', ' '.join(first.split())), screen['headline'] + ' ' + screen['why']
+    else:
+        first = 'none'
+    return found['verdict'] or 'none', ' '.join(first.split()), screen['headline'] + ' ' + screen['why']
+
+
+def most_common(values):
+    """Returns the most frequent value besides 'none', how often it is there, and how often 'none' is."""
+    some = [value for value in values if value != 'none']
+    value, count = collections.Counter(some or ['none']).most_common(1)[0]
+    return value, count if some else 0, len(values) - len(some)
 
 
 def main():
@@ -54,16 +60,15 @@ def main():
         for burner in burners:
             burner.kill()
             burner.wait()
-    print('| program | verdict | the same | first suggestion | the same | no verdict |')
-    print('|---|---|---|---|---|---|')
+    print('| program | verdict | the same | none | first prediction | the same | none |')
+    print('|---|---|---|---|---|---|---|')
     for cause, all_answers in answers.items():
-        (verdict, count), = collections.Counter(of[0] for of, _ in all_answers).most_common(1)
-        (first, times), = collections.Counter(of[1] for of, _ in all_answers).most_common(1)
-        silent = sum(of[0] == 'none' for of, _ in all_answers)
-        print(f'| {cause} | {verdict} | {count} of {given.runs} | {first} | {times} of {given.runs} | {silent} |')
-        for of, text in all_answers if given.show else []:
-            if of != (verdict, first):
-                print(f'  {of[0]}, {of[1]}: {text}')
+        verdict = most_common([of[0] for of in all_answers])
+        first = most_common([of[1] for of in all_answers])
+        print(f'| {cause} | {verdict[0]} | {verdict[1]} | {verdict[2]} | {first[0]} | {first[1]} | {first[2]} |')
+        for of in all_answers if given.show else []:
+            if of[0] != verdict[0] or of[1] != first[0]:
+                print(f'  {of[0]}, {of[1]}: {of[2]}')
 
 
 if __name__ == '__main__':

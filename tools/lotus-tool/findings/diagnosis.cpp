@@ -132,6 +132,18 @@ looked_at_operations look_at_operations(const run_data& run, const std::vector<b
   return found;
 }
 
+/// Returns the largest gain. If one worker is slow, more batches in flight and any order gain about
+/// the same; which of the two gains more would change from run to run. Then the waits decide.
+bound_gain largest_or_recorded(const diagnosis& d) {
+  const bound_gain largest = largest_gain(d.gains);
+  const bool waits_for_order = !d.slow_workers.empty() && d.waits.order_ns >= 0.5 * d.waits.all_ns;
+  if (largest.bound != verdict::prefetch_bound || !waits_for_order) return largest;
+  const auto order = std::find_if(d.gains.begin(), d.gains.end(), [&](const bound_gain& g) {
+    return g.bound == verdict::order_bound && g.gain >= 0.9 * largest.gain;
+  });
+  return order == d.gains.end() ? largest : *order;
+}
+
 /// Decides what limits the run. A finding about the hand-over of batches decides alone, because
 /// the simulation knows nothing about it. Otherwise the largest gain decides, unless the facts
 /// forbid its verdict or the simulation does not reproduce the run; then the largest finding does.
@@ -141,7 +153,7 @@ void decide(const what_if& asked, const claims& facts, const run_facts& f, diagn
   const bool late = !facts.why_not_simulated().empty();
   if (unlike.empty()) d.gains = gains_of(asked);
   if (unlike.empty() && !late) {
-    const bound_gain largest = largest_gain(d.gains);
+    const bound_gain largest = largest_or_recorded(d);
     if (!facts.forbids(largest.bound)) {
       d.is = largest.bound;
       d.stage = d.is == verdict::stage_bound ? largest.stage : std::string();

@@ -237,6 +237,7 @@ std::optional<double> steady_ends_per_s(const run_data& run, std::string_view op
   }
   if (between.size() < fewest || 2 * between.size() < calls.size()) return std::nullopt;
   const double usual_ns = quantile(between, 0.5);
+  if (usual_ns <= 0) return std::nullopt;  // they end together
   const bool steady =
       quantile(between, 0.1) >= 0.5 * usual_ns && quantile(between, 0.9) <= 1.5 * usual_ns;
   if (!steady) return std::nullopt;

@@ -31,8 +31,9 @@ double run_longer(const run_facts& f, quantity of) {
 
 std::optional<finding> waits_while_built(const run_facts& f) {
   const wait_parts& w = f.waits;
-  // Workers that wait for a CPU build late, in another order, and hand over late.
-  const bool queue = f.d.queued_longer_than_ran && f.cpus > 0;
+  // Workers that share CPUs build late, in another order, and hand over late.
+  const bool queue =
+      f.d.queued_longer_than_ran && f.cpus > 0 && static_cast<double>(f.d.workers) > f.cpus;
   const double built_ns = w.built_ns + w.between_ns + w.not_begun_ns - w.nobody_ns +
                           (queue ? w.order_ns + w.hand_over_ns : 0);
   if (f.d.pushed || !waits_for(f, built_ns)) return std::nullopt;
