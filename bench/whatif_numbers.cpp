@@ -41,9 +41,11 @@ struct group {
   }
   void print(const std::string& name) const {
     if (errors.empty()) return;
-    std::printf("%-44s %3zu pairs  median %5.2f %%  95 %% below %5.2f %%  worst %5.2f %%",
-                name.c_str(), errors.size(), median(errors), quantile(errors, 0.95),
-                quantile(errors, 1));
+    std::printf(
+        "%-44s %3zu pairs  median %5.2f %%  90 %% below %5.2f %%  95 %% below %5.2f %%  worst "
+        "%5.2f %%",
+        name.c_str(), errors.size(), median(errors), quantile(errors, 0.9), quantile(errors, 0.95),
+        quantile(errors, 1));
     if (covered > 0) std::printf("  in the interval %zu", covered);
     std::printf("\n");
   }

@@ -42,10 +42,11 @@ void planted_logs::cpu_time(std::int64_t at, std::int64_t cpu_ns, std::int64_t i
                 std::to_string(idle_ns) + '\n';
 }
 
-void planted_logs::wait_sample(int thread, std::int64_t at, bool sleeps, std::int64_t ns) {
+void planted_logs::wait_sample(int thread, std::int64_t at, const std::string& reason,
+                               std::int64_t ns) {
   wait_samples_ += "look," + std::to_string(began_ns + at) + ',' +
-                   std::to_string(process + thread) +
-                   (sleeps ? ",sleep,0,0,0," : ",lock,0,5540,0,") + std::to_string(ns) + '\n';
+                   std::to_string(process + thread) + ',' + reason +
+                   (reason == "lock" ? ",0,5540,0," : ",0,0,0,") + std::to_string(ns) + '\n';
 }
 
 void planted_logs::write(const temp_dir& dir) const {

@@ -40,9 +40,9 @@ class planted_logs {
   void off_cpu(int thread, std::int64_t at, std::int64_t off, std::int64_t run_queue) {
     side_line(thread, "off_cpu,", at, off, run_queue);
   }
-  /// Records a sample of a thread that waits for a lock or, if `sleeps` is set, sleeps. It stands
-  /// for `ns` ns.
-  void wait_sample(int thread, std::int64_t at, bool sleeps, std::int64_t ns);
+  /// Records a sample of a thread that waits for a "lock" or a "file", or that is in "sleep". It
+  /// stands for `ns` ns.
+  void wait_sample(int thread, std::int64_t at, const std::string& reason, std::int64_t ns);
   void made(int thread, std::int64_t i, std::int64_t start, std::int64_t duration) {
     line(thread, "worker", numbered("SBatchPreprocessed_", i), start, duration);
   }

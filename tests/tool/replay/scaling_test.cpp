@@ -1,7 +1,9 @@
 // Tests predictions for more and fewer workers if something does not scale: the answers must be
 // right, or their intervals wide.
+#include <cstddef>
 #include <cstdlib>
 #include <iostream>
+#include <string>
 
 #include "catch.hpp"
 #include "tool/diagnose/planted_logs.hpp"
@@ -189,5 +191,36 @@ TEST_CASE("a lock that wait samples show is not assumed to be held for longer") 
         CHECK(per_s / truth > 0.75);
       }
     }
+  }
+}
+
+TEST_CASE("threads that only wait for a lock are counted: so many are as fast") {
+  for (const double before_ms : {2.0, 6.0}) {
+    contended_loader loader;
+    loader.kind = shared_kind::locked_work;
+    loader.before_ms = before_ms;
+    loader.fetch_ms = 2;
+    loader.cv = 0.3;
+    loader.batches = 400;
+    loader.workers = 8;
+    loader.wait_samples_per_s = 500;
+    const temp_dir dir;
+    planted_logs logs;
+    const double eight_per_s = loader.simulate_into(&logs);
+    logs.write(dir);
+    int fewest = 1;
+    for (;; ++fewest) {
+      contended_loader fewer = loader;
+      fewer.workers = fewest;
+      if (fewer.simulate_into(nullptr) >= 0.98 * eight_per_s) break;
+    }
+    const result r = run({"whatif", dir.path(), "-q"});
+    CAPTURE(before_ms, fewest, r.out, r.err);
+    const std::size_t at = r.out.find(" instead of 8 are about as fast");
+    REQUIRE(at != std::string::npos);
+    const std::size_t line = r.out.rfind('\n', at) + 1;
+    const int shown = std::stoi(r.out.substr(line));
+    CHECK(std::abs(shown - fewest) <= 1);
+    CHECK(fewest < 8);
   }
 }

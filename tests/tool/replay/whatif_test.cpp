@@ -11,6 +11,7 @@
 #include "catch.hpp"
 #include "tool/diagnose/planted_shapes.hpp"
 #include "tool/json.hpp"
+#include "tool/replay/contended_loader.hpp"
 #include "tool/replay/simulated_truth.hpp"
 #include "tool/tool_test.hpp"
 
@@ -359,6 +360,44 @@ TEST_CASE("a run of stages is asked about threads of a stage, not about workers"
   }
 }
 
+TEST_CASE("reads from the page cache and a loader with fewer CPUs are predicted") {
+  const bool files = GENERATE(true, false);
+  contended_loader loader;
+  loader.workers = files ? 2 : 6;
+  loader.cv = 0.3;
+  contended_loader changed = loader;
+  std::vector<std::string> words;
+  if (files) {
+    loader.reads_files = true;
+    loader.wait_samples_per_s = 200;
+    changed.fetch_ms = 0.01;
+    words = {"--cached-reads"};
+  } else {
+    loader.kind = changed.kind = shared_kind::work;
+    loader.cpus = changed.cpus = 4;
+    loader.fetch_ms = changed.fetch_ms = 6;
+    loader.step_ms = changed.step_ms = 2;
+    loader.step_computes = changed.step_computes = true;
+    changed.loader_cpus = 2;
+    words = {"--loader-cpus", "2"};
+  }
+  planted_logs logs;
+  const double before = loader.simulate_into(&logs);
+  const temp_dir dir;
+  logs.write(dir);
+  words.insert(words.end(), {"--json", "-q"});
+  const result r = ask_logs(dir, words);
+  INFO(r.out << r.err);
+  REQUIRE(r.status == 0);
+  const double truth = changed.simulate_into(nullptr);
+  const json change = parse_json(r.out)["changes"][0];
+  CAPTURE(before, truth);
+  CHECK(std::abs(truth / before - 1) > 0.05);
+  CHECK(change["low"].number() <= truth);
+  CHECK(truth <= change["high"].number());
+  CHECK(change["batches_per_s"].number() == Approx(truth).epsilon(0.1));
+}
+
 TEST_CASE("invalid arguments are reported in one line") {
   const temp_dir dir;
   planted_logs logs;
@@ -383,5 +422,10 @@ TEST_CASE("invalid arguments are reported in one line") {
   refused({"--target", "30/m"}, 2, "such as 2/s");
   refused({"--target", "30/s", "--workers", "2"}, 2, "cannot be combined");
   refused({"--own-thread"}, 1, "workers");
+  refused({"--order", "Decode"}, 2, "--order: expected two operations");
+  refused({"--cache", "Decoed"}, 1, "did you mean 'Decode'?");
+  refused({"--cached-reads"}, 1, "no wait samples show an operation that waits for a file");
+  refused({"--loader-cpus", "1"}, 1, "--loader-cpus: ");
+  refused({"--ready-samples"}, 1, "does not show the samples of a batch");
   refused({"--also", dir.path() + "/nowhere"}, 1, "nowhere");
 }

@@ -19,11 +19,48 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the factor by which `change` makes an operation or stage faster; 1 if it does not. One
-/// map serves both, because the name of a stage is also the name of an operation.
-double faster_by(const pipeline_change& change, const std::string& name) {
-  const auto found = change.faster.find(name);
-  return found == change.faster.end() ? 1 : found->second;
+/// What is left of the recorded time of an operation or stage. One type serves both, because the
+/// name of a stage is also the name of an operation.
+struct time_left {
+  double cpu = 1;      ///< factor for the CPU time
+  double blocked = 1;  ///< factor for the blocked time
+  double waits = 0;    ///< share of the CPU time that becomes blocked time
+  bool is_same() const { return cpu == 1 && blocked == 1 && waits == 0; }
+};
+
+/// @param cached  whether the work belongs to an epoch for which results are cached.
+time_left left_of(const pipeline_change& change, const std::string& name, bool cached) {
+  time_left left;
+  const auto faster = change.faster.find(name);
+  if (faster != change.faster.end()) left.cpu = left.blocked = 1 / faster->second;
+  if (name == change.order.later) {
+    left.cpu *= change.order.share;
+    left.blocked *= change.order.share;
+  }
+  const auto disk = change.disk_waits.find(name);
+  if (disk != change.disk_waits.end()) left.blocked *= 1 - disk->second;
+  if (change.offload.count(name) != 0) {
+    if (change.offload_waits) {
+      left.waits = left.cpu;
+    } else {
+      left.blocked = 0;
+    }
+    left.cpu = 0;
+  }
+  if (cached && change.cached.count(name) != 0) left = {0, 0, 0};
+  return left;
+}
+
+/// Returns whether a change concerns the time of single operations or stages.
+bool changes_parts(const pipeline_change& change) {
+  return !change.faster.empty() || !change.cached.empty() || !change.disk_waits.empty() ||
+         !change.offload.empty() || !change.order.later.empty();
+}
+
+measured_work changed(measured_work work, const time_left& left) {
+  work.blocked_ns = left.blocked * work.blocked_ns + left.waits * work.cpu_ns;
+  work.cpu_ns *= left.cpu;
+  return work;
 }
 
 class planner {
@@ -54,7 +91,9 @@ class planner {
     } else {
       plan_threads();
       if (change_.no_start_up) leave_out_start_up();
+      if (change_.ready_samples > 0) fill_with_ready_samples();
     }
+    if (change_.loader_cpus) leave_a_cpu();
     return std::move(plan_);
   }
 
@@ -76,44 +115,57 @@ class planner {
                           last.deliveries.end());
   }
 
-  /// Returns the recorded work as it would be if the operations in `change_.faster` were faster.
-  std::vector<measured_work> faster_works() const {
+  /// Returns whether the results of operations in pipeline_change::cached are cached when unit `u`
+  /// is built: after the first epoch. A run of one epoch is taken for a later one.
+  bool is_cached(std::uint32_t u) const {
+    return !change_.cached.empty() && (r_.epochs.size() < 2 || u >= r_.epochs.front().end_unit);
+  }
+
+  /// Returns the recorded work with the changes of single operations.
+  std::vector<measured_work> changed_works(bool cached) const {
     std::vector<measured_work> works = r_.works;
-    // New time divided by recorded time of each operation, indexed by the number of its name. A
-    // negative value is not computed yet.
-    std::vector<double> by_name;
+    std::vector<std::optional<time_left>> by_name;  // indexed by the number of the name
     for (const recorded_part& part : r_.parts) {
-      if (part.name >= by_name.size()) by_name.resize(part.name + 1, -1);
-      double& left = by_name[part.name];
-      if (left < 0) left = 1 / faster_by(change_, shown_name(names_.name(part.name)));
-      if (left == 1) continue;
-      works[part.work].cpu_ns -= (1 - left) * part.cpu_ns;
-      works[part.work].blocked_ns -= (1 - left) * part.blocked_ns;
+      if (part.name >= by_name.size()) by_name.resize(part.name + 1);
+      std::optional<time_left>& left = by_name[part.name];
+      if (!left) left = left_of(change_, shown_name(names_.name(part.name)), cached);
+      if (left->is_same()) continue;
+      measured_work& w = works[part.work];
+      w.cpu_ns -= (1 - left->cpu) * part.cpu_ns;
+      w.blocked_ns -= (1 - left->blocked) * part.blocked_ns - left->waits * part.cpu_ns;
     }
     return works;
   }
 
   void plan_work() {
-    // faster_works() visits all operations of the run, so call it only if an operation becomes
-    // faster.
-    std::vector<measured_work> sped_up;
-    if (!change_.faster.empty()) sped_up = faster_works();
-    const std::vector<measured_work>& works = change_.faster.empty() ? r_.works : sped_up;
-    // In a faster stage, all operations and the time outside of any operation become faster.
-    std::vector<double> stage_faster;
-    stage_faster.reserve(r_.stages.size());
-    for (const recorded_stage& s : r_.stages) stage_faster.push_back(faster_by(change_, s.name));
-    plan_.works.reserve(works.size());
+    // changed_works() visits all operations of the run, so call it only if one of them changes.
+    std::vector<measured_work> changed_now;
+    std::vector<measured_work> changed_later;
+    const bool any = changes_parts(change_);
+    if (any) changed_now = changed_works(false);
+    if (!change_.cached.empty()) changed_later = changed_works(true);
+    // In a changed stage, all operations and the time outside of any operation change.
+    std::vector<time_left> of_stage[2];
+    for (const recorded_stage& s : r_.stages) {
+      for (const bool cached : {false, true}) {
+        of_stage[cached ? 1 : 0].push_back(left_of(change_, s.name, cached));
+      }
+    }
+    plan_.works.reserve(r_.works.size());
     for (std::uint32_t u = 0; u < plan_.units.size(); ++u) {
       const planned_unit& to = r_.units[u];
       const planned_unit& from = r_.units[source(u)];
+      const bool cached = is_cached(u);
+      const std::vector<measured_work>& works = !any     ? r_.works
+                                                : cached ? changed_later
+                                                         : changed_now;
       for (std::uint32_t s = to.first_stage; s < to.end_stage; ++s) {
-        const double faster = stage_faster[s];
-        const measured_work& w =
-            (faster == 1 ? works : r_.works)[from.first_work + (s - from.first_stage)];
+        const std::uint32_t index = from.first_work + (s - from.first_stage);
+        const time_left& left = of_stage[cached ? 1 : 0][s];
+        const measured_work w = left.is_same() ? works[index] : changed(r_.works[index], left);
         // The works of the units follow each other in the order of the units.
-        plan_.works.push_back({std::max(0.0, w.blocked_ns) / faster / change_.preprocessing_faster,
-                               std::max(0.0, w.cpu_ns) / law_.longer(1 + w.others_busy) / faster /
+        plan_.works.push_back({std::max(0.0, w.blocked_ns) / change_.preprocessing_faster,
+                               std::max(0.0, w.cpu_ns) / law_.longer(1 + w.others_busy) /
                                    change_.preprocessing_faster});
       }
     }
@@ -128,18 +180,29 @@ class planner {
     for (const served_operation& one : assumed_.served) plan_served(one);
   }
 
+  /// Returns the factor by which the calls of an operation or stage become shorter.
+  double faster_by(const std::string& name, bool cached) const {
+    const time_left left = left_of(change_, name, cached);
+    return 1 / std::max(left.blocked, left.cpu + left.waits);
+  }
+
   void plan_served(const served_operation& one) {
     const shared_operation* const op = assumed_.operation;
-    double faster = faster_by(change_, one.name) * change_.preprocessing_faster;
-    if (op != nullptr && !op->is_stage) faster *= faster_by(change_, op->stage);
-    if (assumed_.apart_ns > 0) plan_.let_through_ns = assumed_.apart_ns / faster;
+    const auto faster_in = [&](bool cached) {
+      const double in_stage = op != nullptr && !op->is_stage ? faster_by(op->stage, cached) : 1;
+      return faster_by(one.name, cached) * in_stage * change_.preprocessing_faster;
+    };
+    const double faster_of[] = {faster_in(false), faster_in(true)};
+    if (assumed_.apart_ns > 0) plan_.let_through_ns = assumed_.apart_ns / faster_of[0];
     for (std::uint32_t u = 0; u < plan_.units.size(); ++u) {
       const planned_unit& to = r_.units[u];
       const planned_unit& from = r_.units[source(u)];
+      const bool cached = is_cached(u);
       for (std::uint32_t s = to.first_stage; s < to.end_stage; ++s) {
         const std::uint32_t work_index = from.first_work + (s - from.first_stage);
-        const double of_stage = op == nullptr ? faster_by(change_, r_.stages[s].name) : 1;
-        move_served((*one.works)[work_index], r_.works[work_index], faster * of_stage,
+        const double of_stage = op == nullptr ? faster_by(r_.stages[s].name, cached) : 1;
+        move_served((*one.works)[work_index], r_.works[work_index],
+                    faster_of[cached ? 1 : 0] * of_stage,
                     plan_.works[to.first_work + (s - to.first_stage)]);
       }
     }
@@ -167,7 +230,8 @@ class planner {
     const double blocked_ns = std::min(left_ns, served.blocked_ns / faster + kept_ns);
     to.blocked_ns = left_ns - blocked_ns;
     to.served_blocked_ns += blocked_ns;
-    to.let_through += served.let_through;
+    // A call that takes no time is not made, so it does not count for a rate limit.
+    if (std::isfinite(faster)) to.let_through += served.let_through;
   }
 
   static double all_of(const work& w) {
@@ -226,6 +290,68 @@ class planner {
     plan_.units = std::move(units);
     plan_.works = std::move(works);
     plan_.uses = std::move(uses);
+  }
+
+  /// Lets batches be filled with samples that are ready. If threads build whole batches, divides
+  /// each batch into samples that take equally long.
+  void fill_with_ready_samples() {
+    plan_.ready_samples = true;
+    plan_.round_robin = false;
+    const auto samples = static_cast<std::uint32_t>(change_.ready_samples);
+    if (plan_.stages.size() != 1 || plan_.stages.front().threads == 0 ||
+        r_.stages.front().of_items) {
+      return;
+    }
+    std::vector<planned_unit> units;
+    std::vector<work> works;
+    std::vector<planned_use> uses;
+    for (planned_epoch& e : plan_.epochs) {
+      const auto first = static_cast<std::uint32_t>(units.size());
+      const std::uint32_t batches = e.end_unit - e.first_unit;
+      for (std::uint32_t i = 0; i < batches * samples; ++i) {
+        planned_unit sample = plan_.units[e.first_unit + i / samples];
+        work part = plan_.works[sample.first_work];
+        for (double* const ns :
+             {&part.blocked_ns, &part.cpu_ns, &part.served_blocked_ns, &part.served_cpu_ns}) {
+          *ns /= samples;
+        }
+        if (i % samples != 0) part.let_through = 0;  // each call counts once for a rate limit
+        sample.batch = first + batches * samples + i / samples;
+        sample.first_work = static_cast<std::uint32_t>(works.size());
+        units.push_back(sample);
+        works.push_back(part);
+      }
+      uses.resize(units.size());
+      for (std::uint32_t b = e.first_unit; b < e.end_unit; ++b) {
+        units.push_back({1, 1, static_cast<std::uint32_t>(works.size()), {}, samples});
+        uses.push_back(plan_.uses[b]);
+      }
+      const std::uint32_t first_batch = first + batches * samples;
+      for (std::uint32_t& u : e.deliveries) u = first_batch + (u - e.first_unit);
+      e.first_unit = first;
+      e.first_batch = first_batch;
+      e.end_unit = first_batch + batches;
+    }
+    plan_.units = std::move(units);
+    plan_.works = std::move(works);
+    plan_.uses = std::move(uses);
+    plan_.turnaround_ns /= samples;
+    if (plan_.in_flight < unbounded / samples) plan_.in_flight *= samples;
+    if (plan_.unfinished < unbounded / samples) plan_.unfinished *= samples;
+  }
+
+  /// Runs the steps on a CPU that the loader's threads do not use, and these on the others.
+  void leave_a_cpu() {
+    speed_law& law = plan_.speed;
+    const auto loader = static_cast<double>(*change_.loader_cpus);
+    const double longer = law.longer(1 + loader);
+    for (planned_use& use : plan_.uses) {
+      use.step.blocked_ns += use.step.cpu_ns * longer;
+      use.step.cpu_ns = 0;
+    }
+    if (law.cpus <= loader) return;
+    law.slowing *= law.cpus > 1 ? std::max(0.0, loader - 1) / (law.cpus - 1) : 0;
+    law.cpus = loader;
   }
 
   /// Adds the time to build each batch to the step before the batch. This models a consumer that
@@ -380,9 +506,17 @@ bool pipeline_change::operator==(const pipeline_change& other) const {
   const auto all = [](const pipeline_change& c) {
     return std::tie(c.workers, c.threads, c.prefetch, c.in_flight, c.unordered, c.faster,
                     c.preprocessing_faster, c.step, c.cpus, c.no_start_up, c.own_thread,
-                    c.batch_size);
+                    c.batch_size, c.ready_samples, c.cache, c.cached, c.cached_reads, c.disk_waits,
+                    c.order, c.offload, c.offload_waits, c.loader_cpus);
   };
   return all(*this) == all(other);
+}
+
+pipeline_change least_effect(pipeline_change change) {
+  change.offload_waits = !change.offload.empty();
+  change.cached_reads = false;
+  change.disk_waits.clear();
+  return change;
 }
 
 replay_plan plan_of(const recorded_pipeline& pipeline, const name_table& names,

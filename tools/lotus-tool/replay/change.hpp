@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,17 @@
 #include "replay/recorded/shared_operations.hpp"
 
 namespace lotus::tool {
+
+/// An operation that is moved before another one with which it commutes.
+struct moved_operation {
+  std::string earlier;  ///< the moved operation; "": none
+  std::string later;    ///< the operation that then works on less
+  double share = 0;     ///< share (0..1) of its work that is left for `later`; 0: not known yet
+
+  bool operator==(const moved_operation& other) const {
+    return earlier == other.earlier && later == other.later && share == other.share;
+  }
+};
 
 /// Changes that are applied together. A default-constructed object changes nothing.
 struct pipeline_change {
@@ -39,9 +51,31 @@ struct pipeline_change {
   bool no_start_up = false;
   bool own_thread = false;  ///< whether a worker builds the batches that the consumer built itself
   double batch_size = 1;    ///< factor by which batches become larger
+  /// Number of samples of each batch, if batches are filled with samples in the order in which they
+  /// are ready; 0: each batch contains the same samples as in the run. Pipelines of items use the
+  /// recorded number of items instead.
+  std::size_t ready_samples = 0;
+  /// The operation or stage whose results are kept for the epochs after the first; "": none.
+  std::string cache;
+  std::set<std::string> cached;  ///< operations and stages that a cached result replaces
+  bool cached_reads = false;     ///< whether the page cache contains all files
+  /// For each operation that waits for the disk: share (0..1) of its blocked time. Set with
+  /// cached_reads.
+  std::map<std::string, double> disk_waits;
+  moved_operation order;
+  /// Operations and stages that other machines or an accelerator execute. They take no time here.
+  std::set<std::string> offload;
+  /// Whether the threads wait for offloaded work for as long as it took on the CPU.
+  bool offload_waits = false;
+  /// Number of CPUs on which the threads of the loader may run; the consumer has one of its own.
+  std::optional<std::size_t> loader_cpus;
 
   bool operator==(const pipeline_change& other) const;
 };
+
+/// Returns the least effect of a change whose effect the recording only bounds: threads wait for
+/// offloaded work, and the page cache contained the files already.
+pipeline_change least_effect(pipeline_change change);
 
 /// Describes a random sample of a run's units (batches and items), see block_sampler. Element i is
 /// the index of the recorded unit whose work unit i gets in the simulation. Empty: all units keep

@@ -61,6 +61,14 @@ std::vector<std::string> change_parts(const pipeline_change& c, const recorded_p
     const std::string what = (is_stage ? "stage " : "") + name;
     add(std::isfinite(faster) ? what + ' ' + number(faster) + "x faster" : "without " + what);
   }
+  if (c.ready_samples > 0) add("batches filled with samples that are ready");
+  for (const std::string& name : c.offload) add(name + " offloaded");
+  if (!c.cache.empty()) add("results of " + c.cache + " cached");
+  if (c.cached_reads) add("reads from the page cache");
+  if (!c.order.later.empty()) add(c.order.earlier + " before " + c.order.later);
+  if (c.loader_cpus) {
+    add("loader on " + std::to_string(*c.loader_cpus) + (*c.loader_cpus == 1 ? " CPU" : " CPUs"));
+  }
   if (c.preprocessing_faster != 1)
     add("all preprocessing " + number(c.preprocessing_faster) + "x faster");
   if (c.step != 1) {
@@ -86,6 +94,19 @@ std::string change_text(const pipeline_change& change, const recorded_pipeline& 
     text += parts[i];
   }
   return text;
+}
+
+effort effort_of(const pipeline_change& change) {
+  if (change.cpus || change.cached_reads || !change.offload.empty()) return effort::hardware;
+  const bool code = change.own_thread || change.ready_samples > 0 || !change.faster.empty() ||
+                    !change.cache.empty() || !change.order.later.empty() || change.step != 1 ||
+                    change.preprocessing_faster != 1 || change.no_start_up;
+  return code ? effort::code : effort::setting;
+}
+
+const char* effort_name(effort of) {
+  static constexpr const char* names[] = {"setting", "code", "hardware"};
+  return names[static_cast<std::size_t>(of)];
 }
 
 const description<pipeline_change>& description_of(const pipeline_change*) {
@@ -120,6 +141,26 @@ const description<pipeline_change>& description_of(const pipeline_change*) {
           {"no_start_up", &pipeline_change::no_start_up, "whether workers start at once", if_any},
           {"own_thread", &pipeline_change::own_thread,
            "whether a worker builds what the consumer's thread does now", if_any},
+          {"ready_samples", [](c of) { return of.ready_samples > 0; },
+           "whether batches are filled with samples in the order in which they are ready", if_any},
+          {"offload", [](c of) { return std::vector(of.offload.begin(), of.offload.end()); },
+           "operations and stages that are executed elsewhere", if_any},
+          {"cache", &pipeline_change::cache,
+           "operation whose results are kept after the first epoch", if_any},
+          {"cached_reads", &pipeline_change::cached_reads,
+           "whether all files are read from the page cache", if_any},
+          {"order",
+           [](c of) {
+             return of.order.later.empty()
+                        ? std::vector<std::string>()
+                        : std::vector<std::string>{of.order.earlier, of.order.later};
+           },
+           "the operation that is moved, and the one before which it then runs", if_any},
+          {"order_share", [](c of) { return of.order.share; },
+           "share of the second operation's work that is left",
+           [](c of) { return !of.order.later.empty(); }},
+          {"loader_cpus", &pipeline_change::loader_cpus,
+           "number of CPUs of the loader's threads; the consumer has another one", if_any},
           {"batch_size", &pipeline_change::batch_size, "batches are this many times as large",
            changed(&pipeline_change::batch_size)},
       });

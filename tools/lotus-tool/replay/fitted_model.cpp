@@ -65,6 +65,12 @@ recorded_pipeline on_cpus(recorded_pipeline p, double cpus) {
   return p;
 }
 
+/// Returns into how many units the simulation of a change divides each recorded unit.
+std::size_t units_per_unit(const pipeline_change& change, const recorded_pipeline& p) {
+  const bool divides = p.stages.size() == 1 && !p.stages.front().of_items;
+  return divides ? std::max<std::size_t>(1, change.ready_samples) : 1;
+}
+
 /// Returns `p` with the time in which threads waited for a CPU counted as blocked time.
 recorded_pipeline with_queueing(recorded_pipeline p) {
   const auto keep = [](auto& what) { what.blocked_ns += what.queued_ns; };
@@ -223,7 +229,7 @@ prediction fitted_model::guess_under(const explanation& why, const pipeline_chan
         pipeline.steady_per_s * changed.steady_per_s() / why.base.steady_per_s() * error_left;
   }
   p.trend_per_s = changed.receptions.per_s() * error_left;
-  p.max_out = changed.max_out;
+  p.max_out = changed.max_out / units_per_unit(change, pipeline);
   p.cpus_busy = changed.whole_ns > 0 ? changed.busy_ns / changed.whole_ns : 0;
   return p;
 }

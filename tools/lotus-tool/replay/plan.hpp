@@ -123,6 +123,9 @@ struct replay_plan {
   std::size_t servers = unbounded;
   /// Whether unit i is always processed by thread i mod (number of threads).
   bool round_robin = false;
+  /// Whether each finished item becomes part of the earliest batch that is not full, instead of the
+  /// batch to which it belonged in the run.
+  bool ready_samples = false;
   bool ordered = true;  ///< whether the consumer receives batches only in the order of deliveries
   /// The units divided by the units of the recorded run, before a change of the batch size.
   double share_of_run = 1;

@@ -196,10 +196,16 @@ class epoch_simulation {
     }
     if (unit < first_end_) ++finished_units_;
     if (const optional_unit batch = plan_.units[unit].batch) {
-      item_ready(*batch);
+      item_ready(plan_.ready_samples ? earliest_incomplete() : *batch);
     } else {
       batch_ready(unit);
     }
+  }
+
+  /// Returns the batch that the consumer receives first of those that are not full yet.
+  std::uint32_t earliest_incomplete() {
+    while (items_missing_[epoch_.deliveries[filled_] - epoch_.first_batch] == 0) ++filled_;
+    return epoch_.deliveries[filled_];
   }
 
   void item_ready(std::uint32_t batch) {
@@ -407,6 +413,7 @@ class epoch_simulation {
   std::vector<std::size_t> pool_free_;
   // For each batch of the epoch: number of items that are not finished yet.
   std::vector<std::uint32_t> items_missing_;
+  std::size_t filled_ = 0;   // number of deliveries whose batches are full, with ready_samples
   std::vector<bool> ready_;  // for each batch of the epoch: whether it is ready
   std::deque<std::uint32_t> ready_in_order_;
   std::vector<std::size_t> begun_by_;  // for each thread of the first stage: number of units begun

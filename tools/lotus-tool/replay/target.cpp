@@ -186,4 +186,30 @@ path_to_target find_path_to_target(const what_if& run, const name_table& names, 
   return path;
 }
 
+std::optional<pipeline_change> fewest_threads(const what_if& run, const name_table& names) {
+  const recorded_pipeline& p = run.recorded();
+  if (p.makes_itself) return std::nullopt;
+  std::string stage;
+  std::size_t now = p.workers();
+  if (!p.has_workers()) {
+    const auto stages = stages_of_operations(p, names);
+    const auto waits = p.lock ? stages.find(p.lock->operation) : stages.end();
+    if (waits == stages.end()) return std::nullopt;
+    stage = waits->second;
+    for (const recorded_stage& s : p.stages) {
+      if (s.name == stage) now = s.threads;
+    }
+  }
+  for (std::size_t threads = 1; threads < now; ++threads) {
+    pipeline_change fewer;
+    if (stage.empty()) {
+      fewer.workers = threads;
+    } else {
+      fewer.threads[stage] = threads;
+    }
+    if (run.guess(fewer).gain >= near_enough) return fewer;
+  }
+  return std::nullopt;
+}
+
 }  // namespace lotus::tool

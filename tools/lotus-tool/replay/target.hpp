@@ -37,6 +37,11 @@ double consumer_rate(const what_if& run);
 path_to_target find_path_to_target(const what_if& run, const name_table& names, double target_per_s,
                                    const std::function<bool(const pipeline_change&)>& forbidden);
 
+/// Returns the fewest threads that are as fast as those of the run, or faster: of workers, or of
+/// the stage whose threads wait for recorded_pipeline::lock. nullopt if the run has no more than it
+/// needs. The threads that are left out only wait, for example for a lock.
+std::optional<pipeline_change> fewest_threads(const what_if& run, const name_table& names);
+
 }  // namespace lotus::tool
 
 #endif  // LOTUS_TOOL_REPLAY_TARGET_HPP

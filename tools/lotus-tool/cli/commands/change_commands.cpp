@@ -1,11 +1,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <memory>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -38,61 +41,149 @@ std::size_t thread_count(double value, const std::string& option) {
   return static_cast<std::size_t>(value);
 }
 
+/// An option of `lotus-tool whatif` that changes the pipeline.
+struct change_option {
+  const char* name;
+  const char* value;  ///< the value in the help; nullptr: the option has none
+  const char* meaning;
+  void (*take)(pipeline_change& change, const std::string& text);
+  bool repeated = false;
+};
+
+/// All changes. The help, the completions, the documentation and the server of `lotus-tool mcp` are
+/// made from this table.
+constexpr change_option change_options[] = {
+    {"--workers", "N|STAGE=N", "use N workers, or N threads in stage STAGE",
+     [](pipeline_change& change, const std::string& text) {
+       if (text.find('=') == std::string::npos) {
+         change.workers = thread_count(positive_number(text, "", "--workers"), "--workers");
+       } else {
+         const auto [stage, threads] = named_number(text, "--workers");
+         change.threads[stage] = thread_count(threads, "--workers");
+       }
+     },
+     true},
+    {"--prefetch", "N", "prefetch depth: batches in flight per worker",
+     [](pipeline_change& change, const std::string& text) {
+       change.prefetch = thread_count(positive_number(text, "", "--prefetch"), "--prefetch");
+     }},
+    {"--unordered", nullptr, "let the consumer receive batches in any order",
+     [](pipeline_change& change, const std::string&) { change.unordered = true; }},
+    {"--ready-samples", nullptr,
+     "fill batches with samples in the order in which they\n"
+     "are ready, so that a slow sample delays no batch",
+     [](pipeline_change& change, const std::string&) { change.ready_samples = 1; }},
+    {"--faster", "NAME=2",
+     "make operation or stage NAME 2 times as fast;\n"
+     "operations inside an operation stay as they are",
+     [](pipeline_change& change, const std::string& text) {
+       change.faster.insert(named_number(text, "--faster"));
+     },
+     true},
+    {"--without", "NAME",
+     "make operation or stage NAME take no time;\n"
+     "operations inside an operation stay as they are",
+     [](pipeline_change& change, const std::string& text) { change.faster[text] = HUGE_VAL; },
+     true},
+    {"--offload", "NAME",
+     "execute operation or stage NAME on other machines or\n"
+     "on an accelerator",
+     [](pipeline_change& change, const std::string& text) { change.offload.insert(text); }, true},
+    {"--cache", "OP",
+     "keep the results of operation OP in memory: after the\n"
+     "first epoch, it and what runs before it take no time",
+     [](pipeline_change& change, const std::string& text) { change.cache = text; }},
+    {"--cached-reads", nullptr, "read all files from the page cache, not from the disk",
+     [](pipeline_change& change, const std::string&) { change.cached_reads = true; }},
+    {"--order", "A,B",
+     "run operation A, such as a filter, before B;\n"
+     "A,B=0.25: a fourth of the work of B is then left",
+     [](pipeline_change& change, const std::string& text) {
+       moved_operation& order = change.order;
+       const std::size_t comma = text.find(',');
+       if (comma == 0 || comma == std::string::npos || comma + 1 == text.size()) {
+         throw usage_error("--order: expected two operations, as in Filter,Decode");
+       }
+       order.earlier = text.substr(0, comma);
+       order.later = text.substr(comma + 1);
+       if (order.later.find('=') == std::string::npos) return;
+       std::tie(order.later, order.share) = named_number(order.later, "--order");
+     }},
+    {"--step", "0.5", "multiply the time of the consumer's work on a batch\n(its step) by 0.5",
+     [](pipeline_change& change, const std::string& text) {
+       change.step = positive_number(text, "x", "--step");
+     }},
+    {"--cpus", "N", "simulate a machine with N CPUs",
+     [](pipeline_change& change, const std::string& text) {
+       change.cpus = positive_number(text, "", "--cpus");
+     }},
+    {"--loader-cpus", "N",
+     "let the threads of the loader run on N of the CPUs\n"
+     "only, and the consumer on another one",
+     [](pipeline_change& change, const std::string& text) {
+       change.loader_cpus =
+           thread_count(positive_number(text, "", "--loader-cpus"), "--loader-cpus");
+     }},
+    {"--batch-size", "2x", "multiply the batch size by 2",
+     [](pipeline_change& change, const std::string& text) {
+       change.batch_size = positive_number(text, "x", "--batch-size");
+     }},
+    {"--own-thread", nullptr,
+     "if the consumer builds its batches itself: let a\n"
+     "worker thread build them",
+     [](pipeline_change& change, const std::string&) { change.own_thread = true; }},
+};
+
 /// Values of options of `lotus-tool whatif`, as the user typed them. take_texts() converts them.
 struct whatif_texts {
-  std::vector<std::string> workers, faster, without;
-  std::string prefetch, step, cpus, recorded_cpus, batch_size, target;
+  struct given_change {
+    bool flag = false;
+    std::string text;
+    std::vector<std::string> texts;
+  };
+  std::array<given_change, std::size(change_options)> changes;  // of each of change_options
+  std::string recorded_cpus, target;
 };
 
 void take_texts(const whatif_texts& given, whatif_options& options) {
-  pipeline_change& change = options.change;
-  for (const std::string& text : given.workers) {
-    if (text.find('=') == std::string::npos) {
-      change.workers = thread_count(positive_number(text, "", "--workers"), "--workers");
-    } else {
-      const auto [stage, threads] = named_number(text, "--workers");
-      change.threads[stage] = thread_count(threads, "--workers");
-    }
+  for (std::size_t i = 0; i < given.changes.size(); ++i) {
+    const whatif_texts::given_change& of = given.changes[i];
+    const auto take = [&](const std::string& text) {
+      change_options[i].take(options.change, text);
+    };
+    if (of.flag) take({});
+    if (!of.text.empty()) take(of.text);
+    for (const std::string& text : of.texts) take(text);
   }
-  for (const std::string& text : given.faster) change.faster.insert(named_number(text, "--faster"));
-  for (const std::string& name : given.without) change.faster[name] = HUGE_VAL;
-  const auto take = [](const std::string& text, std::string_view unit, const char* option,
-                       auto& to) {
-    if (!text.empty()) to = positive_number(text, unit, option);
-  };
-  if (!given.prefetch.empty()) {
-    change.prefetch = thread_count(positive_number(given.prefetch, "", "--prefetch"), "--prefetch");
+  if (!given.recorded_cpus.empty()) {
+    options.recorded_cpus = positive_number(given.recorded_cpus, "", "--recorded-cpus");
   }
-  take(given.step, "x", "--step", change.step);
-  take(given.cpus, "", "--cpus", change.cpus);
-  take(given.recorded_cpus, "", "--recorded-cpus", options.recorded_cpus);
-  take(given.batch_size, "x", "--batch-size", change.batch_size);
-  take(given.target, "/s", "--target", options.target_per_s);
+  if (!given.target.empty()) {
+    options.target_per_s = positive_number(given.target, "/s", "--target");
+  }
 }
 
-void add_changes(CLI::App& command, whatif_options& options, whatif_texts& given) {
-  add_repeated(command, "--workers", given.workers, "N|STAGE=N",
-               "use N workers, or N threads in stage STAGE");
-  add_text(command, "--prefetch", given.prefetch, "N",
-           "prefetch depth: batches in flight per worker");
-  command.add_flag("--unordered", options.change.unordered,
-                   "let the consumer receive batches in any order");
-  add_repeated(command, "--faster", given.faster, "NAME=2",
-               "make operation or stage NAME 2 times as fast;\n"
-               "operations inside an operation stay as they are");
-  add_repeated(command, "--without", given.without, "NAME",
-               "make operation or stage NAME take no time;\n"
-               "operations inside an operation stay as they are");
-  add_text(command, "--step", given.step, "0.5",
-           "multiply the time of the consumer's work on a batch\n(its step) by 0.5");
-  add_text(command, "--cpus", given.cpus, "N", "simulate a machine with N CPUs");
-  add_text(command, "--batch-size", given.batch_size, "2x", "multiply the batch size by 2");
-  command.add_flag("--own-thread", options.change.own_thread,
-                   "if the consumer builds its batches itself: let a\n"
-                   "worker thread build them");
+void add_changes(CLI::App& command, whatif_texts& given) {
+  for (std::size_t i = 0; i < given.changes.size(); ++i) {
+    const change_option& option = change_options[i];
+    whatif_texts::given_change& to = given.changes[i];
+    if (option.value == nullptr) {
+      command.add_flag(option.name, to.flag, option.meaning);
+    } else if (option.repeated) {
+      add_repeated(command, option.name, to.texts, option.value, option.meaning);
+    } else {
+      add_text(command, option.name, to.text, option.value, option.meaning);
+    }
+  }
 }
 
 }  // namespace
+
+std::vector<const char*> names_of_changes() {
+  std::vector<const char*> names;
+  for (const change_option& option : change_options) names.push_back(option.name);
+  return names;
+}
 
 void add_whatif(CLI::App& app, action& chosen) {
   auto options = std::make_shared<whatif_options>();
@@ -105,7 +196,7 @@ void add_whatif(CLI::App& app, action& chosen) {
       "  lotus-tool whatif run/ --workers 4 --faster Decode=2  # both changes together\n"
       "  lotus-tool whatif run/ --target 30/s                  # workers for 30/s\n"
       "  lotus-tool whatif run/ --curve workers                # draws a curve\n"
-      "--workers, --faster and --without may be repeated.\n"
+      "--workers, --faster, --without and --offload may be repeated.\n"
       "An operation is a part of the program that is marked with LOTUS_SCOPE.\n"
       "A stage (LOTUS_STAGE) is a part of the pipeline with its own threads.\n"
       "A worker builds batches; the consumer, such as a training loop, receives them.\n"
@@ -118,7 +209,7 @@ void add_whatif(CLI::App& app, action& chosen) {
       "Exit status: 0 = success, 1 = bad input, 2 = usage error.\n"
       "Exit status 4: no settings reach the target, or the run cannot be simulated.");
   command->add_option("DIR", options->dir, logs_folder)->required();
-  add_changes(*command, *options, *given);
+  add_changes(*command, *given);
   add_text(*command, "--also", options->also, "DIR2",
            "folder of a second run of the same program, with\n"
            "another number of workers, for better predictions");

@@ -3,6 +3,7 @@
 #define LOTUS_TOOL_CLI_COMMANDS_LOG_COMMANDS_HPP
 
 #include <CLI/CLI.hpp>
+#include <vector>
 
 #include "cli/reading_options.hpp"
 #include "mapping/attribution.hpp"
@@ -27,6 +28,9 @@ void add_tune(CLI::App& app, action& chosen);
 void add_unpack(CLI::App& app, action& chosen);
 void add_viz(CLI::App& app, action& chosen);
 void add_whatif(CLI::App& app, action& chosen);
+
+/// Returns the names of the options of `lotus-tool whatif` that change the pipeline.
+std::vector<const char*> names_of_changes();
 
 /// The options that add_attribution() adds to a command, except --weights. Callers use these
 /// pointers to tell CLI11 which options need or exclude each other.

@@ -52,7 +52,8 @@ mcp_argument argument_of(const CLI::Option& option) {
     of.is = kind::text;
     of.meaning = option.get_description();
     std::istringstream words(value);
-    for (std::string word; std::getline(words, word, '|');) of.words.push_back(word);
+    const bool is_list = value.find('|') != std::string::npos;
+    for (std::string word; is_list && std::getline(words, word, '|');) of.words.push_back(word);
   }
   return of;
 }
@@ -101,6 +102,8 @@ std::string tables_text() {
 #endif
 
 std::vector<mcp_tool> tools_of(const CLI::App& app) {
+  std::vector<const char*> changes = names_of_changes();
+  changes.insert(changes.end(), {"--target", "--feed-consumer"});
   std::vector<mcp_tool> tools{
       tool_for(app, "diagnose", "Find the bottleneck",
                "What limits this recorded data-loading pipeline (" + limits() +
@@ -116,8 +119,7 @@ std::vector<mcp_tool> tools_of(const CLI::App& app) {
                "Predicts throughput and run time after changes, by simulation, with 90 % "
                "intervals. Without arguments: a table of single changes. With target or "
                "feed_consumer: what is needed for it.",
-               {"--workers", "--prefetch", "--unordered", "--faster", "--without", "--step",
-                "--cpus", "--batch-size", "--target", "--feed-consumer"}),
+               changes),
       tool_for(app, "compare", "Compare two runs",
                "What became slower or faster between two runs in subfolders of the served folder, "
                "with 95 % intervals and causes.",

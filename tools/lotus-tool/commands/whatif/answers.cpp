@@ -72,7 +72,7 @@ std::string accuracy_text(double off) {
 std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   const what_if& run = *answers.run;
   const recorded_pipeline& p = run.recorded();
-  std::vector<std::string> all;
+  std::vector<std::string> all = answers.notes;
   if (!p.cpu_known) {
     if (run.law().law.cpus > 0) {
       all.emplace_back("CPU time was not recorded: all preprocessing counts as time on a CPU");

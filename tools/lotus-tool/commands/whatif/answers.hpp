@@ -32,6 +32,7 @@ struct whatif_answers {
   bool has_second_run = false;  ///< whether the user gave a second run (--also)
   /// The changes and their effects; the one with the largest gain comes first.
   std::vector<answer> changes;
+  std::vector<std::string> notes;  ///< what the prediction of the asked change assumes
   std::optional<path_to_target> way;
   bool target_is_consumer = false;   ///< whether the target is what the consumer can receive
   std::optional<speed_curve> curve;  ///< with --curve, instead of changes

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <map>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -13,9 +12,8 @@
 #include "accelerator/ranks.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "base/nearest.hpp"
-#include "base/printable.hpp"
 #include "commands/whatif/answers.hpp"
+#include "commands/whatif/resolved_change.hpp"
 #include "curve/curve.hpp"
 #include "curve/curve_print.hpp"
 #include "curve/measured_runs.hpp"
@@ -27,10 +25,10 @@
 #include "findings/run_limits.hpp"
 #include "findings/words.hpp"
 #include "log/folder/log_files.hpp"
-#include "log/shown_name.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "model/run_data.hpp"
 #include "replay/change.hpp"
+#include "replay/change_text.hpp"
 #include "replay/prediction.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/single_changes.hpp"
@@ -55,91 +53,6 @@ phrase with_facts(const char* reason, const phrase& facts) {
   return all;
 }
 
-/// Replaces each name that the user typed, with or without the S that begins all names in logs, by
-/// the run's name. Throws input_error if a name is unknown.
-/// @param fault  the beginning and the end of the message, around the unknown name.
-template <class Value>
-std::map<std::string, Value> known_names(const std::map<std::string, Value>& given,
-                                         const std::vector<std::string>& known,
-                                         const std::pair<std::string, std::string>& fault) {
-  const auto is_known = [&](const std::string& name) {
-    return std::find(known.begin(), known.end(), name) != known.end();
-  };
-  std::map<std::string, Value> found;
-  for (const auto& [name, value] : given) {
-    const std::string without_s = shown_name(name);
-    if (!is_known(name) && !is_known(without_s)) {
-      std::string all;
-      for (const std::string& one : known) all += (all.empty() ? "" : ", ") + printable_line(one);
-      const std::string meant = printable_line(did_you_mean(name, known));
-      throw input_error(fault.first + printable_line(name) + fault.second +
-                        (meant.empty() ? "these are: " + all : meant));
-    }
-    found[is_known(name) ? name : without_s] = value;
-  }
-  return found;
-}
-
-/// Throws input_error if the user gave a number of threads for an operation, because operations
-/// have no threads of their own. Also throws it if the user named a stage in a run without named
-/// stages.
-void check_not_operations(const std::map<std::string, std::size_t>& threads,
-                          const recorded_pipeline& pipeline,
-                          const std::vector<std::string>& known) {
-  for (const auto& [given, count] : threads) {
-    const std::string name = shown_name(given);
-    const bool is_stage = std::any_of(
-        pipeline.stages.begin(), pipeline.stages.end(),
-        [&, g = &given](const recorded_stage& s) { return s.name == name || s.name == *g; });
-    if (is_stage) continue;
-    if (std::find(known.begin(), known.end(), name) != known.end()) {
-      throw input_error("--workers: " + printable_line(name) +
-                        " is an operation and has no threads of its own");
-    }
-    if (pipeline.stages.size() == 1) {
-      throw input_error("--workers: this run has no stage '" + printable_line(given) +
-                        "', only workers; give their number, as in --workers " +
-                        std::to_string(count));
-    }
-  }
-}
-
-/// Returns `change` with the names as in the logs. Throws input_error if the change is impossible
-/// for this run, for example because it has no stage of that name.
-pipeline_change change_for(pipeline_change change, const recorded_pipeline& pipeline,
-                           const name_table& names) {
-  const std::vector<std::string> known = names_of_work(pipeline, names);
-  change.faster = known_names(change.faster, known,
-                              {"no operation or stage '", "' is part of building a batch; "});
-  check_not_operations(change.threads, pipeline, known);
-  std::vector<std::string> stages;
-  stages.reserve(pipeline.stages.size());
-  for (const recorded_stage& s : pipeline.stages) stages.push_back(s.name);
-  change.threads = known_names(change.threads, stages, {"--workers: no stage is named '", "'; "});
-  const bool of_items = std::any_of(pipeline.stages.begin(), pipeline.stages.end(),
-                                    [](const recorded_stage& s) { return s.of_items; });
-  if (change.batch_size != 1 && of_items) {
-    throw input_error("--batch-size: not available for runs whose stages handle items");
-  }
-  if (change.prefetch && pipeline.stages.size() > 1) {
-    throw input_error(
-        "--prefetch: stages build these batches, and their queues limit the number in flight");
-  }
-  if (change.workers && !pipeline.has_workers()) {
-    // The message suggests a stage that may need more threads.
-    std::size_t busy = 0;
-    while (busy + 1 < pipeline.stages.size() && !may_need_threads(pipeline, {}, busy)) ++busy;
-    const std::string name = printable_line(pipeline.stages[busy].name);
-    throw input_error("--workers: stages build these batches; name one, as in --workers " + name +
-                      '=' + std::to_string(*change.workers));
-  }
-  if (change.workers && pipeline.makes_itself) change.own_thread = true;
-  if (change.own_thread && !pipeline.makes_itself) {
-    throw input_error("--own-thread: does nothing here, because workers already build the batches");
-  }
-  return change;
-}
-
 class asker {
  public:
   asker(const whatif_options& options, diagnostic_log& diagnostics)
@@ -154,7 +67,9 @@ class asker {
     answers.dir = files.dir;
     answers.loader = files.loader;
     asked_run& kept = *keep.emplace_back(std::make_unique<asked_run>());
-    kept.run = read_run_and_waits(files, checked_parts, diagnostics_);
+    run_parts parts = checked_parts;
+    parts.totals = !options_.change.cache.empty();  // they contain the heap use
+    kept.run = read_run_and_waits(files, parts, diagnostics_);
     judgement judged = diagnose_run(kept.run, 0, diagnostics_, predictions::none);
     if (!judged.found) {
       answers.why_not = judged.why_not;
@@ -169,7 +84,7 @@ class asker {
     const recorded_pipeline& pipeline = judged.simulated->recorded();
     pipeline_change change;
     try {
-      change = change_for(options_.change, pipeline, kept.run.names);
+      change = resolved_change(options_.change, pipeline, kept.run, d, answers.notes);
     } catch (const input_error& error) {
       answers.refused = answers.why_not = error.what();
       return answers;
@@ -211,9 +126,15 @@ class asker {
       answers.why_not = text_of(with_facts("this change cannot help: ", forbidden(change)));
       if (!answers.why_not.empty()) answers.run = nullptr;
     } else {
-      for (const pipeline_change& one : single_changes(answers.run->recorded(), kept.run.names)) {
-        add(answers, one);
+      std::vector<pipeline_change> tried = single_changes(answers.run->recorded(), kept.run.names);
+      if (!answers.limit.empty()) {
+        if (const auto fewer = fewest_threads(*answers.run, kept.run.names)) {
+          answers.notes.push_back(change_text(*fewer, answers.run->recorded()) +
+                                  " are about as fast: the others wait for each other");
+          if (std::find(tried.begin(), tried.end(), *fewer) == tried.end()) tried.push_back(*fewer);
+        }
       }
+      for (const pipeline_change& one : tried) add(answers, one);
       std::vector<answer>& all = answers.changes;
       all.erase(std::remove_if(all.begin(), all.end(),
                                [&](const answer& one) {
