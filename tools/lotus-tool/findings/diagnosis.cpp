@@ -185,6 +185,19 @@ void keep_possible(const claims& facts, diagnosis& d) {
   }
 }
 
+/// Says why fewer threads are faster, if wait samples show a lock for which they wait.
+void explain_fewer_threads(const recorded_pipeline& p, std::vector<suggestion>& suggestions) {
+  if (!p.lock) return;
+  for (suggestion& m : suggestions) {
+    bool fewer = m.change.workers && *m.change.workers < p.workers() && !m.change.own_thread;
+    for (const recorded_stage& s : p.stages) {
+      const auto changed = m.change.threads.find(s.name);
+      fewer = fewer || (changed != m.change.threads.end() && changed->second < s.threads);
+    }
+    if (fewer) m.what += ", because they wait for each other at " + p.lock->name;
+  }
+}
+
 /// Simulates changes of the run, and stores what they would gain.
 void predict(const run_data& run, const what_if& asked, const claims& facts, diagnosis& d) {
   const recorded_pipeline& p = asked.recorded();
@@ -198,6 +211,7 @@ void predict(const run_data& run, const what_if& asked, const claims& facts, dia
   d.suggestions = std::move(found.suggestions);
   d.possible = std::move(found.possible);
   d.assumptions = std::move(found.assumptions);
+  explain_fewer_threads(p, d.suggestions);
   keep_possible(facts, d);
   if (d.is == verdict::consumer_bound) d.faster_step = faster_step(asked);
   if (d.faster_step && facts.forbids(d.faster_step->change)) d.faster_step.reset();

@@ -198,6 +198,9 @@ const description<suggestion>& description_of(const suggestion*) {
       {
           {"text", [](const suggestion& of) { return text_of(of); }, "in words"},
           {"change", &suggestion::change, "the change"},
+          {"effort", [](const suggestion& of) { return effort_name(effort_of(of.change)); },
+           "what has to change: a number to set, the program's code, or the hardware",
+           words{{"setting", "code", "hardware"}}},
           {"batches_per_s", predicted(&prediction::per_s), "predicted throughput"},
           {"low", predicted(&prediction::low), "lower end of the 90 % interval"},
           {"high", predicted(&prediction::high), "upper end of it"},
@@ -376,6 +379,8 @@ const description<diagnosis>& description_of(const diagnosis*) {
           {"gains", &diagnosis::gains, "the gain of each loosened limit"},
           {"moves", &diagnosis::suggestions, "suggestions, most valuable first"},
           {"possible", &diagnosis::possible, "suggestions that may gain nothing"},
+          {"not_looked_at", not_looked_at, "what the diagnosis knows nothing about, and why",
+           if_any},
           {"assumptions", [](d of) { return texts_of(of.assumptions); },
            "what the first suggestion rests on"},
           {"warnings", [](d of) { return texts_of(of.warnings); }, "to be read before the verdict"},

@@ -59,8 +59,16 @@ std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
       if (s.pool || !may_need_threads(p, {}, static_cast<std::size_t>(&s - p.stages.data()))) {
         continue;
       }
-      for (const std::size_t more : {s.threads + 1, 2 * s.threads, 4 * s.threads}) {
-        all.emplace_back().threads[s.name] = more;
+      // Threads that wait for each other may be faster if there are fewer of them.
+      std::vector<std::size_t> numbers;
+      if (p.lock) {
+        for (std::size_t fewer = 1; fewer < s.threads; fewer = next_number(fewer, s.threads)) {
+          numbers.push_back(fewer);
+        }
+      }
+      numbers.insert(numbers.end(), {s.threads + 1, 2 * s.threads, 4 * s.threads});
+      for (const std::size_t wanted : numbers) {
+        all.emplace_back().threads[s.name] = wanted;
         all.back().unordered = unordered;
       }
     }
@@ -118,17 +126,24 @@ bool is_sensible(const what_if& run, const pipeline_change& change) {
   return !more || !is_limited_by_cpus(run, change);
 }
 
+bool has_fewer_threads(const recorded_pipeline& p, const pipeline_change& change) {
+  if (change.workers) return *change.workers < workers_now(p);
+  return std::any_of(p.stages.begin(), p.stages.end(), [&](const recorded_stage& s) {
+    const auto of = change.threads.find(s.name);
+    return of != change.threads.end() && of->second < s.threads;
+  });
+}
+
 /// Returns the cheapest setting that is_sensible() accepts and that gains nearly the most: at most
 /// 1 % less, or 5 % less with fewer workers than recorded. Settings within these margins count as
 /// equal: if workers share CPUs, the order in which batches end is random, so the gain varies by a
 /// few percent.
 found_setting cheapest_of(const what_if& run, std::vector<found_setting> tried) {
-  const std::size_t now = workers_now(run.recorded());
   while (!tried.empty()) {
     double best = 1;
     for (const found_setting& one : tried) best = std::max(best, one.gain);
     const auto is_nearly_best = [&](const found_setting& one) {
-      const bool fewer = one.change.workers && *one.change.workers < now;
+      const bool fewer = has_fewer_threads(run.recorded(), one.change);
       return fewer ? one.gain >= 1 + worthwhile && one.gain * (1 + worthwhile) >= best
                    : one.gain >= 0.99 * best;
     };
@@ -163,8 +178,8 @@ best_settings best_settings_of(const what_if& run, bool unordered) {
   const std::size_t now = workers_now(p);
   std::vector<found_setting> sure;
   for (const found_setting& one : likely) {
-    const bool more =
-        (one.change.workers && *one.change.workers > now) || !one.change.threads.empty();
+    const bool more = (one.change.workers && *one.change.workers > now) ||
+                      (!one.change.threads.empty() && !has_fewer_threads(p, one.change));
     if (one.gain < 1 + worthwhile || (more && !more_may_be_sure)) continue;
     sure.push_back({one.change, run.min_gain(one.change, one.gain)});
   }

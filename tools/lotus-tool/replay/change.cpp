@@ -57,7 +57,7 @@ bool changes_parts(const pipeline_change& change) {
          !change.offload.empty() || !change.order.later.empty();
 }
 
-measured_work changed(measured_work work, const time_left& left) {
+measured_work with_left(measured_work work, const time_left& left) {
   work.blocked_ns = left.blocked * work.blocked_ns + left.waits * work.cpu_ns;
   work.cpu_ns *= left.cpu;
   return work;
@@ -162,7 +162,7 @@ class planner {
       for (std::uint32_t s = to.first_stage; s < to.end_stage; ++s) {
         const std::uint32_t index = from.first_work + (s - from.first_stage);
         const time_left& left = of_stage[cached ? 1 : 0][s];
-        const measured_work w = left.is_same() ? works[index] : changed(r_.works[index], left);
+        const measured_work w = left.is_same() ? works[index] : with_left(r_.works[index], left);
         // The works of the units follow each other in the order of the units.
         plan_.works.push_back({std::max(0.0, w.blocked_ns) / change_.preprocessing_faster,
                                std::max(0.0, w.cpu_ns) / law_.longer(1 + w.others_busy) /

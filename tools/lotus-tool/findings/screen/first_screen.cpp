@@ -20,6 +20,7 @@
 #include "model/calls/call_profile.hpp"
 #include "model/path/critical_path.hpp"
 #include "replay/change.hpp"
+#include "replay/change_text.hpp"
 #include "replay/prediction.hpp"
 #include "waits/join/limiting_lock.hpp"
 
@@ -86,6 +87,16 @@ phrase next_limit_of(const diagnosis& d, const suggestion& m, bool of_several) {
           {name_word{of_several ? "the first" : "this"}, name_word{next}, rate_word{most_per_s}}};
 }
 
+/// Returns whether the threads are blocked for more than half of the critical path. In this case,
+/// the predictions depend on the assumption that a thread gets a CPU as soon as its wait ends.
+bool mostly_blocked(const diagnosis& d) {
+  std::int64_t blocked_ns = 0;
+  for (const path_share& share : d.path.shares) {
+    if (share.cpu) blocked_ns += share.cpu->blocked_ns.value_or(0);
+  }
+  return 2 * blocked_ns > d.path.run_ns;
+}
+
 /// A sentence for verdicts that may be wrong because the use of an accelerator is unknown.
 constexpr const char* unknown_device =
     " To see how busy a GPU or accelerator was, run 'lotus-tool accelerator --help'.";
@@ -114,7 +125,7 @@ class composer {
       advice();
       phrase assumed;
       if (!advised_.empty()) assumed = next_limit_of(d_, *advised_.front(), advised_.size() > 1);
-      if (!s_.advice.empty() && d_.warnings.empty() && mostly_blocked()) {
+      if (!s_.advice.empty() && d_.warnings.empty() && mostly_blocked(d_)) {
         assumed.add(assumed.empty() ? "" : " ").add("The predictions assume that ");
         assumed.add(free_cpus_words(d_.others_cpus, d_.cpus)).add(".");
       }
@@ -311,6 +322,13 @@ class composer {
     return 1 / min_gain(m.would_be) - 1 > 1 - 1 / m.would_be.gain && !m.only_if;
   }
 
+  /// Returns the share of the run time that a change saves, which counts less if the change is more
+  /// than a number to set.
+  static double worth(const suggestion& m) {
+    static constexpr double weights[] = {1, 0.8, 0.6};  // of a setting, of code, of hardware
+    return (1 - 1 / m.would_be.gain) * weights[static_cast<std::size_t>(effort_of(m.change))];
+  }
+
   /// Lists the suggestions: first those that certainly gain, then those that may gain nothing.
   void advice() {
     for (const std::vector<suggestion>* const suggestions : {&d_.suggestions, &d_.possible}) {
@@ -324,7 +342,7 @@ class composer {
                      [](const suggestion* a, const suggestion* b) {
                        const bool a_gains = min_gain(a->would_be) > 1;
                        const bool b_gains = min_gain(b->would_be) > 1;
-                       return a_gains != b_gains ? a_gains : a->would_be.gain > b->would_be.gain;
+                       return a_gains != b_gains ? a_gains : worth(*a) > worth(*b);
                      });
     if (advised_.size() > max_advice) advised_.resize(max_advice);
     for (const suggestion* const m : advised_) {
@@ -365,16 +383,6 @@ class composer {
       to.what = shown_target::kind::batches;
     }
     return to;
-  }
-
-  /// Returns whether the threads are blocked for more than half of the critical path. In this case,
-  /// the predictions depend on the assumption that a thread gets a CPU as soon as its wait ends.
-  bool mostly_blocked() const {
-    std::int64_t blocked_ns = 0;
-    for (const path_share& share : d_.path.shares) {
-      if (share.cpu) blocked_ns += share.cpu->blocked_ns.value_or(0);
-    }
-    return 2 * blocked_ns > d_.path.run_ns;
   }
 
   template <class Has>
@@ -492,6 +500,17 @@ const finding* reason_of(const diagnosis& d) {
 
 first_screen first_screen_of(const diagnosis& d, std::size_t rows) {
   return composer(d, rows).compose();
+}
+
+std::vector<std::string> not_looked_at(const diagnosis& d) {
+  std::vector<std::string> all;
+  if (!d.is) return all;
+  const bool fed = d.is == verdict::consumer_bound || d.is == verdict::balanced;
+  if (fed && d.accelerators.empty()) all.emplace_back("the accelerator (no trace)");
+  if (!fed && mostly_blocked(d) && d.blocked_on.processes.empty()) {
+    all.emplace_back("locks, disks and networks (no wait samples)");
+  }
+  return all;
 }
 
 }  // namespace lotus::tool
