@@ -46,10 +46,11 @@ bool is_runtime_module(std::string_view path) {
 /// Returns whether a function is one of the C library. Needed for programs that are linked
 /// statically, which have no separate C library.
 bool is_c_function(std::string_view function) {
-  static constexpr std::array<std::string_view, 12> starts{
+  static constexpr std::array<std::string_view, 14> starts{
       "__libc_",    "__pthread_",        "pthread_",    "__lll_",
       "___pthread", "__futex",           "futex_",      "__new_sem",
-      "sem_",       "__clock_nanosleep", "__nanosleep", "execute_native_thread"};
+      "sem_",       "__clock_nanosleep", "__nanosleep", "execute_native_thread",
+      "__syscall",  "__internal_syscall"};
   static constexpr std::array<std::string_view, 25> names{
       "_start",   "start_thread", "clone",      "clone3",    "__clone",
       "__clone3", "thread_start", "syscall",    "read",      "__read",
