@@ -1,6 +1,7 @@
 // Compares the predictions of lotus-tool whatif with simulations of the changed loader.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -428,4 +429,36 @@ TEST_CASE("invalid arguments are reported in one line") {
   refused({"--loader-cpus", "1"}, 1, "--loader-cpus: ");
   refused({"--ready-samples"}, 1, "does not show the samples of a batch");
   refused({"--also", dir.path() + "/nowhere"}, 1, "nowhere");
+}
+
+TEST_CASE("a faster step may gain nothing if batches may be handed over one after the other") {
+  // Workers are early. Either something needs 50 ms to pass each batch on, also during the steps,
+  // or receiving a batch takes as long as the mean wait.
+  constexpr std::int64_t ms = 1'000'000;
+  const auto predicted = [](bool in_turn, std::int64_t varies) {
+    const temp_dir dir;
+    planted_logs logs;
+    std::int64_t now = 100 * ms;
+    for (std::int64_t i = 0; i < 100; ++i) {
+      logs.made(1, i, i * 20 * ms, 20 * ms);
+      const std::int64_t step = (i % 2 == 0 ? 44 - varies : 44 + varies) * ms;
+      const std::int64_t passed_on = in_turn ? 100 * ms + i * 50 * ms : now + 6 * ms;
+      logs.waited(0, i, now, passed_on - now);
+      logs.used(0, i, passed_on + step);
+      now = passed_on + step;
+    }
+    logs.write(dir);
+    const result r = ask_logs(dir, {"--step", "0.5", "--json", "-q"});
+    INFO(r.err << r.out);
+    REQUIRE(r.status == 0);
+    const json answer = parse_json(r.out);
+    return std::pair(answer["changes"][0]["low"].number(),
+                     answer["baseline"]["batches_per_s"].number());
+  };
+  for (const std::int64_t varies : {0, 4}) {
+    const auto [low, measured] = predicted(true, varies);
+    CHECK(low <= measured);
+  }
+  const auto [low, measured] = predicted(false, 4);
+  CHECK(low > 1.1 * measured);
 }

@@ -205,6 +205,39 @@ void what_if::use_measurement(const pipeline_change& change, prediction& p) cons
   p.high = std::max(p.high, measured_also.per_s * std::exp(quantile * measured_sd));
 }
 
+namespace {
+
+/// Whether the recording leaves open that something passes batches on to the consumer one after the
+/// other, also during its steps, and limits the run: receiving takes time, and takes no longer
+/// after short steps only because all steps are alike, or takes longer after short steps.
+bool may_be_handed_over_in_turn(const recorded_pipeline& p) {
+  double n = 0;
+  double takes_ns = 0;
+  double steps_ns = 0;
+  double squares = 0;
+  double products = 0;
+  for (const planned_epoch& e : p.epochs) {
+    for (std::size_t i = 1; i < e.deliveries.size(); ++i) {
+      const double step_ns = p.steps[e.deliveries[i - 1]].all_ns();
+      const double take_ns = p.takes_ns[e.deliveries[i]];
+      ++n;
+      takes_ns += take_ns;
+      steps_ns += step_ns;
+      squares += step_ns * step_ns;
+      products += step_ns * take_ns;
+    }
+  }
+  constexpr double little = 0.05;
+  if (n < 2 || takes_ns < little * (takes_ns + steps_ns)) return false;
+  const double variance = squares / n - steps_ns / n * steps_ns / n;
+  const double alike = 0.03 * steps_ns / n;
+  if (variance < alike * alike) return true;
+  const double slope = (products / n - takes_ns / n * steps_ns / n) / variance;
+  return slope < -0.5;
+}
+
+}  // namespace
+
 prediction what_if::predict(const pipeline_change& change) const {
   if (change == pipeline_change{}) return guess(change);
   prediction p;
@@ -230,7 +263,10 @@ prediction what_if::predict(const pipeline_change& change) const {
   constexpr double quantile = 1.645;  // the 95 % quantile of the standard normal distribution
   p.low *= std::exp(-quantile * sd);
   p.high *= std::exp(quantile * sd);
-  if (is_bracket(change)) p.low = std::min(p.low, achieved() * std::exp(-quantile * sd));
+  const bool in_turn = change.step < 1 && may_be_handed_over_in_turn(pipeline);
+  if (in_turn || is_bracket(change)) {
+    p.low = std::min(p.low, achieved() * std::exp(-quantile * sd));
+  }
   if (!change.faster.empty()) p.high *= gain_without_lock_waits();
   if (change.loader_cpus) p.high *= gain_without_queueing(pipeline.steps);
   constexpr double busy = 0.8;
