@@ -16,6 +16,7 @@
 #include "base/text.hpp"
 #include "findings/diagnosis.hpp"
 #include "findings/screen/first_screen.hpp"
+#include "findings/screen/not_looked_at.hpp"
 #include "findings/words.hpp"
 #include "log/shown_name.hpp"
 #include "model/figures.hpp"

@@ -33,9 +33,8 @@ constexpr double slice_factors[] = {0.8, 1.0, 1.25};
 
 /// The simulation of the unmodified run has a known error. Returns which share (0..1) of this error
 /// the simulation of a changed run is expected to have as well; predictions are corrected by this
-/// share. It is near 1 for a small change and near one half for a large change. The half is the
-/// rounded result of measurements (0.53 on 117 pairs of runs with bench/whatif_numbers, 0.48 and
-/// 0.65 on two other sets of 68 pairs).
+/// share: near 1 for a small change, and near one half for a large one. The half is measured: 0.53
+/// on 117 pairs of runs with bench/whatif_numbers, 0.48 and 0.65 on two other sets of 68 pairs.
 /// @param gain  the factor by which the change increases the simulated throughput.
 double share_of_error_kept(double gain) {
   constexpr double at_large_gain = 0.5;

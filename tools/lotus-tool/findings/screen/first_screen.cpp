@@ -14,6 +14,7 @@
 #include "findings/finding.hpp"
 #include "findings/gains.hpp"
 #include "findings/run_limits.hpp"
+#include "findings/screen/not_looked_at.hpp"
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
 #include "log/shown_name.hpp"
@@ -85,16 +86,6 @@ phrase next_limit_of(const diagnosis& d, const suggestion& m, bool of_several) {
                                                      : "stage " + d.slowest_stage;
   return {"With % change, % would be the bottleneck, at %.",
           {name_word{of_several ? "the first" : "this"}, name_word{next}, rate_word{most_per_s}}};
-}
-
-/// Returns whether the threads are blocked for more than half of the critical path. In this case,
-/// the predictions depend on the assumption that a thread gets a CPU as soon as its wait ends.
-bool mostly_blocked(const diagnosis& d) {
-  std::int64_t blocked_ns = 0;
-  for (const path_share& share : d.path.shares) {
-    if (share.cpu) blocked_ns += share.cpu->blocked_ns.value_or(0);
-  }
-  return 2 * blocked_ns > d.path.run_ns;
 }
 
 /// A sentence for verdicts that may be wrong because the use of an accelerator is unknown.
@@ -500,17 +491,6 @@ const finding* reason_of(const diagnosis& d) {
 
 first_screen first_screen_of(const diagnosis& d, std::size_t rows) {
   return composer(d, rows).compose();
-}
-
-std::vector<std::string> not_looked_at(const diagnosis& d) {
-  std::vector<std::string> all;
-  if (!d.is) return all;
-  const bool fed = d.is == verdict::consumer_bound || d.is == verdict::balanced;
-  if (fed && d.accelerators.empty()) all.emplace_back("the accelerator (no trace)");
-  if (!fed && mostly_blocked(d) && d.blocked_on.processes.empty()) {
-    all.emplace_back("locks, disks and networks (no wait samples)");
-  }
-  return all;
 }
 
 }  // namespace lotus::tool

@@ -99,9 +99,6 @@ const finding* reason_of(const diagnosis& d);
 /// @param rows  the maximum number of rows of `where`.
 first_screen first_screen_of(const diagnosis& d, std::size_t rows);
 
-/// Returns what the diagnosis knows nothing about although it may limit the run, and why.
-std::vector<std::string> not_looked_at(const diagnosis& d);
-
 }  // namespace lotus::tool
 
 #endif  // LOTUS_TOOL_FINDINGS_SCREEN_FIRST_SCREEN_HPP

@@ -173,17 +173,20 @@ void thread_recorder::find_ends(std::uint32_t pid, const std::string& what, bool
   const auto peer = is_socket ? peer_of_socket(pid, what) : std::nullopt;
   if (is_socket && !peer) return;
   if (peer && !peer->name.empty()) names_of_peers_[what] = peer->name;
+  std::map<std::uint32_t, open_end> found;
   for (const auto& [other, of] : processes_) {
     if (!of.watched) continue;
-    open_end found = of.watched->end_of(peer ? peer->what : what);
-    found.what = what;
-    // That its own process has it says that the other end was looked for.
-    if (found.reads || found.writes || (peer && other == pid)) {
-      ends_[{what, other}] = found;
-    } else {
-      ends_.erase({what, other});
-    }
+    open_end end = of.watched->end_of(peer ? peer->what : what);
+    end.what = what;
+    if (end.reads || end.writes) found[other] = end;
   }
+  if (peer) {
+    // The process at the other end of a socket may have closed it or ended since the last look.
+    if (found.empty() && ends_.count({what, pid}) != 0) return;
+    found[pid].what = what;  // its own process: the other end was looked for
+  }
+  for (const auto& seen : processes_) ends_.erase({what, seen.first});
+  for (const auto& [other, end] : found) ends_[{what, other}] = end;
 }
 
 /// Keeps a round, or not, so that a random selection of all rounds is kept.

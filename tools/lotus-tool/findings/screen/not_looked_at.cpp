@@ -1,0 +1,31 @@
+#include "findings/screen/not_looked_at.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "findings/verdict.hpp"
+#include "model/path/critical_path.hpp"
+
+namespace lotus::tool {
+
+bool mostly_blocked(const diagnosis& d) {
+  std::int64_t blocked_ns = 0;
+  for (const path_share& share : d.path.shares) {
+    if (share.cpu) blocked_ns += share.cpu->blocked_ns.value_or(0);
+  }
+  return 2 * blocked_ns > d.path.run_ns;
+}
+
+std::vector<std::string> not_looked_at(const diagnosis& d) {
+  std::vector<std::string> all;
+  if (!d.is) return all;
+  const bool fed = d.is == verdict::consumer_bound || d.is == verdict::balanced;
+  if (fed && d.accelerators.empty()) all.emplace_back("the accelerator (no trace)");
+  if (!fed && mostly_blocked(d) && d.blocked_on.processes.empty()) {
+    all.emplace_back("locks, disks and networks (no wait samples)");
+  }
+  return all;
+}
+
+}  // namespace lotus::tool

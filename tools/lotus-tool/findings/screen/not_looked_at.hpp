@@ -1,0 +1,21 @@
+// Says what a diagnosis could not look at.
+#ifndef LOTUS_TOOL_FINDINGS_SCREEN_NOT_LOOKED_AT_HPP
+#define LOTUS_TOOL_FINDINGS_SCREEN_NOT_LOOKED_AT_HPP
+
+#include <string>
+#include <vector>
+
+#include "findings/diagnosis.hpp"
+
+namespace lotus::tool {
+
+/// Returns whether the threads are blocked for more than half of the critical path. In this case,
+/// the predictions depend on the assumption that a thread gets a CPU as soon as its wait ends.
+bool mostly_blocked(const diagnosis& d);
+
+/// Returns what the diagnosis knows nothing about although it may limit the run, and why.
+std::vector<std::string> not_looked_at(const diagnosis& d);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_FINDINGS_SCREEN_NOT_LOOKED_AT_HPP
