@@ -434,15 +434,15 @@ TEST_CASE("invalid arguments are reported in one line") {
 TEST_CASE("a faster step may gain nothing if batches may be handed over one after the other") {
   // Workers are early. Either something needs 50 ms to pass each batch on, also during the steps,
   // or receiving a batch takes as long as the mean wait.
-  constexpr std::int64_t ms = 1'000'000;
+  constexpr std::int64_t milli = 1'000'000;
   const auto predicted = [](bool in_turn, std::int64_t varies) {
     const temp_dir dir;
     planted_logs logs;
-    std::int64_t now = 100 * ms;
+    std::int64_t now = 100 * milli;
     for (std::int64_t i = 0; i < 100; ++i) {
-      logs.made(1, i, i * 20 * ms, 20 * ms);
-      const std::int64_t step = (i % 2 == 0 ? 44 - varies : 44 + varies) * ms;
-      const std::int64_t passed_on = in_turn ? 100 * ms + i * 50 * ms : now + 6 * ms;
+      logs.made(1, i, i * 20 * milli, 20 * milli);
+      const std::int64_t step = (i % 2 == 0 ? 44 - varies : 44 + varies) * milli;
+      const std::int64_t passed_on = in_turn ? 100 * milli + i * 50 * milli : now + 6 * milli;
       logs.waited(0, i, now, passed_on - now);
       logs.used(0, i, passed_on + step);
       now = passed_on + step;
