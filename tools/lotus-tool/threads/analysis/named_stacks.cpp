@@ -279,6 +279,10 @@ std::string without_arguments(const std::string& function) {
   return text;
 }
 
+bool is_in_runtime_module(const source_place& place) {
+  return is_runtime_module(place.module);
+}
+
 bool is_of_runtime(const source_place& place) {
   return is_runtime_module(place.module) || is_of_cpp_library(place.function) ||
          is_c_function(place.function);

@@ -39,6 +39,9 @@ class named_stacks {
   std::vector<named_stack> stacks_;
 };
 
+/// Returns whether a call is in the module of the C library, the C++ library or the dynamic loader.
+bool is_in_runtime_module(const source_place& place);
+
 /// Returns whether a call belongs to the C or C++ library, or starts a program or thread.
 bool is_of_runtime(const source_place& place);
 

@@ -90,7 +90,12 @@ std::vector<std::string> unwound_stacks::of(const std::string& ending, std::uint
   if (found == nullptr) return {};
   const named_stack& stack = *found;
   constexpr std::size_t max_calls = 64;
-  const std::size_t waits_in = waiting_call(stack);
+  std::size_t waits_in = waiting_call(stack);
+  if (waits_in < stack.size() && is_of_runtime(stack[waits_in])) {
+    // Without debug information, the program's functions that are inlined into functions of the C++
+    // library have no names. What the program called is still known.
+    while (waits_in + 1 < stack.size() && is_in_runtime_module(stack[waits_in])) ++waits_in;
+  }
   std::size_t end = stack.size();
   while (end > waits_in + 1 && is_of_runtime(stack[end - 1])) --end;
   std::vector<std::string> calls;
@@ -120,7 +125,7 @@ void for_each_entry(run_blocked_on& joined, const Each& each) {
 }
 
 bool needs_place(const blocked_on& one) {
-  constexpr std::uint64_t min_samples = 5;
+  constexpr std::uint64_t min_samples = 3;
   return one.reason == wait_reason::lock && one.samples >= min_samples && !one.stacks.empty() &&
          name_of_lock(one).empty();
 }
