@@ -135,7 +135,7 @@ looked_at_operations look_at_operations(const run_data& run, const std::vector<b
 /// Returns the largest gain. If one worker is slow, more batches in flight and any order gain about
 /// the same; which of the two gains more would change from run to run. Then the waits decide.
 bound_gain largest_or_recorded(const diagnosis& d) {
-  const bound_gain largest = largest_gain(d.gains);
+  bound_gain largest = largest_gain(d.gains);
   const bool waits_for_order = !d.slow_workers.empty() && d.waits.order_ns >= 0.5 * d.waits.all_ns;
   if (largest.bound != verdict::prefetch_bound || !waits_for_order) return largest;
   const auto order = std::find_if(d.gains.begin(), d.gains.end(), [&](const bound_gain& g) {
