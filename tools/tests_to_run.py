@@ -107,8 +107,9 @@ def key_of(test):
 
 def choose(options):
     only_changed = '--unchanged' in options
-    shown = subprocess.run(['ctest', *(o for o in options if o != '--unchanged'), '--show-only=json-v1'], check=True,
-                           stdout=subprocess.PIPE)
+    # ctest adds what the chosen tests need (-FA: not here).
+    shown = subprocess.run(['ctest', *(o for o in options if o != '--unchanged'), '-FA', '.*', '--show-only=json-v1'],
+                           check=True, stdout=subprocess.PIPE)
     tests = json.loads(shown.stdout)['tests']
     keys = {test['name']: key_of(test) for test in tests if 'command' in test} if only_changed else {}
     CHOSEN.write_text(json.dumps(keys))
