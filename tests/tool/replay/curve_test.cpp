@@ -16,9 +16,10 @@ namespace {
 
 /// Writes a simulated run of a program into a subfolder.
 void record(const temp_dir& all, const std::string& folder, const truthful_loader& loader,
-            const std::string& command) {
+            const std::string& command, int cpus = 0) {
   const temp_dir dir;
   planted_logs logs;
+  if (cpus > 0) logs.cpus(cpus);
   loader.simulate_into(logs);
   logs.write(dir);
   for (const std::string& name : dir.names()) {
@@ -99,6 +100,19 @@ TEST_CASE("a run with a faster operation is a dot at its speed, and other settin
   CHECK(curve["points"][4]["at"].number() == 2);
   CHECK(curve["points"][4]["batches_per_s"].number() >
         1.2 * curve["points"][0]["batches_per_s"].number());
+}
+
+TEST_CASE("a run whose code needs less CPU time is no dot on a curve of a setting") {
+  const temp_dir all;
+  truthful_loader faster = with_workers(2);
+  faster.make_ms *= 0.5;
+  // The CPU time of each thread is recorded, and nothing was off a CPU.
+  record(all, "before", with_workers(2), "./loader", 8);
+  record(all, "same", with_workers(3), "./loader", 8);
+  record(all, "after", faster, "./loader", 8);
+  const json curve = curve_of(all, "before", "workers");
+  REQUIRE(curve["measured"].size() == 2);
+  CHECK(contains(curve["measured"][1]["dir"].text(), "same"));
 }
 
 TEST_CASE("the curve is drawn in 15 lines that fit the terminal, with each measured run below") {

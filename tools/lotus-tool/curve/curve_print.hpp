@@ -18,7 +18,7 @@ void print_curve(const speed_curve& curve, const std::string& title, std::ostrea
 void write_curve_svg(const speed_curve& curve, const std::string& title, std::ostream& out);
 
 /// Returns the round numbers from 0 up to a throughput above 0 that mark a scale: at most five
-/// besides 0.
+/// other than 0.
 std::vector<double> round_values(double top);
 
 /// Returns a sentence about a measured run: what it reached, and what was predicted for it.

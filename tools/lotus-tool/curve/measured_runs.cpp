@@ -71,6 +71,12 @@ std::vector<fs::path> folders_in(const fs::path& parent) {
   return folders;
 }
 
+/// Returns a path without a slash at its end.
+fs::path as_folder(const std::string& name) {
+  const fs::path path = fs::path(name).lexically_normal();
+  return path.has_filename() ? path : path.parent_path();
+}
+
 }  // namespace
 
 bool measured_run::has_same_settings(const curve_axis& but, const measured_run& other) const {
@@ -86,8 +92,23 @@ bool measured_run::has_same_settings(const curve_axis& but, const measured_run& 
   return threads == theirs;
 }
 
+bool measured_run::does_same_work(const curve_axis& but, const measured_run& other) const {
+  // The same code needs more CPU time on crowded CPUs, but not this many times as much.
+  constexpr double most = 1.3;
+  constexpr double matters = 0.1;
+  double all_ns = 0;
+  for (const auto& [name, ns] : other.cpu_ns) all_ns += ns;
+  return std::all_of(other.cpu_ns.begin(), other.cpu_ns.end(), [&](const auto& theirs) {
+    const auto& [name, ns] = theirs;
+    if (ns <= matters * all_ns || (but.is == curve_axis::kind::speed && name == but.name))
+      return true;
+    const auto mine = cpu_ns.find(name);
+    return mine != cpu_ns.end() && mine->second < most * ns && ns < most * mine->second;
+  });
+}
+
 std::optional<double> measured_run::at(const curve_axis& axis, const measured_run& recorded) const {
-  if (!has_same_settings(axis, recorded)) return std::nullopt;
+  if (!has_same_settings(axis, recorded) || !does_same_work(axis, recorded)) return std::nullopt;
   switch (axis.is) {
     case curve_axis::kind::workers:
       return static_cast<double>(workers);
@@ -134,15 +155,18 @@ measured_run measured_from(const run_data& run, const recorded_pipeline& pipelin
   }
   for (const recorded_part& part : pipeline.parts) {
     const std::string name = shown_name(run.names.name(part.name));
+    m.cpu_ns[name] += part.cpu_ns;
     if (m.threads.count(name) == 0) m.batch_ns[name] += part.cpu_ns + part.blocked_ns;
   }
   const double batches =
       std::max(1.0, static_cast<double>(pipeline.units.size()) / pipeline.items_per_batch);
-  for (auto& [name, ns] : m.batch_ns) ns /= batches;
+  for (auto* const times : {&m.batch_ns, &m.cpu_ns}) {
+    for (auto& [name, ns] : *times) ns /= batches;
+  }
   return m;
 }
 
-std::vector<measured_run> measured_runs::beside(const run_files& files) {
+std::vector<measured_run> measured_runs::others_than(const run_files& files) {
   constexpr std::size_t most = 12;
   constexpr std::uint64_t always_read = 16U << 20U;
   std::vector<measured_run> runs;
@@ -150,15 +174,24 @@ std::vector<measured_run> measured_runs::beside(const run_files& files) {
   const std::set<std::string> programs =
       programs_of(run_processes::read(files.info_dir, files.earlier_info));
   if (programs.empty()) return runs;
-  const fs::path shown = fs::path(files.info_dir).lexically_normal();
-  const fs::path named = shown.has_filename() ? shown : shown.parent_path();
   std::error_code failed;
-  const fs::path here = fs::canonical(named, failed);
+  const fs::path own = as_folder(files.info_dir);
+  const fs::path here = fs::canonical(own, failed);
   if (failed) return runs;
-  std::uint64_t bytes_left = always_read + 3 * bytes_of(files);
+  // By the whole path: the path that is shown, as the user wrote it.
+  std::vector<std::pair<fs::path, std::string>> folders;
+  for (const std::string& name : named_) {
+    const fs::path folder = fs::canonical(as_folder(name), failed);
+    if (!failed) folders.emplace_back(folder, name);
+  }
   for (const fs::path& folder : folders_in(here.parent_path())) {
+    folders.emplace_back(folder, (own.parent_path() / folder.filename()).string());
+  }
+  std::uint64_t bytes_left = always_read + 3 * bytes_of(files);
+  std::set<fs::path> seen{here};
+  for (const auto& [folder, shown] : folders) {
     if (runs.size() == most) break;
-    if (folder == here) continue;
+    if (!seen.insert(folder).second) continue;
     const std::set<std::string> theirs = programs_of(run_processes::read(folder.string()));
     const bool same = std::any_of(theirs.begin(), theirs.end(), [&programs](const std::string& p) {
       return programs.count(p) > 0;
@@ -171,8 +204,7 @@ std::vector<measured_run> measured_runs::beside(const run_files& files) {
     }
     if (!found->second) continue;
     runs.push_back(*found->second);
-    // Next to the folder as the user wrote it, not with its whole path.
-    runs.back().dir = (named.parent_path() / folder.filename()).string();
+    runs.back().dir = shown;
   }
   return runs;
 }

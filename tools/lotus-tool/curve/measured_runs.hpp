@@ -34,26 +34,31 @@ struct measured_run {
   std::optional<double> cpus;
   std::map<std::string, std::size_t> threads;  ///< by stage
   std::map<std::string, double> batch_ns;      ///< time for a batch, by operation and stage
+  std::map<std::string, double> cpu_ns;        ///< CPU time for a batch, by operation
 
   /// Returns the value of a quantity; nullopt if it is unknown, or if the run differs from another
-  /// run by more settings than this one.
+  /// run by more than this quantity: by other settings, or by the CPU time of operations.
   /// @param recorded  the other run, whose operations are 1 time as fast.
   std::optional<double> at(const curve_axis& axis, const measured_run& recorded) const;
 
  private:
   bool has_same_settings(const curve_axis& but, const measured_run& other) const;
+  bool does_same_work(const curve_axis& but, const measured_run& other) const;
 };
 
 measured_run measured_from(const run_data& run, const recorded_pipeline& pipeline);
 
-/// Finds other runs of the same program in the folders beside a run. Keeps what it has read.
+/// Finds other runs of the same program next to a run and in named folders. Keeps what it has read.
 class measured_runs {
  public:
-  explicit measured_runs(std::string prefix) : prefix_(std::move(prefix)) {}
+  /// @param named  folders of other runs that the user named, which may be anywhere.
+  explicit measured_runs(std::string prefix, std::vector<std::string> named = {})
+      : prefix_(std::move(prefix)), named_(std::move(named)) {}
 
-  /// Returns the runs of the same program and loader beside a run, without this run. Reads the
-  /// newest, at most 12, and at most about as many bytes as the run has three times.
-  std::vector<measured_run> beside(const run_files& files);
+  /// Returns other runs of the same program and loader: those that the user named, and the newest
+  /// ones in folders next to the run's. Reads at most 12 runs, and together at most 16 MiB and
+  /// three times the bytes of the run.
+  std::vector<measured_run> others_than(const run_files& files);
 
  private:
   /// Reads the loader's run in a folder; nullopt if it cannot be simulated or is too large.
@@ -61,6 +66,7 @@ class measured_runs {
                                    std::uint64_t& bytes_left);
 
   std::string prefix_;
+  std::vector<std::string> named_;
   std::map<std::pair<std::string, std::string>, std::optional<measured_run>> found_;
 };
 

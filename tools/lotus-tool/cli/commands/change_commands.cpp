@@ -228,7 +228,7 @@ void add_whatif(CLI::App& app, action& chosen) {
                                       "draw the throughput over workers, prefetch, cpus,\n"
                                       "stage:NAME (threads of a stage), or the speed of the\n"
                                       "operation or stage WHAT; other runs of the program\n"
-                                      "in folders beside DIR are shown as dots")
+                                      "in folders next to DIR are dots")
                                  ->excludes(target);
   command->add_option("--format", options->format, "svg: the curve as a picture")
       ->option_text("svg")

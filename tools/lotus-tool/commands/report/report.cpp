@@ -158,7 +158,7 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
   std::vector<std::string> tables = options.hardware.counters;
   tables.insert(tables.end(), {options.hardware.mapping, options.hardware.elapsed});
   sampled_threads threads;
-  measured_runs others(options.prefix);
+  measured_runs others(options.prefix, options.dirs);
   for (const std::string& dir : options.dirs) {
     threads.add(dir, diagnostics);
     const std::vector<run_files> found = runs_in(dir, options, threads, diagnostics);

@@ -122,7 +122,7 @@ void write_curves(json_writer& json, const run_data& run, const judgement& judge
   double left = simulated_for_axes;
   double points = 0;
   std::vector<speed_curve> curves;
-  const std::vector<measured_run> dots = others.beside(*run.files);
+  const std::vector<measured_run> dots = others.others_than(*run.files);
   for (const curve_axis& axis : setting_axes(asked.recorded())) {
     if (left <= 0) break;
     speed_curve curve = draw_curve(asked, run, *judged.found, axis, dots);

@@ -143,7 +143,7 @@ class tuner {
         measured_runs others{std::string(default_prefix)};
         return draw_curve(*judged.simulated, run, *judged.found,
                           axis_named(name, judged.simulated->recorded(), run.names),
-                          others.beside(files.front()));
+                          others.others_than(files.front()));
       } catch (const input_error&) {
         // The run has no such setting.
       }

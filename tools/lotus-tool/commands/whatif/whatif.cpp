@@ -108,9 +108,9 @@ class asker {
       answers.limit = with_facts("more workers do not help: ", forbidden(one_more));
     }
     if (!options_.curve.empty()) {
-      answers.curve =
-          draw_curve(*answers.run, kept.run, d,
-                     axis_named(options_.curve, pipeline, kept.run.names), others_.beside(files));
+      answers.curve = draw_curve(*answers.run, kept.run, d,
+                                 axis_named(options_.curve, pipeline, kept.run.names),
+                                 others_.others_than(files));
     } else if (options_.feed_consumer || options_.target_per_s) {
       // With --feed-consumer, the target is 99 % of the rate of the consumer: 100 % is impossible,
       // because receiving a batch takes time.

@@ -2,18 +2,6 @@
 // of the operations that matter most. All of it was simulated when the report was written.
 "use strict";
 
-/** Returns all runs that are dots on a curve of `run`: those that lotus-tool found beside it, and the others of this page. */
-function dotsOf(run, curve) {
-  const dots = [...curve.measured];
-  for (const other of report.runs) {
-    const same = other !== run && other.curves.axes && other.curves.axes.find((of) => of.title === curve.title);
-    const own = same && same.measured.find((dot) => dot.recorded);
-    const known = (dot) => folderName(dot.dir) === folderName(own.dir);
-    if (own && !dots.some(known)) dots.push({ ...own, recorded: false });
-  }
-  return dots;
-}
-
 function folderName(dir) { return dir.replace(/\/+$/, "").split("/").pop() || dir; }
 
 /** Returns the next number with one digit and zeros, or half of it, so that an axis can end there. */
@@ -123,7 +111,7 @@ class SpeedCurve {
     if (this.chart) this.chart.destroy();
     if (!this.curve) return;
     const points = this.points();
-    const dots = dotsOf(this.run, this.curve);
+    const dots = this.curve.measured;
     const most = Math.max(...points.map((p) => p.per_s), ...dots.map((dot) => dot.batches_per_s));
     const accent = cssColour("accent");
     const xs = points.map((p) => p.at);
@@ -162,7 +150,7 @@ class SpeedCurve {
 function predictedForSecond() {
   const [a, b] = report.runs;
   for (const curve of a.curves.axes || []) {
-    const dot = dotsOf(a, curve).find((of) => folderName(of.dir) === folderName(b.dir));
+    const dot = curve.measured.find((of) => folderName(of.dir) === folderName(b.dir));
     const point = dot && curve.points.find((of) => of.at === dot.at);
     const base = curve.measured.find((of) => of.recorded);
     if (point && point.at !== base.at) return { at: countText(curve, point.at), per_s: point.batches_per_s, low: point.low, high: point.high };
