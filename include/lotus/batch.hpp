@@ -21,7 +21,7 @@ namespace detail {
 /// switched out. Call this function before a batch or wait begins and again before it ends: the
 /// time off the CPU between the two calls is recorded for that batch or wait.
 LOTUS_DETAIL_ALWAYS_INLINE void look_at_batch() noexcept {
-  if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.per_batch)) read_cpu(now_ticks(), 0);
+  if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.per_batch)) read_cpu(0, 0);
 }
 
 template <event_kind Kind>

@@ -74,6 +74,7 @@
 #define LOTUS_DETAIL_LIKELY(x) __builtin_expect(static_cast<bool>(x), 1)
 #define LOTUS_DETAIL_UNLIKELY(x) __builtin_expect(static_cast<bool>(x), 0)
 #define LOTUS_DETAIL_ALWAYS_INLINE inline __attribute__((always_inline))
+#define LOTUS_DETAIL_NOINLINE __attribute__((noinline))
 #define LOTUS_DETAIL_COLD __attribute__((noinline, cold))
 // Marks a function that a header of the API declares and the engine (the code behind the API)
 // defines. The file that defines LOTUS_IMPLEMENTATION emits all these functions, whether or not it

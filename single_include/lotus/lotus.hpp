@@ -131,6 +131,7 @@
 #define LOTUS_DETAIL_LIKELY(x) __builtin_expect(static_cast<bool>(x), 1)
 #define LOTUS_DETAIL_UNLIKELY(x) __builtin_expect(static_cast<bool>(x), 0)
 #define LOTUS_DETAIL_ALWAYS_INLINE inline __attribute__((always_inline))
+#define LOTUS_DETAIL_NOINLINE __attribute__((noinline))
 #define LOTUS_DETAIL_COLD __attribute__((noinline, cold))
 // Marks a function that a header of the API declares and the engine (the code behind the API)
 // defines. The file that defines LOTUS_IMPLEMENTATION emits all these functions, whether or not it
@@ -1037,21 +1038,20 @@ LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t en
 }
 
 /// Reads the thread's CPU clocks, and records how long the thread was off the CPU before the time
-/// `ticks`.
+/// `ticks`; 0: before now.
 /// @param begin_ticks  start of the span that ends now; 0 if none ends.
 LOTUS_DETAIL_RARE void read_cpu(std::uint64_t ticks, std::uint64_t begin_ticks) noexcept;
 
 /// If the thread may have been off the CPU since the last check, records for how long. At an
 /// operation's begin, call this function before reading the clock; at its end, after reading the
 /// clock.
-/// @param ticks  function that returns the time, in ticks, at which the recorded time off the CPU
-/// ends.
+/// @param ticks  the time at which the recorded time off the CPU ends; 0: now.
 /// @param begin_ticks  start of the span that ends now; 0 if none ends.
-template <class Ticks>
-LOTUS_DETAIL_ALWAYS_INLINE void look_at_cpu(Ticks ticks, std::uint64_t begin_ticks = 0) noexcept {
+LOTUS_DETAIL_ALWAYS_INLINE void look_at_cpu(std::uint64_t ticks = 0,
+                                            std::uint64_t begin_ticks = 0) noexcept {
   const cpu_watch& watch = this_cpu_watch;
   const std::uint64_t now = __atomic_load_n(watch.word, __ATOMIC_RELAXED);
-  if (LOTUS_DETAIL_UNLIKELY(now != watch.undisturbed)) read_cpu(ticks(), begin_ticks);
+  if (LOTUS_DETAIL_UNLIKELY(now != watch.undisturbed)) read_cpu(ticks, begin_ticks);
 }
 
 }  // namespace detail
@@ -1083,8 +1083,7 @@ constexpr void push(std::uint64_t, std::uint64_t, record_tag) noexcept {}
 constexpr record_tag batch_tag(event_kind, std::uint64_t) noexcept {
   return {};
 }
-template <class Ticks>
-constexpr void look_at_cpu(Ticks, std::uint64_t = 0) noexcept {}
+constexpr void look_at_cpu(std::uint64_t = 0, std::uint64_t = 0) noexcept {}
 constexpr void read_cpu(std::uint64_t, std::uint64_t) noexcept {}
 constexpr void publish_wait() noexcept {}
 constexpr void publish_end_of_wait() noexcept {}
@@ -1225,12 +1224,15 @@ class span {
   LOTUS_DETAIL_ALWAYS_INLINE explicit span(MakeTag make_tag) noexcept {
     const recording mode = recording_mode();
     if (mode == recording::off) return;
-    tag_ = LOTUS_DETAIL_LIKELY(mode == recording::on) ? make_tag() : slow_tag(make_tag);
+    const bool is_plain = LOTUS_DETAIL_LIKELY(mode == recording::on);
+    if (!is_plain && !is_recording()) return;
+    tag_ = make_tag();
     if (tag_.empty()) return;
+    if (!is_plain && recording_mode() == recording::annotated) begin_annotation(tag_);
 #if !defined(NDEBUG)
     thread_ = &this_cpu_watch;
 #endif
-    look_at_cpu(now_ticks);
+    look_at_cpu();
     begin_ticks_ = now_ticks();
   }
 
@@ -1266,21 +1268,17 @@ class span {
   }
 
  private:
-  template <class MakeTag>
-  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_COLD static record_tag slow_tag(MakeTag make_tag) noexcept {
-    if (!is_recording()) return {};
-    const record_tag tag = make_tag();
-    if (recording_mode() == recording::annotated) begin_annotation(tag);
-    return tag;
-  }
-
-  /// Records the span, whose tag is not empty.
-  LOTUS_DETAIL_ALWAYS_INLINE void finish() noexcept {
+  /// Records the span, whose tag is not empty. A call takes no measurable time beside the two
+  /// readings of the clock, whereas inlined code would stand twice in every function with a scope: for
+  /// its return, and for an exception that leaves it.
+  LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_NOINLINE void finish() noexcept {
 #if !defined(NDEBUG)
-    if (LOTUS_DETAIL_UNLIKELY(thread_ != &this_cpu_watch)) report_crossed_threads(tag_);
+    // A file compiled with NDEBUG may have begun the span.
+    const bool crossed = thread_ != nullptr && thread_ != &this_cpu_watch;
+    if (LOTUS_DETAIL_UNLIKELY(crossed)) report_crossed_threads(tag_);
 #endif
     const std::uint64_t end_ticks = now_ticks();
-    look_at_cpu([end_ticks] { return end_ticks; }, begin_ticks_);
+    look_at_cpu(end_ticks, begin_ticks_);
     const recording mode = recording_mode();
     if (LOTUS_DETAIL_LIKELY(mode == recording::on)) {
       push(begin_ticks_, end_ticks, tag_);
@@ -1316,7 +1314,7 @@ class measured_span {
     const recording mode = recording_mode();
     if (mode == recording::off) return;
     if (LOTUS_DETAIL_UNLIKELY(mode != recording::on) && !begin_slow(tag)) return;
-    look_at_cpu(now_ticks);
+    look_at_cpu();
     begin_ticks_ = now_ticks();
   }
   bool runs() const noexcept { return begin_ticks_ != 0; }
@@ -1327,7 +1325,7 @@ class measured_span {
   LOTUS_DETAIL_ALWAYS_INLINE void end(record_tag tag) noexcept {
     if (!runs()) return;
     const std::uint64_t end_ticks = now_ticks();
-    look_at_cpu([end_ticks] { return end_ticks; }, begin_ticks_);
+    look_at_cpu(end_ticks, begin_ticks_);
     const recording mode = recording_mode();
     if (LOTUS_DETAIL_UNLIKELY(mode == recording::annotated)) end_slow(begin_ticks_, tag);
     if (!tag.empty() && mode != recording::off) push(begin_ticks_, end_ticks, tag);
@@ -1486,7 +1484,7 @@ namespace detail {
 /// switched out. Call this function before a batch or wait begins and again before it ends: the
 /// time off the CPU between the two calls is recorded for that batch or wait.
 LOTUS_DETAIL_ALWAYS_INLINE void look_at_batch() noexcept {
-  if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.per_batch)) read_cpu(now_ticks(), 0);
+  if (LOTUS_DETAIL_UNLIKELY(this_cpu_watch.per_batch)) read_cpu(0, 0);
 }
 
 template <event_kind Kind>
@@ -1762,7 +1760,7 @@ class operation_run {
     if (!is_recording()) return;
     annotated_ = recording_mode() == recording::annotated;
     if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(whole_);
-    look_at_cpu(now_ticks);
+    look_at_cpu();
     first_ticks_ = last_ticks_ = now_ticks();
   }
   operation_run(const operation_run&) = delete;
@@ -1780,7 +1778,7 @@ class operation_run {
     running_ = {};
     if (LOTUS_DETAIL_UNLIKELY(last_ticks_ == 0)) return;
     const std::uint64_t now = now_ticks();
-    look_at_cpu([now] { return now; }, last_ticks_);
+    look_at_cpu(now, last_ticks_);
     if (!tag.empty()) push(last_ticks_, now, tag);
     last_ticks_ = now;
   }
@@ -7959,6 +7957,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void read_cpu(std::uint64_t ticks,
   const services& s = join_session(true);
   producer* const p = find_producer(s);
   if (p == nullptr) return;
+  if (ticks == 0) ticks = now_ticks();
   record_tag aggregated;
   const std::uint64_t own_ticks = s.aggregated_ticks(*p, &aggregated);
   if (own_ticks != 0) push(ticks - own_ticks, ticks, aggregated);
@@ -7975,7 +7974,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void get_ring() noexcept {
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void mark_watch() noexcept {
   // If this shared object has not set up the thread's cpu_watch yet, read_cpu() does so.
-  if (this_cpu_watch.word == &never_looked) read_cpu(now_ticks(), 0);
+  if (this_cpu_watch.word == &never_looked) read_cpu(0, 0);
   this_cpu_watch.mark();
 }
 

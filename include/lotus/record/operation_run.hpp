@@ -26,7 +26,7 @@ class operation_run {
     if (!is_recording()) return;
     annotated_ = recording_mode() == recording::annotated;
     if (LOTUS_DETAIL_UNLIKELY(annotated_)) begin_annotation(whole_);
-    look_at_cpu(now_ticks);
+    look_at_cpu();
     first_ticks_ = last_ticks_ = now_ticks();
   }
   operation_run(const operation_run&) = delete;
@@ -44,7 +44,7 @@ class operation_run {
     running_ = {};
     if (LOTUS_DETAIL_UNLIKELY(last_ticks_ == 0)) return;
     const std::uint64_t now = now_ticks();
-    look_at_cpu([now] { return now; }, last_ticks_);
+    look_at_cpu(now, last_ticks_);
     if (!tag.empty()) push(last_ticks_, now, tag);
     last_ticks_ = now;
   }

@@ -77,6 +77,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void read_cpu(std::uint64_t ticks,
   const services& s = join_session(true);
   producer* const p = find_producer(s);
   if (p == nullptr) return;
+  if (ticks == 0) ticks = now_ticks();
   record_tag aggregated;
   const std::uint64_t own_ticks = s.aggregated_ticks(*p, &aggregated);
   if (own_ticks != 0) push(ticks - own_ticks, ticks, aggregated);
@@ -93,7 +94,7 @@ LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void get_ring() noexcept {
 
 LOTUS_DETAIL_COLD LOTUS_DETAIL_SEAM void mark_watch() noexcept {
   // If this shared object has not set up the thread's cpu_watch yet, read_cpu() does so.
-  if (this_cpu_watch.word == &never_looked) read_cpu(now_ticks(), 0);
+  if (this_cpu_watch.word == &never_looked) read_cpu(0, 0);
   this_cpu_watch.mark();
 }
 

@@ -179,21 +179,20 @@ LOTUS_DETAIL_ALWAYS_INLINE void push(std::uint64_t begin_ticks, std::uint64_t en
 }
 
 /// Reads the thread's CPU clocks, and records how long the thread was off the CPU before the time
-/// `ticks`.
+/// `ticks`; 0: before now.
 /// @param begin_ticks  start of the span that ends now; 0 if none ends.
 LOTUS_DETAIL_RARE void read_cpu(std::uint64_t ticks, std::uint64_t begin_ticks) noexcept;
 
 /// If the thread may have been off the CPU since the last check, records for how long. At an
 /// operation's begin, call this function before reading the clock; at its end, after reading the
 /// clock.
-/// @param ticks  function that returns the time, in ticks, at which the recorded time off the CPU
-/// ends.
+/// @param ticks  the time at which the recorded time off the CPU ends; 0: now.
 /// @param begin_ticks  start of the span that ends now; 0 if none ends.
-template <class Ticks>
-LOTUS_DETAIL_ALWAYS_INLINE void look_at_cpu(Ticks ticks, std::uint64_t begin_ticks = 0) noexcept {
+LOTUS_DETAIL_ALWAYS_INLINE void look_at_cpu(std::uint64_t ticks = 0,
+                                            std::uint64_t begin_ticks = 0) noexcept {
   const cpu_watch& watch = this_cpu_watch;
   const std::uint64_t now = __atomic_load_n(watch.word, __ATOMIC_RELAXED);
-  if (LOTUS_DETAIL_UNLIKELY(now != watch.undisturbed)) read_cpu(ticks(), begin_ticks);
+  if (LOTUS_DETAIL_UNLIKELY(now != watch.undisturbed)) read_cpu(ticks, begin_ticks);
 }
 
 }  // namespace detail

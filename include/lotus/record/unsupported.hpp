@@ -31,8 +31,7 @@ constexpr void push(std::uint64_t, std::uint64_t, record_tag) noexcept {}
 constexpr record_tag batch_tag(event_kind, std::uint64_t) noexcept {
   return {};
 }
-template <class Ticks>
-constexpr void look_at_cpu(Ticks, std::uint64_t = 0) noexcept {}
+constexpr void look_at_cpu(std::uint64_t = 0, std::uint64_t = 0) noexcept {}
 constexpr void read_cpu(std::uint64_t, std::uint64_t) noexcept {}
 constexpr void publish_wait() noexcept {}
 constexpr void publish_end_of_wait() noexcept {}
