@@ -158,7 +158,7 @@ ctest_step() {
   results+=("$file")
   ! progress_step "$text" "$seconds" ctest_of_preset "$more" "$@" --output-junit "$file" || return 0
   python3 tools/test_results.py failures "$folder" "$file"
-  disturbed=$(python3 tools/test_results.py disturbed "$file")
+  disturbed=$(python3 tools/test_results.py disturbed "$folder" "$file")
   [[ -z $disturbed ]] || progress_step "$text, again" 60 ctest_of_preset $((1 - $(nproc))) "$1" \
     -R "$disturbed" --output-junit "$file.again" || true
 }

@@ -2,13 +2,14 @@
 
 test_results.py failures FOLDER FILE   prints for each failed test its assertions and the command that repeats it in
                                        the build folder
-test_results.py disturbed FILE         prints a regular expression of the failed tests that other programs may have
+test_results.py disturbed FOLDER FILE  prints a regular expression of the failed tests that other programs may have
                                        disturbed (label `recorded`), if these are the only ones that failed
 test_results.py sums FILE...           prints why tests were skipped, then `N passed, N failed, N skipped`. What
                                        FILE.again has is the result of a test
 """
-import os
+import json
 import re
+import subprocess
 import sys
 import xml.etree.ElementTree as xml
 
@@ -16,7 +17,7 @@ MOST_ASSERTIONS, LAST_LINES = 3, 12
 
 
 def read(file):
-    """Returns (name, status, output, labels) of each test. Characters that XML forbids are removed. A program that is
+    """Returns (name, status, output) of each test. Characters that XML forbids are removed. A program that is
     not there is a failed test."""
     with open(file, encoding='utf-8', errors='replace') as text:
         suite = xml.fromstring(re.sub('[\x00-\x08\x0b\x0c\x0e-\x1f]', '', text.read()))
@@ -28,8 +29,7 @@ def read(file):
             output += '\n' + message.get('message')
         if case.find('skipped') is not None and output.startswith('Unable to find executable'):
             status = 'fail'
-        labels = next((p.get('value') for p in case.iter('property') if p.get('name') == 'cmake_labels'), '')
-        yield case.get('name'), status, output, labels.split(';')
+        yield case.get('name'), status, output
 
 
 def assertions(output):
@@ -47,7 +47,7 @@ def assertions(output):
 
 
 def failures(folder, file):
-    for name, status, output, _ in read(file):
+    for name, status, output in read(file):
         if status == 'fail':
             print(f'\nFAILED {name}')
             for line in assertions(output):
@@ -55,27 +55,33 @@ def failures(folder, file):
             print(f"  again: ctest --test-dir {folder} -R '^{name}$' --output-on-failure")
 
 
-def disturbed(file):
-    failed = [(name, labels) for name, status, _, labels in read(file) if status == 'fail']
-    if all('recorded' in labels for _, labels in failed):
-        print('^(' + '|'.join(name for name, _ in failed) + ')$')
+def disturbed(folder, file):
+    listed = subprocess.run(['ctest', '--test-dir', folder, '-L', '^recorded$', '-FA', '.*', '--show-only=json-v1'],
+                            check=True, stdout=subprocess.PIPE)
+    recorded = {test['name'] for test in json.loads(listed.stdout)['tests']}
+    failed = [name for name, status, _ in read(file) if status == 'fail']
+    if set(failed) <= recorded:
+        print('^(' + '|'.join(failed) + ')$')
+
+
+def complete(file, otherwise):
+    """Returns what read() yields; `otherwise` if ctest has not run or not come to an end."""
+    try:
+        return list(read(file))
+    except (OSError, xml.ParseError):
+        return otherwise
 
 
 def sums(files):
     passed = failed = 0
     reasons = {}
     for file in files:
-        try:
-            results = list(read(file))
-        except (OSError, xml.ParseError):  # ctest did not come to an end
-            results = [('', 'fail', '', [])]
-        if os.path.exists(file + '.again'):
-            again = {test[0]: test for test in read(file + '.again')}
-            results = [again.get(test[0], test) for test in results]
-            second = [name for name, status, _, _ in again.values() if status == 'run']
-            if second:
-                print(f'passed only alone, the second time: {", ".join(second)}')
-        for name, status, output, _ in results:
+        again = {test[0]: test for test in complete(file + '.again', [])}
+        second = [name for name, status, _ in again.values() if status == 'run']
+        if second:
+            print(f'passed only alone, the second time: {", ".join(second)}')
+        for test in complete(file, [('', 'fail', '')]):
+            name, status, output = again.get(test[0], test)
             passed += status == 'run'
             failed += status == 'fail'
             if status not in ('run', 'fail'):
@@ -91,6 +97,6 @@ if __name__ == '__main__':
     if sys.argv[1] == 'failures':
         failures(*sys.argv[2:])
     elif sys.argv[1] == 'disturbed':
-        disturbed(sys.argv[2])
+        disturbed(*sys.argv[2:])
     else:
         sys.exit(1 if sums(sys.argv[2:]) else 0)

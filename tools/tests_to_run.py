@@ -131,7 +131,7 @@ def choose(options):
 def remember(files):
     keys, passed = load(CHOSEN), load(PASSED)
     for file in files:
-        for name, status, *_ in test_results.read(file):
+        for name, status, _ in test_results.read(file):
             passed.pop(name, None)
             if status == 'run' and name in keys:
                 passed[name] = keys[name]
