@@ -59,13 +59,16 @@ shared_lock_answer ask_shared_lock() {
   const result more = run({"whatif", slow.path() + "/run", "--workers", "8", "--json", "-q"});
   const bool disturbed =
       contains(run({"diagnose", slow.path() + "/run"}).out, "other programs used");
-  const json answered = parse_json(asked.out);
-  if (!answered.has("changes")) return {0, 0, 0, 0, disturbed, asked.out};
-  const json change = answered["changes"][0];
+  const json predicted = parse_json(asked.out);
+  const json with_more = parse_json(more.out);
+  if (!predicted.has("changes") || !with_more.has("changes")) {
+    return {0, 0, 0, 0, disturbed, asked.out + more.out};
+  }
+  const json change = predicted["changes"][0];
   return {change["low"].number(),
           change["high"].number(),
           after["achieved_batches_per_s"].number(),
-          parse_json(more.out)["changes"][0]["gain"].number(),
+          with_more["changes"][0]["gain"].number(),
           disturbed,
           asked.out};
 }
