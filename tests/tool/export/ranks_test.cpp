@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "catch.hpp"
 #include "lotus/lotus.hpp"
+#include "tool/json.hpp"
 #include "tool/thread_logs.hpp"
 #include "tool/tool_test.hpp"
 
@@ -44,6 +46,16 @@ std::string ask(const std::string& dir, const std::string& sql) {
 
 std::string held_back(const std::string& dir) {
   return ask(dir, read_file(LOTUS_QUERIES "/held_back.sql"));
+}
+
+/// What `lotus-tool diagnose --ranks` names: the rank, and the part of its loader.
+std::string cause_in(const std::string& dir) {
+  const result answer = run({"diagnose", dir, "--ranks", "--json"});
+  INFO(answer.err);
+  REQUIRE(answer.status == 0);
+  const json found = json::parse(answer.out);
+  if (found["cause"].is_null()) return "none";
+  return found["cause"].text() + ", " + found["link"].text();
 }
 
 std::string folder_of(int rank, bool shared) {
@@ -141,6 +153,15 @@ TEST_CASE("the slow rank is found in a shared directory and in one directory per
   CHECK(answer.find("here|" + std::to_string(late_rank) + "||38|38|") == 0);
   CHECK(answer.find('\n') == answer.size() - 1);  // there is only one row
   CHECK(held_back(together.path()) == answer);
+  const std::string exposed = ask(apart.path(), read_file(LOTUS_QUERIES "/exposed.sql"));
+  INFO(exposed);
+  CHECK(exposed.find("here|2||40|15.0|15.0|40|10.0|4.0|11.0|1\n") == 0);
+  CHECK(std::count(exposed.begin(), exposed.end(), '\n') == ranks);
+  CHECK(cause_in(apart.path()) == "rank 2, hand-over");
+  CHECK(cause_in(together.path()) == "rank 2, hand-over");
+  const result text = run({"diagnose", apart.path(), "--ranks"});
+  CHECK(contains(text.out, "15.00 ms of each step (38 %) is exposed"));
+  CHECK(contains(text.out, "rank 2 on here causes 10.00 ms"));
   const std::string steps =
       "select rank, epoch, batch, step_ns from batches order by rank, epoch, batch";
   const std::string all = ask(together.path(), steps);
@@ -162,5 +183,6 @@ TEST_CASE("the slow rank among real processes is found in both layouts") {
     INFO(answer);
     CHECK(contains(answer, '|' + std::to_string(late_rank) + "||38|"));
     CHECK(answer.find('\n') == answer.size() - 1);
+    CHECK(cause_in(dir.path()) == "rank 2, blocked");
   }
 }

@@ -57,6 +57,11 @@ constexpr entry entries[] = {
      "what limits the rank's devices; launch-bound: the CPU launches kernels too slowly"},
     {"own time", "the rank's time without communication"},
     {"own time/step", "the rank's time without communication, per profiler step"},
+    {"waits", "mean time per step in which the rank's consumer waits for a batch"},
+    {"longest in", "share of the steps in which this rank waits longest"},
+    {"causes", "time per step that would be hidden if it waited as long as the next rank"},
+    {"builds in", "mean time of its workers to build a batch"},
+    {"ready before", "part of the wait in which the batch was ready, but not received"},
     {"communication alone", "time while communication ran, but no computation (not overlapped)"},
     {"sync.", "idle because the host or a stream waited for other work"},
     // Words and marks in several outputs.

@@ -3,6 +3,7 @@
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "accelerator/accelerator_described.hpp"
@@ -18,6 +19,7 @@
 #include "describe/schema.hpp"
 #include "findings/diagnosis.hpp"
 #include "mapping/mapping.hpp"
+#include "model/ranks/exposed_time.hpp"
 #include "sampling/commands/map_join.hpp"
 #include "threads/commands/threads.hpp"
 
@@ -270,7 +272,9 @@ struct json_command {
 const std::vector<json_command>& json_commands() {
   static const std::vector<json_command> all{
       {"stats", type_of_output<stats_output>},
-      {"diagnose", type_of_output<one_or_several<diagnosis>>},
+      {"diagnose",
+       type_of_output<
+           std::variant<diagnosis, several<diagnosis>, exposed_time, several<exposed_time>>>},
       {"whatif", type_of_output<one_or_several<whatif_answers>>},
       {"tune", type_of_output<tune_result>},
       {"compare", type_of_output<shown_comparison>},

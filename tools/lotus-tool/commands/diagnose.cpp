@@ -19,6 +19,7 @@
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "commands/diagnose_details.hpp"
+#include "commands/diagnose_ranks.hpp"
 #include "describe/description.hpp"
 #include "findings/diagnosis.hpp"
 #include "findings/screen/first_screen.hpp"
@@ -330,8 +331,12 @@ int run_diagnose(const diagnose_options& options, std::ostream& out, std::ostrea
   try {
     runs = find_runs(options.dir, options.prefix, diagnostics);
   } catch (const input_error&) {
-    if (options.json || !has_thread_samples(options.dir)) throw;
+    if (options.json || options.ranks || !has_thread_samples(options.dir)) throw;
     return diagnose_threads(options, out, diagnostics);
+  }
+  if (options.ranks) {
+    diagnose_ranks(runs, options, out, diagnostics);
+    return diagnostics.finish(options.strict);
   }
   for (const run_files& run : runs) {
     judgement judged = diagnose_one(run, options, diagnostics);

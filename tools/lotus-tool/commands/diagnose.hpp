@@ -17,6 +17,7 @@ struct diagnose_options {
   std::size_t skip_batches = 0;  ///< number of batches to ignore at the beginning of every epoch
   std::vector<std::string> fail_if;  ///< names of the verdicts that make the command fail
   bool json = false;
+  bool ranks = false;    ///< compare the ranks of a training instead of diagnosing each
   bool details = false;  ///< print all numbers after the first screen
   /// Whether the first screen ends with commands that the user may want to run next.
   bool next_commands = true;

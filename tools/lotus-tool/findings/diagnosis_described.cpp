@@ -351,6 +351,12 @@ const description<diagnosis>& description_of(const diagnosis*) {
            "last; null if unknown"},
           {"wait_share", &diagnosis::wait_share,
            "share of the consumer's time in which it waited, 0 to 1"},
+          {"exposed_ns",
+           [](d of) {
+             return of.batches > 0 ? std::optional(of.wait_ns / static_cast<double>(of.batches))
+                                   : std::nullopt;
+           },
+           "exposed preparation time: mean time per step in which the consumer waited for a batch"},
           {"head_of_line_share", &diagnosis::head_of_line_share,
            "share of that in which a later batch was ready, 0 to 1"},
           {"waits", &diagnosis::waits, "the consumer's waits by what was missing",

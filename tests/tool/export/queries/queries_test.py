@@ -41,6 +41,7 @@ def check_planted(answers):
                        [(f'node{bad_host:03}', str(planted.BAD_WORKER_RANK),
                          f'worker{planted.BAD_WORKER}')]),
         'held_back': (column('held_back', 0, 1), [late]),
+        'exposed': (column('exposed', 0, 1)[0], late),
         'waiting, for ready batches': (slowest, late),
         'drift': ([(row[0], int(row[1])) for row in sure], [(planted.DRIFTING, planted.DRIFT_HOUR)]),
         'slowest_batches': (column('slowest_batches', 0, 8)[0], (planted.SLOW_DISK_HOST, 'Read')),

@@ -94,6 +94,7 @@ void add_diagnose(CLI::App& app, action& chosen) {
       "Examples:\n"
       "  lotus-tool diagnose run/\n"
       "  lotus-tool diagnose run/ --fail-if preprocessing-bound   # exits with 3 if so\n"
+      "  lotus-tool diagnose job/ --ranks   # which rank keeps the others waiting\n"
       "The verdict is the bottleneck, that is, what most limits the run:\n" +
       verdicts +
       "To find the verdict, the run is simulated several times, each with one change.\n"
@@ -113,6 +114,9 @@ void add_diagnose(CLI::App& app, action& chosen) {
       ->check(known_word(names))
       ->option_text("VERDICT")
       ->allow_extra_args(false);
+  command->add_flag("--ranks", options->ranks,
+                    "compare the ranks of one training: how long steps wait\n"
+                    "for batches, and which rank causes it");
   CLI::Option* const json = add_json(*command, options->json);
   command
       ->add_flag("--details", options->details, "also print all warnings, suggestions and numbers")
