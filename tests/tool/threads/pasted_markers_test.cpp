@@ -85,7 +85,7 @@ TEST_CASE("suggested markers compile where they belong, and lead to a verdict") 
     INFO(diagnosed.out + diagnosed.err);
     REQUIRE(diagnosed.status == 0);
     const json found = parse_json(diagnosed.out);
-    CHECK(found["batches"].integer() == 120);
+    CHECK(found["batches"].integer() == 160);
     REQUIRE(found["verdict"].is_text());
     CHECK(found["verdict"].text() != "consumer-bound");
   }

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <time.h>
 
-enum { batches = 120 };
+enum { batches = 160 };
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t not_empty = PTHREAD_COND_INITIALIZER;
 static int ready[batches];

@@ -7,7 +7,7 @@
 #include <queue>
 #include <thread>
 
-constexpr int batches = 120;
+constexpr int batches = 160;
 std::atomic<int> next_batch{0};
 
 [[gnu::noinline]] void burn(int ms) {

@@ -18,7 +18,7 @@
 namespace lotus::tool {
 namespace {
 
-constexpr std::uint64_t enough_samples = 20;
+constexpr std::uint64_t enough_samples = 10;
 
 /// Counts the samples at each source line, and finds the most frequent line.
 class place_votes {
@@ -226,16 +226,16 @@ std::string called_by(const named_stack& stack, std::size_t call) {
 }
 
 /// Returns whether a waiting call was seen to be made several times: whether the function that
-/// contains it did other things in between, while it stayed active itself. Once is enough if
-/// nothing but waiting was seen within the call. Otherwise the call may run only once in the
-/// program, and contain the loop.
+/// contains it did other things in between, while it stayed active itself. Once is enough if the
+/// call does little but wait. Otherwise it may run only once in the program, and contain the loop.
 /// @param waits  whether a sample is one of the waits in this call.
 template <class Waits>
 bool is_repeated(const thread_samples& samples, const named_stacks& stacks,
                  const thread_activity& group, const source_place& call, const Waits& waits) {
   constexpr std::size_t enough = 3;
   std::size_t changes = 0;
-  bool works_within = false;
+  std::size_t within = 0;   // number of CPU samples in the call
+  std::size_t outside = 0;  // number of CPU samples in other parts of the function
   bool waited = false;
   std::string callee;
   for (const observation& one : observations_of(samples, group)) {
@@ -257,9 +257,9 @@ bool is_repeated(const thread_samples& samples, const named_stacks& stacks,
     const bool elsewhere = same->line != call.line || called_by(stack, index) != callee;
     if (waited && elsewhere) ++changes;
     if (elsewhere) waited = false;
-    works_within = works_within || (!elsewhere && !s.waits);
+    if (!s.waits) ++(elsewhere ? outside : within);
   }
-  return changes >= (works_within ? enough : 1);
+  return changes >= (2 * within > outside ? enough : 1);
 }
 
 /// Whether these are lines of a C program, in which C++ does not compile.
