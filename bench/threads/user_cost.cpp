@@ -200,8 +200,10 @@ auto burst_of(column of) {
   }
 }
 
-/// Waits before the first sample, after which the thread's state is that of a long recording.
+/// Waits before the first sample, and scopes that fill the ring once, whose pages are then there. The
+/// thread's state is then that of a long recording.
 constexpr std::size_t warm_up = 50;
+constexpr std::uint32_t filling = 10'000;
 
 void measure(results& to, column of, std::size_t count) {
   idler between;
@@ -211,6 +213,7 @@ void measure(results& to, column of, std::size_t count) {
     between.pass(i % 2 == 0 ? before::sleep : before::wakeup);
     burst(10);
   }
+  burst(filling);
   for (std::size_t r = 0; r < std::size(rows); ++r) {
     if (is_call && (rows[r].burst > 1 || rows[r].first == before::work)) continue;
     samples& found = to[{r, of}];
