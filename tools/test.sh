@@ -24,7 +24,6 @@ optimized=(pkgconf linux-perf valgrind groff-base zsh fish dpkg-dev heaptrack zs
 parts=(
   "tests|7|the library and lotus-tool, hardly optimized: killed processes, forks, full disks, README's commands|${tests[*]}"
   "release|12|the same with g++ -O3, all examples and documents, the single header|${optimized[*]}"
-  "debug|3|the library with g++ -O0, also when processes are killed and fork|"
   "asan|9|the newest clang++ with AddressSanitizer and UndefinedBehaviorSanitizer; fuzzers|clang clang-N libclang-rt-N-dev lld-N"
   "tsan|4|what has threads, with ThreadSanitizer|"
   "aarch64|3|the library for aarch64, in an emulator|g++-aarch64-linux-gnu qemu-user-static"
@@ -194,10 +193,6 @@ if can_run tests; then
 fi
 # A build may have been configured with options that leave tests out.
 fresh() { rm -f "$1/CMakeCache.txt"; }
-if can_run debug; then
-  fresh build-debug
-  build debug debug "$(seconds 80)" && run_tests debug debug "$(seconds 100)"
-fi
 if can_run asan; then
   fresh build-asan-ubsan
   build asan asan-ubsan "$(seconds 240)" && run_tests asan asan-ubsan "$(seconds 300)"
