@@ -9,6 +9,7 @@
 
 #include "catch.hpp"
 #include "lotus/lotus.hpp"
+#include "messages.hpp"
 #include "support.hpp"
 
 int names_header_only(const char* name);
@@ -62,7 +63,11 @@ TEST_CASE("header-only files, compiled files and plugins record into one session
 
 TEST_CASE("files that are optimized or not, with and without NDEBUG, record into one session") {
   const support::temp_directory run;
-  REQUIRE(lotus::start(run.prefix()));
+  support::collected_messages::clear();
+  lotus::options chosen;
+  chosen.log_file = run.prefix();
+  chosen.on_message = support::collected_messages::add;
+  REQUIRE(lotus::start(chosen));
   constexpr int times = 2'000;  // more records than a ring holds
   // The threads take turns, so that each file also continues rings that another file began.
   std::thread{[] {
@@ -78,6 +83,7 @@ TEST_CASE("files that are optimized or not, with and without NDEBUG, record into
       std::thread{[] { record_checked(times); }}, std::thread{[] { record_small(times); }}};
   for (auto& t : threads) t.join();
   lotus::stop();
+  CHECK(support::collected_messages::all().empty());
   CHECK(lotus::dropped() == 0);
   std::map<std::string, int> counts;
   for (const auto& line : support::read_logs(run.path())) ++counts[line.name];
