@@ -6,6 +6,14 @@
 
 using lotus::tool::printable;
 using lotus::tool::printable_line;
+using lotus::tool::shell_word;
+
+TEST_CASE("a word of a command is quoted if a shell would change it") {
+  CHECK(shell_word("runs/rank-0") == "runs/rank-0");
+  CHECK(shell_word("") == "''");
+  CHECK(shell_word("a b") == "'a b'");
+  CHECK(shell_word("$(x)'s") == "'$(x)'\\''s'");
+}
 
 TEST_CASE("bytes that are not UTF-8 are shown as percent escapes") {
   CHECK(printable("plain \xC3\xA4 \xE2\x82\xAC \xF0\x9F\x98\x80") ==

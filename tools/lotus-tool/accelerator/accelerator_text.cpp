@@ -317,10 +317,8 @@ void print_accelerator(const std::vector<accelerator_analysis>& ranks, bool all,
                                      " ranks. Those that are missing here may be slower.")
         << '\n';
   }
-  const std::string name = short_name(c, c.decisive);
-  const bool quoted = name.find_first_not_of("0123456789") != std::string::npos;
-  out << "Next:  lotus-tool accelerator" << command << " --rank " << (quoted ? "'" : "")
-      << printable_line(name) << (quoted ? "'" : "") << "  # details of "
+  out << "Next:  lotus-tool accelerator" << command << " --rank "
+      << printable_line(shell_word(short_name(c, c.decisive))) << "  # details of "
       << printable_line(c.names[c.decisive]) << '\n';
 }
 

@@ -82,4 +82,15 @@ std::string printable_line(std::string_view text) {
   return printable_where(text, false);
 }
 
+std::string shell_word(std::string_view text) {
+  const auto harmless = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           std::string_view("_-./:=,+@%").find(c) != std::string_view::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), harmless)) return std::string(text);
+  std::string quoted = "'";
+  for (const char c : text) c == '\'' ? quoted += "'\\''" : quoted += c;
+  return quoted + '\'';
+}
+
 }  // namespace lotus::tool

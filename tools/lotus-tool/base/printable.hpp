@@ -15,6 +15,10 @@ std::string printable(std::string_view text);
 /// of text, as %XX, so that a name in a log cannot move the cursor of a terminal or break a table.
 std::string printable_line(std::string_view text);
 
+/// Returns `text` as one word of a shell's command line, in quotes unless every character is
+/// harmless there.
+std::string shell_word(std::string_view text);
+
 }  // namespace lotus::tool
 
 #endif  // LOTUS_TOOL_BASE_PRINTABLE_HPP

@@ -137,7 +137,7 @@ int run_accelerator(const accelerator_options& options, std::ostream& out, std::
     print_json(shown(found, true), out);
   } else {
     std::string command;
-    for (const std::string& path : options.paths) command += " " + printable_line(path);
+    for (const std::string& path : options.paths) command += " " + printable_line(shell_word(path));
     print_accelerator(found, options.all, command, out);
   }
   return exit_fine;

@@ -245,7 +245,7 @@ class screen_printer {
 
   /// Returns the commands that the user may want to run next.
   std::string next_of(bool with_whatif, bool with_details) const {
-    const std::string dir = printable_line(d_.dir);
+    const std::string dir = printable_line(shell_word(d_.dir));
     std::vector<std::pair<std::string, std::string>> next;
 #ifdef LOTUS_TOOL_REPORT
     next.emplace_back("lotus-tool report " + dir + " -o report.html", "the run as a web page");
@@ -308,7 +308,7 @@ int diagnose_threads(const diagnose_options& options, std::ostream& out,
   const threads_part part = options.details ? threads_part::all : threads_part::summary;
   print_threads(read_threads(options.dir, diagnostics), part, out);
   if (options.next_commands) {
-    const std::string dir = printable_line(options.dir);
+    const std::string dir = printable_line(shell_word(options.dir));
     out << '\n'
         << next_commands(
                {

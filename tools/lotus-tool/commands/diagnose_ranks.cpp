@@ -171,8 +171,8 @@ void print_exposed(const std::string& loader, const exposed_time& e, std::ostrea
   print_table(e, out);
   if (e.cause) {
     const exposed_rank& of = e.ranks[*e.cause];
-    out << "\nNext:  lotus-tool diagnose " << printable_line(of.dir) << "  # the bottleneck of "
-        << of.name << '\n';
+    out << "\nNext:  lotus-tool diagnose " << printable_line(shell_word(of.dir))
+        << "  # the bottleneck of " << of.name << '\n';
   }
 }
 

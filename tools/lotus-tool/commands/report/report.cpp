@@ -16,6 +16,7 @@
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
 #include "base/formats/json_writer.hpp"
+#include "base/printable.hpp"
 #include "commands/report/report_assets.hpp"
 #include "commands/report/report_hardware.hpp"
 #include "commands/report/report_run.hpp"
@@ -37,12 +38,14 @@ namespace {
 /// Returns the command line that creates this page again.
 std::string command_text(const report_options& options) {
   std::string text = "lotus-tool report";
-  for (const std::string& dir : options.dirs) text += ' ' + dir;
-  if (options.prefix != default_prefix) text += " --prefix " + options.prefix;
+  for (const std::string& dir : options.dirs) text += ' ' + shell_word(dir);
+  if (options.prefix != default_prefix) text += " --prefix " + shell_word(options.prefix);
   if (options.skip_batches > 0) text += " --skip-batches " + std::to_string(options.skip_batches);
-  if (!options.hardware.mapping.empty()) text += " --mapping " + options.hardware.mapping;
-  for (const std::string& table : options.hardware.counters) text += " --counters " + table;
-  return text + " -o " + options.output;
+  if (!options.hardware.mapping.empty())
+    text += " --mapping " + shell_word(options.hardware.mapping);
+  for (const std::string& table : options.hardware.counters)
+    text += " --counters " + shell_word(table);
+  return text + " -o " + shell_word(options.output);
 }
 
 /// Passes `json` to `write` in parts, and escapes characters that HTML's script element forbids.

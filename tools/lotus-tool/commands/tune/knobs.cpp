@@ -14,6 +14,7 @@
 
 #include "base/errors.hpp"
 #include "base/nearest.hpp"
+#include "base/printable.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -88,16 +89,6 @@ std::string replaced(std::string text, const std::string& what, const std::strin
     text.replace(at, what.size(), with);
   }
   return text;
-}
-
-/// Quotes a text for a shell unless every character is harmless there.
-std::string quoted(const std::string& text) {
-  const auto harmless = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::string_view("_-./:=,+@%").find(c) != std::string_view::npos;
-  };
-  if (!text.empty() && std::all_of(text.begin(), text.end(), harmless)) return text;
-  return '\'' + replaced(text, "'", "'\\''") + '\'';
 }
 
 void check_knobs(const std::vector<knob>& knobs, const std::vector<std::string>& command) {
@@ -234,8 +225,9 @@ std::vector<std::pair<std::string, std::string>> search_space::environment(
 
 std::string search_space::shell_command(const configuration& at) const {
   std::string line;
-  for (const auto& [name, value] : environment(at)) line.append(name + '=' + quoted(value) + ' ');
-  for (const std::string& word : command(at)) line.append(quoted(word) + ' ');
+  for (const auto& [name, value] : environment(at))
+    line.append(name + '=' + shell_word(value) + ' ');
+  for (const std::string& word : command(at)) line.append(shell_word(word) + ' ');
   line.pop_back();
   return line;
 }

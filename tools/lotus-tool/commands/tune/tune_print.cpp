@@ -207,7 +207,8 @@ void print_tune(const tune_result& result, std::ostream& out) {
             : (limit == "balanced"
                    ? "none (balanced)"
                    : limit_name(limit) + (stage.empty() ? "" : ' ' + stage) + " (" + limit + ')') +
-                  ". For details: lotus-tool diagnose " + found.runs()[best->fastest].dir));
+                  ". For details: lotus-tool diagnose " +
+                  printable_line(shell_word(found.runs()[best->fastest].dir))));
   tell("Search ended: " + result.ended_because + '.');
   for (const std::string& sentence : found.not_run()) tell("Not run: " + sentence + '.');
   if (!result.curve) return;
