@@ -34,7 +34,13 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t new_async_id() noexcept {
 /// Records one operation in segments. A segment lasts from construction or a resume() to the next
 /// suspend() or the destruction; all of these calls may come from different threads. Each segment
 /// becomes a line "S<name>" in the log of the thread on which the segment ends. lotus-tool joins
-/// the segments.
+/// the segments:
+///
+///   lotus::async_scope load{"Load"};
+///   load.suspend();                   // another thread may resume the operation from here on
+///   co_await read(file);
+///   load.resume();
+///
 /// Errors: none thrown. Thread safety: one thread at a time, like a coroutine's frame.
 class async_scope {
  public:

@@ -79,8 +79,8 @@ class repeated_wait {
 ///   b.empty() ? batch.discard() : batch.number(b.index);
 ///
 /// The scope lasts from construction to the end of the block. Nothing is recorded without a number,
-/// or after discard(). The object belongs to one thread. A batch with a number of 2^56 or more is
-/// not recorded but counted in dropped().
+/// or after discard(). Errors: none thrown; a batch with a number of 2^56 or more is not recorded
+/// but counted in dropped(). Thread safety: any thread; each object belongs to one thread.
 class batch_preprocessed {
  public:
   [[nodiscard]] batch_preprocessed() noexcept {
@@ -127,6 +127,8 @@ class batch_preprocessed {
 
 /// Records that the consumer has received batch `i` and begins its step, as the log line
 /// "SBatchConsumed_i". Call it in the consumer, right after the wait.
+/// @param batch  the batch's number in its epoch; a number of 2^56 or more is not recorded but
+/// counted in dropped(). Errors: none thrown. Thread safety: any thread.
 LOTUS_DETAIL_ALWAYS_INLINE void batch_consumed(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_consumed>(batch);
 }
@@ -140,8 +142,9 @@ LOTUS_DETAIL_ALWAYS_INLINE void batch_consumed(std::uint64_t batch) noexcept {
 /// The wait lasts from construction to consumed(). Without that call, as at the end of the data,
 /// nothing is recorded, except if the number was given at once: then the wait lasts to the end of
 /// the block, and batch_consumed() says when the step begins. While the wait lasts, `lotus-tool
-/// top` shows it, and it can trigger a snapshot (see options::snapshot_when_wait_ms). The object
-/// belongs to one thread. A number of 2^56 or more is not recorded but counted in dropped().
+/// top` shows it, and it can trigger a snapshot (see options::snapshot_when_wait_ms). Errors: none
+/// thrown; a wait for a batch with a number of 2^56 or more is not recorded but counted in
+/// dropped(). Thread safety: any thread; each object belongs to one thread.
 class batch_wait {
  public:
   [[nodiscard]] batch_wait() noexcept { wait_.begin(); }
@@ -174,12 +177,13 @@ class batch_wait {
 
 /// Records that batch `i` arrived while the consumer waited for another batch, and was buffered.
 /// The log line is "SBatchWait_i" with a duration of exactly 1000 ns, by which readers recognize
-/// such an arrival.
+/// such an arrival. The parameter, errors and thread safety are those of batch_consumed().
 LOTUS_DETAIL_ALWAYS_INLINE void batch_arrived(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_arrived>(batch);
 }
 
 /// Records that the consumer dispatched batch `i` to a worker, as the log line "SBatchQueued_i".
+/// The parameter, errors and thread safety are those of batch_consumed().
 LOTUS_DETAIL_ALWAYS_INLINE void batch_queued(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_queued>(batch);
 }
@@ -204,10 +208,11 @@ LOTUS_DETAIL_PER_MODULE inline std::uint32_t loader_of(std::string_view name) no
 /// with the loader's name. Processes that this thread forks meanwhile belong to the loader too, but
 /// threads that this thread starts do not. A loader_scope may be nested in another. Cost: a few
 /// system calls, so use one for the lifetime of a worker or for an epoch, not for each batch.
-/// Errors: none thrown.
+/// Errors: none thrown. Thread safety: any thread; each object belongs to one thread.
 class loader_scope {
  public:
-  /// @param name  name of the loader; empty: the default loader, as if there were no loader_scope.
+  /// @param name  name of the loader, copied; empty: the default loader, as if there were no
+  /// loader_scope.
   [[nodiscard]] explicit loader_scope(std::string_view name) noexcept
       : before_{detail::enter_loader(detail::loader_of(name))} {}
   loader_scope(const loader_scope&) = delete;

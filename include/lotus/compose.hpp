@@ -96,7 +96,8 @@ LOTUS_DETAIL_ALWAYS_INLINE auto apply_operation(F& f, T&& value) {
 
 }  // namespace detail
 
-/// A callable and the name under which it is logged: compose(operation{"Flip", f}).
+/// A callable and the name under which it is logged: compose(operation{"Flip", f}). Owns the
+/// callable. Errors: throws only what copying or moving the callable throws.
 template <class F>
 struct operation {
   /// @param name  copied, so it must be valid only during this call.
@@ -184,6 +185,9 @@ class composed {
 /// Combines callables into one callable that times each of them: `auto t = compose(Resize{224},
 /// operation{"Flip", f});` An operation is named after the callable's type unless it gets a name. A
 /// callable receives what the previous one returned, or changes it in place and returns nothing.
+/// The result owns copies of the callables. Errors: throws what copying a callable throws; an
+/// exception of a callable propagates to the caller of the result, and the time up to it is
+/// recorded. Thread safety: that of the callables. Cost: k operations read the clock k + 1 times.
 template <class... Fs>
 [[nodiscard]] auto compose(Fs&&... fs) {
   return composed{detail::as_operation(std::forward<Fs>(fs))...};
@@ -228,7 +232,8 @@ class chain_operation final : public chain_link<T> {
 }  // namespace detail
 
 /// A list of operations on values of type `T`, to which add() appends at run time. Otherwise it
-/// works like the result of compose().
+/// works like the result of compose(). Thread safety: add() needs exclusive access; calls may run
+/// on several threads at once if the operations may.
 template <class T>
 class chain {
  public:
@@ -250,6 +255,8 @@ class chain {
 
   /// Appends an operation, which takes a T and returns a T, or takes a T& and returns nothing.
   /// @param name  copied, so it must be valid only during this call.
+  /// @param f     copied or moved into the chain. Throws std::bad_alloc, and what copying `f`
+  /// throws; then the chain is unchanged.
   template <class F>
   chain& add(std::string_view name, F&& f) {
     append(new detail::chain_operation<T, std::decay_t<F>>{detail::operation_tag(name),
@@ -257,7 +264,8 @@ class chain {
     return *this;
   }
 
-  /// Moves `value` through all operations and returns the result: `value` if there are none.
+  /// Moves `value` through all operations and returns the result: `value` if there are none. If an
+  /// operation throws, the exception propagates and the time up to it is recorded.
   T operator()(T value) {
     detail::operation_run run{whole_};
     for (auto* link = first_; link != nullptr; link = link->next()) {

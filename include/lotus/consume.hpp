@@ -148,7 +148,7 @@ class consumed_range {
 /// Batches are numbered from 0 in the order of their reception; workers must use the same numbers.
 /// The body of the loop is the consumer's step. Exceptions of the loader propagate.
 /// @param batches  anything that a range-based for accepts. A temporary is stored in the result;
-/// anything else must outlive the loop. The result belongs to one thread.
+/// anything else must outlive the loop. Thread safety: the result belongs to one thread.
 template <class Range, std::enable_if_t<detail::is_range<Range>, int> = 0>
 [[nodiscard]] auto consume(Range&& batches) {
   return detail::consumed_range<Range, detail::order_of_reception>{std::forward<Range>(batches),

@@ -68,6 +68,9 @@ LOTUS_DETAIL_C(lotus_span, lotus_begin_batch(void), lotus_no_span)
 /* Begins the consumer's wait for a batch; lotus_end_wait() ends it. */
 LOTUS_DETAIL_C(lotus_span, lotus_begin_wait(void), lotus_no_span)
 
+/* End a span and record it, on the thread that began it. Afterwards the span may be used for
+ * another one. `number` is the batch's number in its epoch; a batch with a number of 2^56 or more
+ * is not recorded but counted. */
 LOTUS_DETAIL_C_VOID(lotus_end(lotus_span* span), (void)span)
 LOTUS_DETAIL_C_VOID(lotus_end_batch(lotus_span* span, uint64_t number), ((void)span, (void)number))
 LOTUS_DETAIL_C_VOID(lotus_end_wait(lotus_span* span, uint64_t number), ((void)span, (void)number))
@@ -81,7 +84,7 @@ LOTUS_DETAIL_C_VOID(lotus_takes(uint64_t batch, uint64_t item), ((void)batch, (v
 /* Names the calling thread, in lotus-tool and for debuggers; of longer names the first 15 bytes
  * count. */
 LOTUS_DETAIL_C_VOID(lotus_thread_name(const char* name), (void)name)
-/* Sets a counter, such as the depth of a queue. */
+/* Sets a counter, such as the depth of a queue, to a value in whatever unit the program uses. */
 LOTUS_DETAIL_C_VOID(lotus_count(lotus_name* name, int64_t value), ((void)name, (void)value))
 
 #undef LOTUS_DETAIL_C

@@ -59,7 +59,8 @@ class collector {
 #if LOTUS_SUPPORTED
 /// Runs the passes (executions) of the block of a LOTUS_MAP_REGION. The macro declares the object
 /// in the head of a `for` statement, so that break, return or an exception in the block ends the
-/// pass and pauses the profiler. The functions are defined in engine/map_passes.hpp.
+/// pass and pauses the profiler. Errors: none thrown. Thread safety: any thread; each object
+/// belongs to one thread. The functions are defined in engine/map_passes.hpp.
 class map_region {
  public:
   /// @param name  name of the operation; copied, up to 255 bytes.

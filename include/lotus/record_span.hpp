@@ -94,7 +94,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void count(record_tag name, std::int64_t value) noexc
 
 /// Sets the counter with this name to this value. All threads of the process share the counter. Its
 /// values are stored only in the hidden side log, because the text format cannot express counters.
-/// @param name  copied, so it must be valid only during this call.
+/// @param name   copied, so it must be valid only during this call.
+/// @param value  in whatever unit the program uses; lotus-tool shows the number as it is.
 /// Errors: none thrown. Thread safety: any thread.
 LOTUS_DETAIL_ALWAYS_INLINE void counter(std::string_view name, std::int64_t value) noexcept {
   if (detail::is_recording()) detail::count(detail::operation_tag(name), value);

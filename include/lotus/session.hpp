@@ -26,7 +26,8 @@ inline bool start(const options& chosen = {}) noexcept {
   return detail::join_session(false).start(chosen);
 }
 
-/// Starts recording to `<log_file>_main_pid_<N>` and `<log_file>_worker_pid_<N>`.
+/// Starts recording to `<log_file>_main_pid_<N>` and `<log_file>_worker_pid_<N>`, with default
+/// options; see start(options). Throws std::bad_alloc if there is no memory for a copy of the text.
 inline bool start(std::string_view log_file) {
   options chosen;
   chosen.log_file = log_file;
@@ -39,7 +40,8 @@ inline bool start(std::string_view log_file) {
 /// range. A process forked within the range records to the same directory until it calls step()
 /// itself.
 /// @return false, after one message with the reason, if the schedule has no active steps, or if
-/// step 0 is active and start(options) would return false.
+/// step 0 is active and start(options) would return false. Both structs are copied; copies share
+/// the function of on_trace_ready, which is never destroyed.
 inline bool start(const options& chosen, const schedule& steps) {
   steps.on_trace_ready.keep();
   return detail::join_session(false).start_steps(chosen, steps);
@@ -53,15 +55,16 @@ inline bool start(std::string_view log_file, const schedule& steps) {
 }
 
 /// Ends the current step of the schedule and begins the next one; does nothing without a schedule.
-/// At the end of a range of active steps, writes all records and calls on_trace_ready. Thread
-/// safety: any thread; the calls of all threads are counted together.
+/// At the end of a range of active steps, writes all records and calls on_trace_ready, whose
+/// exceptions propagate. Thread safety: any thread; the calls of all threads are counted together.
 inline void step() {
   detail::step_notice notice;
   if (detail::join_session(true).step(notice)) notice.listener(notice.folder);
 }
 
-/// Writes all records that have been stored so far to the logs. A program need not call this
-/// function before it exits.
+/// Writes all records that have been stored so far to the logs, on the calling thread, and waits
+/// for the disk as write(2) does. A program need not call this function before it exits. Errors:
+/// none thrown; if the disk is full, records stay in memory, after a message.
 inline void flush() noexcept {
   detail::join_session(true).flush();
 }
@@ -79,8 +82,9 @@ inline bool snapshot(std::string_view reason) noexcept {
 }
 
 /// Ends recording and writes all records to the logs. Scopes that are still open are not recorded.
-/// If active steps of a schedule are being recorded, calls on_trace_ready. After this call, start()
-/// may be called again.
+/// If active steps of a schedule are being recorded, calls on_trace_ready, whose exceptions
+/// propagate. Does nothing if nothing is being recorded. After this call, start() may be called
+/// again.
 inline void stop() {
   detail::step_notice notice;
   if (detail::join_session(false).stop(notice)) notice.listener(notice.folder);

@@ -64,13 +64,20 @@ class numbered_span : span {
 
 /// Records that this thread works on batch, item or request `number` in a stage of the pipeline,
 /// from here to the end of the block. The log line is that of an operation, "S<name>"; lotus-tool
-/// also shows the stage in the history of the batch. Errors: none thrown. Thread safety: any
-/// thread; each scope object belongs to one thread. Cost: a number of 2^32 - 1 or more needs a
-/// second record.
+/// also shows the stage in the history of the batch:
+///
+///   lotus::stage decoding{"Decode", i};
+///   image decoded = decode(read);
+///   decoding.end();                   // before a full queue makes this thread wait
+///   queue.push(std::move(decoded));
+///
+/// Errors: none thrown. Thread safety: any thread; each object belongs to one thread. Cost: that of
+/// a scope; a number of 2^32 - 1 or more needs a second record.
 class stage : detail::numbered_span {
  public:
   /// @param name  copied into a table of names, so it needs to exist only during this call. Each
   /// call looks up the name in a hash table.
+  /// @param number  number of the batch, item or request; every 64-bit number is allowed.
   [[nodiscard]] LOTUS_DETAIL_ALWAYS_INLINE stage(std::string_view name,
                                                  std::uint64_t number) noexcept
       : numbered_span{[name] { return detail::operation_tag(name); }, number} {}
@@ -93,8 +100,9 @@ class stage : detail::numbered_span {
 ///
 ///   queue.push(lotus::in_stage("Decode", i, [&] { return decode(read); }));
 ///
-/// @param name  as for class stage: each call looks up the name. Exceptions propagate; the time up
-/// to an exception is recorded.
+/// @param name, number  as for class stage: each call looks up the name.
+/// @param function  called once, without arguments, on this thread. Errors: its exceptions
+/// propagate, and the time up to an exception is recorded. Thread safety: any thread.
 template <class Function>
 decltype(auto) in_stage(std::string_view name, std::uint64_t number, Function&& function) {
   const stage here{name, number};
@@ -102,9 +110,10 @@ decltype(auto) in_stage(std::string_view name, std::uint64_t number, Function&& 
 }
 
 /// Records that item `item` becomes part of batch `batch`, for example in a shuffle buffer or in
-/// collation. The stages before this point may then number their work by items.
+/// collation. The stages before this point may then number their work by items. Call it in no
+/// stage, before the batch is passed on.
 /// @param batch, item  if one of them is 2^56 or more, the event is not recorded but counted in
-/// dropped().
+/// dropped(). Errors: none thrown. Thread safety: any thread.
 LOTUS_DETAIL_ALWAYS_INLINE void batch_takes(std::uint64_t batch, std::uint64_t item) noexcept {
   if (!detail::is_recording()) return;
   const std::uint64_t large = batch | item;

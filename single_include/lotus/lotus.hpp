@@ -1392,7 +1392,13 @@ LOTUS_DETAIL_ALWAYS_INLINE std::uint32_t new_async_id() noexcept {
 /// Records one operation in segments. A segment lasts from construction or a resume() to the next
 /// suspend() or the destruction; all of these calls may come from different threads. Each segment
 /// becomes a line "S<name>" in the log of the thread on which the segment ends. lotus-tool joins
-/// the segments.
+/// the segments:
+///
+///   lotus::async_scope load{"Load"};
+///   load.suspend();                   // another thread may resume the operation from here on
+///   co_await read(file);
+///   load.resume();
+///
 /// Errors: none thrown. Thread safety: one thread at a time, like a coroutine's frame.
 class async_scope {
  public:
@@ -1542,8 +1548,8 @@ class repeated_wait {
 ///   b.empty() ? batch.discard() : batch.number(b.index);
 ///
 /// The scope lasts from construction to the end of the block. Nothing is recorded without a number,
-/// or after discard(). The object belongs to one thread. A batch with a number of 2^56 or more is
-/// not recorded but counted in dropped().
+/// or after discard(). Errors: none thrown; a batch with a number of 2^56 or more is not recorded
+/// but counted in dropped(). Thread safety: any thread; each object belongs to one thread.
 class batch_preprocessed {
  public:
   [[nodiscard]] batch_preprocessed() noexcept {
@@ -1590,6 +1596,8 @@ class batch_preprocessed {
 
 /// Records that the consumer has received batch `i` and begins its step, as the log line
 /// "SBatchConsumed_i". Call it in the consumer, right after the wait.
+/// @param batch  the batch's number in its epoch; a number of 2^56 or more is not recorded but
+/// counted in dropped(). Errors: none thrown. Thread safety: any thread.
 LOTUS_DETAIL_ALWAYS_INLINE void batch_consumed(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_consumed>(batch);
 }
@@ -1603,8 +1611,9 @@ LOTUS_DETAIL_ALWAYS_INLINE void batch_consumed(std::uint64_t batch) noexcept {
 /// The wait lasts from construction to consumed(). Without that call, as at the end of the data,
 /// nothing is recorded, except if the number was given at once: then the wait lasts to the end of
 /// the block, and batch_consumed() says when the step begins. While the wait lasts, `lotus-tool
-/// top` shows it, and it can trigger a snapshot (see options::snapshot_when_wait_ms). The object
-/// belongs to one thread. A number of 2^56 or more is not recorded but counted in dropped().
+/// top` shows it, and it can trigger a snapshot (see options::snapshot_when_wait_ms). Errors: none
+/// thrown; a wait for a batch with a number of 2^56 or more is not recorded but counted in
+/// dropped(). Thread safety: any thread; each object belongs to one thread.
 class batch_wait {
  public:
   [[nodiscard]] batch_wait() noexcept { wait_.begin(); }
@@ -1637,12 +1646,13 @@ class batch_wait {
 
 /// Records that batch `i` arrived while the consumer waited for another batch, and was buffered.
 /// The log line is "SBatchWait_i" with a duration of exactly 1000 ns, by which readers recognize
-/// such an arrival.
+/// such an arrival. The parameter, errors and thread safety are those of batch_consumed().
 LOTUS_DETAIL_ALWAYS_INLINE void batch_arrived(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_arrived>(batch);
 }
 
 /// Records that the consumer dispatched batch `i` to a worker, as the log line "SBatchQueued_i".
+/// The parameter, errors and thread safety are those of batch_consumed().
 LOTUS_DETAIL_ALWAYS_INLINE void batch_queued(std::uint64_t batch) noexcept {
   detail::batch_event<detail::event_kind::batch_queued>(batch);
 }
@@ -1667,10 +1677,11 @@ LOTUS_DETAIL_PER_MODULE inline std::uint32_t loader_of(std::string_view name) no
 /// with the loader's name. Processes that this thread forks meanwhile belong to the loader too, but
 /// threads that this thread starts do not. A loader_scope may be nested in another. Cost: a few
 /// system calls, so use one for the lifetime of a worker or for an epoch, not for each batch.
-/// Errors: none thrown.
+/// Errors: none thrown. Thread safety: any thread; each object belongs to one thread.
 class loader_scope {
  public:
-  /// @param name  name of the loader; empty: the default loader, as if there were no loader_scope.
+  /// @param name  name of the loader, copied; empty: the default loader, as if there were no
+  /// loader_scope.
   [[nodiscard]] explicit loader_scope(std::string_view name) noexcept
       : before_{detail::enter_loader(detail::loader_of(name))} {}
   loader_scope(const loader_scope&) = delete;
@@ -1901,7 +1912,8 @@ LOTUS_DETAIL_ALWAYS_INLINE auto apply_operation(F& f, T&& value) {
 
 }  // namespace detail
 
-/// A callable and the name under which it is logged: compose(operation{"Flip", f}).
+/// A callable and the name under which it is logged: compose(operation{"Flip", f}). Owns the
+/// callable. Errors: throws only what copying or moving the callable throws.
 template <class F>
 struct operation {
   /// @param name  copied, so it must be valid only during this call.
@@ -1989,6 +2001,9 @@ class composed {
 /// Combines callables into one callable that times each of them: `auto t = compose(Resize{224},
 /// operation{"Flip", f});` An operation is named after the callable's type unless it gets a name. A
 /// callable receives what the previous one returned, or changes it in place and returns nothing.
+/// The result owns copies of the callables. Errors: throws what copying a callable throws; an
+/// exception of a callable propagates to the caller of the result, and the time up to it is
+/// recorded. Thread safety: that of the callables. Cost: k operations read the clock k + 1 times.
 template <class... Fs>
 [[nodiscard]] auto compose(Fs&&... fs) {
   return composed{detail::as_operation(std::forward<Fs>(fs))...};
@@ -2033,7 +2048,8 @@ class chain_operation final : public chain_link<T> {
 }  // namespace detail
 
 /// A list of operations on values of type `T`, to which add() appends at run time. Otherwise it
-/// works like the result of compose().
+/// works like the result of compose(). Thread safety: add() needs exclusive access; calls may run
+/// on several threads at once if the operations may.
 template <class T>
 class chain {
  public:
@@ -2055,6 +2071,8 @@ class chain {
 
   /// Appends an operation, which takes a T and returns a T, or takes a T& and returns nothing.
   /// @param name  copied, so it must be valid only during this call.
+  /// @param f     copied or moved into the chain. Throws std::bad_alloc, and what copying `f`
+  /// throws; then the chain is unchanged.
   template <class F>
   chain& add(std::string_view name, F&& f) {
     append(new detail::chain_operation<T, std::decay_t<F>>{detail::operation_tag(name),
@@ -2062,7 +2080,8 @@ class chain {
     return *this;
   }
 
-  /// Moves `value` through all operations and returns the result: `value` if there are none.
+  /// Moves `value` through all operations and returns the result: `value` if there are none. If an
+  /// operation throws, the exception propagates and the time up to it is recorded.
   T operator()(T value) {
     detail::operation_run run{whole_};
     for (auto* link = first_; link != nullptr; link = link->next()) {
@@ -2241,7 +2260,7 @@ class consumed_range {
 /// Batches are numbered from 0 in the order of their reception; workers must use the same numbers.
 /// The body of the loop is the consumer's step. Exceptions of the loader propagate.
 /// @param batches  anything that a range-based for accepts. A temporary is stored in the result;
-/// anything else must outlive the loop. The result belongs to one thread.
+/// anything else must outlive the loop. Thread safety: the result belongs to one thread.
 template <class Range, std::enable_if_t<detail::is_range<Range>, int> = 0>
 [[nodiscard]] auto consume(Range&& batches) {
   return detail::consumed_range<Range, detail::order_of_reception>{std::forward<Range>(batches),
@@ -2371,7 +2390,8 @@ LOTUS_DETAIL_ALWAYS_INLINE void count(record_tag name, std::int64_t value) noexc
 
 /// Sets the counter with this name to this value. All threads of the process share the counter. Its
 /// values are stored only in the hidden side log, because the text format cannot express counters.
-/// @param name  copied, so it must be valid only during this call.
+/// @param name   copied, so it must be valid only during this call.
+/// @param value  in whatever unit the program uses; lotus-tool shows the number as it is.
 /// Errors: none thrown. Thread safety: any thread.
 LOTUS_DETAIL_ALWAYS_INLINE void counter(std::string_view name, std::int64_t value) noexcept {
   if (detail::is_recording()) detail::count(detail::operation_tag(name), value);
@@ -2442,13 +2462,20 @@ class numbered_span : span {
 
 /// Records that this thread works on batch, item or request `number` in a stage of the pipeline,
 /// from here to the end of the block. The log line is that of an operation, "S<name>"; lotus-tool
-/// also shows the stage in the history of the batch. Errors: none thrown. Thread safety: any
-/// thread; each scope object belongs to one thread. Cost: a number of 2^32 - 1 or more needs a
-/// second record.
+/// also shows the stage in the history of the batch:
+///
+///   lotus::stage decoding{"Decode", i};
+///   image decoded = decode(read);
+///   decoding.end();                   // before a full queue makes this thread wait
+///   queue.push(std::move(decoded));
+///
+/// Errors: none thrown. Thread safety: any thread; each object belongs to one thread. Cost: that of
+/// a scope; a number of 2^32 - 1 or more needs a second record.
 class stage : detail::numbered_span {
  public:
   /// @param name  copied into a table of names, so it needs to exist only during this call. Each
   /// call looks up the name in a hash table.
+  /// @param number  number of the batch, item or request; every 64-bit number is allowed.
   [[nodiscard]] LOTUS_DETAIL_ALWAYS_INLINE stage(std::string_view name,
                                                  std::uint64_t number) noexcept
       : numbered_span{[name] { return detail::operation_tag(name); }, number} {}
@@ -2471,8 +2498,9 @@ class stage : detail::numbered_span {
 ///
 ///   queue.push(lotus::in_stage("Decode", i, [&] { return decode(read); }));
 ///
-/// @param name  as for class stage: each call looks up the name. Exceptions propagate; the time up
-/// to an exception is recorded.
+/// @param name, number  as for class stage: each call looks up the name.
+/// @param function  called once, without arguments, on this thread. Errors: its exceptions
+/// propagate, and the time up to an exception is recorded. Thread safety: any thread.
 template <class Function>
 decltype(auto) in_stage(std::string_view name, std::uint64_t number, Function&& function) {
   const stage here{name, number};
@@ -2480,9 +2508,10 @@ decltype(auto) in_stage(std::string_view name, std::uint64_t number, Function&& 
 }
 
 /// Records that item `item` becomes part of batch `batch`, for example in a shuffle buffer or in
-/// collation. The stages before this point may then number their work by items.
+/// collation. The stages before this point may then number their work by items. Call it in no
+/// stage, before the batch is passed on.
 /// @param batch, item  if one of them is 2^56 or more, the event is not recorded but counted in
-/// dropped().
+/// dropped(). Errors: none thrown. Thread safety: any thread.
 LOTUS_DETAIL_ALWAYS_INLINE void batch_takes(std::uint64_t batch, std::uint64_t item) noexcept {
   if (!detail::is_recording()) return;
   const std::uint64_t large = batch | item;
@@ -2806,7 +2835,8 @@ class collector {
 #if LOTUS_SUPPORTED
 /// Runs the passes (executions) of the block of a LOTUS_MAP_REGION. The macro declares the object
 /// in the head of a `for` statement, so that break, return or an exception in the block ends the
-/// pass and pauses the profiler. The functions are defined in engine/map_passes.hpp.
+/// pass and pauses the profiler. Errors: none thrown. Thread safety: any thread; each object
+/// belongs to one thread. The functions are defined in engine/map_passes.hpp.
 class map_region {
  public:
   /// @param name  name of the operation; copied, up to 255 bytes.
@@ -3633,7 +3663,8 @@ inline bool start(const options& chosen = {}) noexcept {
   return detail::join_session(false).start(chosen);
 }
 
-/// Starts recording to `<log_file>_main_pid_<N>` and `<log_file>_worker_pid_<N>`.
+/// Starts recording to `<log_file>_main_pid_<N>` and `<log_file>_worker_pid_<N>`, with default
+/// options; see start(options). Throws std::bad_alloc if there is no memory for a copy of the text.
 inline bool start(std::string_view log_file) {
   options chosen;
   chosen.log_file = log_file;
@@ -3646,7 +3677,8 @@ inline bool start(std::string_view log_file) {
 /// range. A process forked within the range records to the same directory until it calls step()
 /// itself.
 /// @return false, after one message with the reason, if the schedule has no active steps, or if
-/// step 0 is active and start(options) would return false.
+/// step 0 is active and start(options) would return false. Both structs are copied; copies share
+/// the function of on_trace_ready, which is never destroyed.
 inline bool start(const options& chosen, const schedule& steps) {
   steps.on_trace_ready.keep();
   return detail::join_session(false).start_steps(chosen, steps);
@@ -3660,15 +3692,16 @@ inline bool start(std::string_view log_file, const schedule& steps) {
 }
 
 /// Ends the current step of the schedule and begins the next one; does nothing without a schedule.
-/// At the end of a range of active steps, writes all records and calls on_trace_ready. Thread
-/// safety: any thread; the calls of all threads are counted together.
+/// At the end of a range of active steps, writes all records and calls on_trace_ready, whose
+/// exceptions propagate. Thread safety: any thread; the calls of all threads are counted together.
 inline void step() {
   detail::step_notice notice;
   if (detail::join_session(true).step(notice)) notice.listener(notice.folder);
 }
 
-/// Writes all records that have been stored so far to the logs. A program need not call this
-/// function before it exits.
+/// Writes all records that have been stored so far to the logs, on the calling thread, and waits
+/// for the disk as write(2) does. A program need not call this function before it exits. Errors:
+/// none thrown; if the disk is full, records stay in memory, after a message.
 inline void flush() noexcept {
   detail::join_session(true).flush();
 }
@@ -3686,8 +3719,9 @@ inline bool snapshot(std::string_view reason) noexcept {
 }
 
 /// Ends recording and writes all records to the logs. Scopes that are still open are not recorded.
-/// If active steps of a schedule are being recorded, calls on_trace_ready. After this call, start()
-/// may be called again.
+/// If active steps of a schedule are being recorded, calls on_trace_ready, whose exceptions
+/// propagate. Does nothing if nothing is being recorded. After this call, start() may be called
+/// again.
 inline void stop() {
   detail::step_notice notice;
   if (detail::join_session(false).stop(notice)) notice.listener(notice.folder);
@@ -12038,9 +12072,8 @@ class cpu_clock {
   static constexpr std::uint32_t max_futile = 1000;
   static constexpr std::int64_t futile_ns = 100'000'000;
 
-  /// A reading allows the next one this much later, so that at most 2,000 readings per second are
-  /// made, which take 0.2 % of a thread's time. As many as fit into burst_ns may follow each other
-  /// at once.
+  /// Minimum mean time between readings, which limits them to 2,000 per second or 0.2 % of a
+  /// thread's time. After a pause, burst_ns / pause_ns readings may follow each other immediately.
   static constexpr double pause_ns = 5e5;
   static constexpr double burst_ns = 1e7;
 
@@ -14780,9 +14813,9 @@ class log_retention {
     return error;
   }
 
-  /// Whether the logs of threads that are dead take so much of the size limit that those which no
-  /// thread continues should become parts: see roll_dead(). True at most once per second, because a
-  /// thread that continues such a log must then create a new file.
+  /// Whether the logs of dead threads use much of the size limit. Then those that no other thread
+  /// has continued should become parts, which can be deleted: see roll_dead(). True at most once
+  /// per second, because a new thread must then create a file instead of continuing such a log.
   bool should_roll_dead() noexcept {
     if (!limits_.crowded() || held_.load(std::memory_order_relaxed)) return false;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
@@ -15827,9 +15860,9 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     kept_names_.store(file_, names_);
   }
 
-  /// If the directory was deleted, records from now on to the one that has replaced it, as soon as
-  /// there is one. Returns whether the existing rings are in no ring file any more, because it was
-  /// deleted too.
+  /// If the directory was deleted and another one has its path now, records to that directory from
+  /// now on. Returns whether the ring file was deleted as well, so that the existing rings need a
+  /// new one.
   LOTUS_DETAIL_COLD bool follow_directory() noexcept {
     if (LOTUS_DETAIL_LIKELY(!directory_.was_deleted())) return false;
     const locked hold{lock_};
@@ -16305,7 +16338,7 @@ class background_thread {
     pthread_attr_init(&how);
     pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
     if (stack != 0) pthread_attr_setstacksize(&how, stack);
-    // A real-time thread must not pass on its priority, with which this thread would delay others.
+    // Do not inherit the priority of a real-time thread: this thread would delay other threads.
     const int policy = sched_getscheduler(0);
     if (stack != 0 && (policy == SCHED_FIFO || policy == SCHED_RR)) {
       pthread_attr_setinheritsched(&how, PTHREAD_EXPLICIT_SCHED);  // SCHED_OTHER
@@ -20708,6 +20741,9 @@ LOTUS_DETAIL_C(lotus_span, lotus_begin_batch(void), lotus_no_span)
 /* Begins the consumer's wait for a batch; lotus_end_wait() ends it. */
 LOTUS_DETAIL_C(lotus_span, lotus_begin_wait(void), lotus_no_span)
 
+/* End a span and record it, on the thread that began it. Afterwards the span may be used for
+ * another one. `number` is the batch's number in its epoch; a batch with a number of 2^56 or more
+ * is not recorded but counted. */
 LOTUS_DETAIL_C_VOID(lotus_end(lotus_span* span), (void)span)
 LOTUS_DETAIL_C_VOID(lotus_end_batch(lotus_span* span, uint64_t number), ((void)span, (void)number))
 LOTUS_DETAIL_C_VOID(lotus_end_wait(lotus_span* span, uint64_t number), ((void)span, (void)number))
@@ -20721,7 +20757,7 @@ LOTUS_DETAIL_C_VOID(lotus_takes(uint64_t batch, uint64_t item), ((void)batch, (v
 /* Names the calling thread, in lotus-tool and for debuggers; of longer names the first 15 bytes
  * count. */
 LOTUS_DETAIL_C_VOID(lotus_thread_name(const char* name), (void)name)
-/* Sets a counter, such as the depth of a queue. */
+/* Sets a counter, such as the depth of a queue, to a value in whatever unit the program uses. */
 LOTUS_DETAIL_C_VOID(lotus_count(lotus_name* name, int64_t value), ((void)name, (void)value))
 
 #undef LOTUS_DETAIL_C

@@ -98,7 +98,7 @@ class background_thread {
     pthread_attr_init(&how);
     pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
     if (stack != 0) pthread_attr_setstacksize(&how, stack);
-    // A real-time thread must not pass on its priority, with which this thread would delay others.
+    // Do not inherit the priority of a real-time thread: this thread would delay other threads.
     const int policy = sched_getscheduler(0);
     if (stack != 0 && (policy == SCHED_FIFO || policy == SCHED_RR)) {
       pthread_attr_setinheritsched(&how, PTHREAD_EXPLICIT_SCHED);  // SCHED_OTHER

@@ -136,9 +136,8 @@ class cpu_clock {
   static constexpr std::uint32_t max_futile = 1000;
   static constexpr std::int64_t futile_ns = 100'000'000;
 
-  /// A reading allows the next one this much later, so that at most 2,000 readings per second are
-  /// made, which take 0.2 % of a thread's time. As many as fit into burst_ns may follow each other
-  /// at once.
+  /// Minimum mean time between readings, which limits them to 2,000 per second or 0.2 % of a
+  /// thread's time. After a pause, burst_ns / pause_ns readings may follow each other immediately.
   static constexpr double pause_ns = 5e5;
   static constexpr double burst_ns = 1e7;
 

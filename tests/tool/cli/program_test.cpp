@@ -122,6 +122,17 @@ TEST_CASE("without a command, the list of commands goes to stderr with status 2"
   CHECK(call(dir, "help").out == r.err);
 }
 
+TEST_CASE("an option that lotus-tool itself lacks, and an option without its value, are named") {
+  const temp_dir dir;
+  const result unknown = call(dir, "--helpp");
+  CHECK(unknown.status == 2);
+  CHECK(
+      contains(unknown.err, "'--helpp' is not an option of 'lotus-tool'; did you mean '--help'?"));
+  const result missing = call(dir, "whatif run --without");
+  CHECK(missing.status == 2);
+  CHECK(contains(missing.err, "--without needs a value; see 'lotus-tool whatif --help'"));
+}
+
 TEST_CASE("help COMMAND prints the same as COMMAND --help, in 80 columns, with the usage first") {
   const temp_dir dir;
   for (const std::string command :
@@ -140,6 +151,8 @@ TEST_CASE("help COMMAND prints the same as COMMAND --help, in 80 columns, with t
     // These two only list other commands.
     if (!command.empty() && command != "map") CHECK(contains(r.out, "\nExamples:\n"));
     CHECK(contains(r.out, "\nExit status: "));
+    CHECK(contains(r.out, "\nDetails:\n  ") ==
+          (command != "completion" && command != "man" && command != "help"));
     std::istringstream lines(r.out);
     for (std::string line; std::getline(lines, line);) {
       INFO(line);

@@ -153,6 +153,10 @@ TEST_CASE("--fail-above does not fail for a slower operation if throughput rose"
   const result slower = compare("one", "slower");
   CHECK(slower.status == 3);
   CHECK(contains(slower.out, "Failed (--fail-above 5 %), slower: Load, preprocess"));
+  const result same = compare("one", "one");
+  CHECK(same.status == 0);
+  CHECK(contains(same.out, "Passed (--fail-above 5 %): nothing became slower."));
+  CHECK(contains(same.err, "/one: compared with itself"));
 }
 
 TEST_CASE("shares are parsed, and invalid ones are incorrect use") {

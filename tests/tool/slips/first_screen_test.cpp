@@ -233,10 +233,10 @@ TEST_CASE("the demo's recording has a first screen, and --details adds the rest"
   // The commands under "Next:" must come at the end. The command that has just been run must not be
   // among them.
   CHECK(details.out.find(r.out.substr(0, r.out.find("\nNext:"))) == 0);
-  CHECK(contains(details.out, "operation by gain"));
+  CHECK(contains(details.out, "operation (by gain)"));
   // These logs have no CPU times, so there must be no columns for them.
   CHECK_FALSE(contains(details.out, "blocked"));
-  CHECK(details.out.find("operation by gain") < details.out.find("\nNext:"));
+  CHECK(details.out.find("operation (by gain)") < details.out.find("\nNext:"));
   CHECK_FALSE(contains(details.out, "--details"));
   // The details must not repeat the suggestions of the first screen.
   CHECK_FALSE(contains(details.out, "First: "));

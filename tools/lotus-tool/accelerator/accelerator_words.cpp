@@ -101,7 +101,7 @@ std::string start_up_text(const accelerator_analysis& of) {
 
 /// Whether a single gap decides, and no second step shows whether it recurs.
 bool is_one_gap(const accelerator_analysis& of) noexcept {
-  constexpr std::int64_t most = 5;  // all but a fifth
+  constexpr std::int64_t most = 5;  // the longest gap has at least four fifths of the time
   return of.step_count <= 1 && of.is != device_verdict::batch_wait &&
          of.is != device_verdict::copy &&
          most * of.places.longest_ns >= (most - 1) * of.places.all_ns;
@@ -204,7 +204,7 @@ std::string places_text(const accelerator_analysis& of) {
   add("line ", places.line);
   add("operator ", places.framework);
   add("range ", places.annotation);
-  // A step with not much more than the others says nothing.
+  // Name a step only if it has more than twice the mean time of a step.
   const auto steps = static_cast<std::int64_t>(of.step_count);
   if (places.step && steps > 1 && places.step_ns * steps > 2 * places.all_ns) {
     parts.push_back("most of it in step " + std::to_string(*places.step) + " (" +

@@ -27,7 +27,8 @@ namespace {
 constexpr double verdict_share = 0.05;
 /// If devices do not work for at most this share of the time, the verdict is "device-busy", too.
 constexpr double busy_share = 0.1;
-/// The time before the first and after the last work counts if it is such a share of the time.
+/// The time before the first and after the last work counts if it is at least this share of the
+/// whole time.
 constexpr double edges_share = 0.2;
 
 /// Calls `use(range, cause, ns)` for each part and range that overlap, with the part's cause and

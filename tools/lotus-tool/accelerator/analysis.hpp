@@ -37,8 +37,8 @@ class cause_times {
     for (const std::int64_t ns : ns_) sum_ns += ns;
     return sum_ns;
   }
-  /// Returns the times in the columns of tables. The last column is the time of all causes after
-  /// `launch`.
+  /// Returns the times in the columns of tables: one for each of the first four causes, and in the
+  /// last column the sum over all other causes.
   std::array<std::int64_t, 5> columns() const noexcept {
     return {of(idle_cause::batch_wait), of(idle_cause::copy), of(idle_cause::synchronization),
             of(idle_cause::launch),

@@ -80,8 +80,8 @@ class range_collector {
     return thread < launches_.size() && !launches_[thread].empty();
   }
 
-  /// Returns, for each thread, whether what launches work stands still while the thread waits. This
-  /// is not so for a thread that prefetches batches.
+  /// Returns, for each thread, whether no work is launched while the thread waits, so that its
+  /// waits explain idle time. While a thread that prefetches batches waits, work is launched.
   std::vector<bool> threads_whose_waits_explain() const {
     std::vector<bool> explain(trace_.threads.size());
     std::vector<std::vector<thread_range>> waits(trace_.threads.size());

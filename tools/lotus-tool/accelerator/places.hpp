@@ -18,7 +18,7 @@ struct named_time {
   std::int64_t ns = 0;
 };
 
-/// Where the idle time lies for which the verdict stands.
+/// The gaps and the places in the program in which the idle time lies that the verdict names.
 struct idle_places {
   std::size_t gaps = 0;
   std::int64_t all_ns = 0;

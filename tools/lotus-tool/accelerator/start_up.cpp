@@ -10,9 +10,10 @@
 namespace lotus::tool {
 namespace {
 
-/// Gaps are start-up only if they are such a share of the idle time.
+/// Gaps are start-up only if they are at least this share of the idle time.
 constexpr double start_up_share = 0.1;
-/// A gap or call that is start-up takes at least this time, and so many times as long as others.
+/// A gap that is start-up is at least this long, and at least gap_times times as long as other
+/// gaps. The same holds for a call.
 constexpr std::int64_t start_up_ns = 1'000'000;
 constexpr std::int64_t gap_times = 5;
 constexpr std::int64_t call_times = 50;

@@ -67,6 +67,16 @@ std::string none_of(const std::string& text, const std::vector<std::string>& kno
   return "'" + text + "' is not one of " + all + (meant.empty() ? "" : "; " + meant);
 }
 
+/// Throws usage_error if lotus-tool itself has no such option. Without this check, CLI11 would say
+/// that a command is missing.
+void check_option(const CLI::App& app, const std::string& word) {
+  const std::vector<std::string> known = option_words(app);
+  if (std::find(known.begin(), known.end(), word) != known.end()) return;
+  const std::string meant = did_you_mean(word, known);
+  throw usage_error("'" + word + "' is not an option of 'lotus-tool'; " +
+                    (meant.empty() ? "see 'lotus-tool --help'" : meant));
+}
+
 }  // namespace
 
 CLI::Validator whole_number(std::size_t least) {
@@ -159,6 +169,7 @@ void check_command(const CLI::App& app, int argc, const char* const* argv) {
   const CLI::App* at = &app;
   for (int i = 1; i < argc && !at->get_subcommands(nullptr).empty(); ++i) {
     const std::string word = argv[i];
+    if (word.size() > 1 && word.front() == '-' && at == &app) check_option(app, word);
     if (word.empty() || word.front() == '-') continue;
     at = &command_named(*at, word);
   }

@@ -47,7 +47,11 @@ std::string one_line(const CLI::App* app, const CLI::Error& error) {
     at = at->get_subcommands().back();
     command += ' ' + at->get_name();
   }
-  return "lotus-tool: " + printable_line(error.what()) + "; see '" + command + " --help'\n";
+  std::string text = printable_line(error.what());
+  // CLI11 says of an option without its value: "--without: 1 required TEXT missing".
+  const std::size_t missing = text.find(": 1 required ");
+  if (missing != std::string::npos) text.replace(missing, std::string::npos, " needs a value");
+  return "lotus-tool: " + text + "; see '" + command + " --help'\n";
 }
 
 }  // namespace
@@ -64,6 +68,9 @@ int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& 
       return help_text(*of, words);
     });
     app.footer(
+        "Examples:\n"
+        "  lotus-tool run -- ./train     # records it, and shows its bottleneck\n"
+        "  lotus-tool whatif run         # what changes would gain\n"
         "'lotus-tool COMMAND --help' describes a command.\n"
         "Exit status: 0 = success, 1 = bad input, 2 = usage error.\n"
         "Exit status 3: 'diagnose --fail-if' or 'compare --fail-above' reports a failure.\n"

@@ -122,7 +122,7 @@ constexpr entry entries[] = {
     {"critical path (% of the run)",
      "the chain of work that determined how long the run took; each moment counts once"},
     {"in total", "share of the run; the columns to its right are its parts"},
-    {"operation by gain", "the one whose speed-up gains most comes first"},
+    {"operation (by gain)", "the one whose speed-up gains most comes first"},
     {"% of run", "share of the critical path, which is as long as the run"},
     {"if 1.25x faster", "effect on the run if this became 1.25 times as fast"},
     {"if removed", "effect on the run if this took no time"},

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/errors.hpp"
@@ -126,6 +127,32 @@ std::string environment_topic() {
 
 constexpr std::string_view exit_status = "Exit status: ";
 
+/// Whether a sentence of a help text says what a word means.
+bool defines_term(std::string_view sentence) {
+  constexpr std::string_view beginnings[] = {"An operation is",
+                                             "A stage (",
+                                             "An item is",
+                                             "A worker builds",
+                                             "A batch is",
+                                             "The consumer is",
+                                             "A loader is",
+                                             "A configuration is",
+                                             "A sample is",
+                                             "Ranks are",
+                                             "The test program, called",
+                                             "The collector is",
+                                             "The mapping is",
+                                             "The critical path is",
+                                             "'total' is",
+                                             "'self' is",
+                                             "'self time' is",
+                                             "The window is"};
+  for (const std::string_view beginning : beginnings) {
+    if (sentence.substr(0, beginning.size()) == beginning) return true;
+  }
+  return false;
+}
+
 /// What the commands of lotus-tool are for, in the order of its help.
 struct command_group {
   const char* heading;
@@ -147,8 +174,10 @@ std::vector<const CLI::App*> commands_in_groups(const CLI::App& app) {
   const std::vector<const CLI::App*> all = app.get_subcommands(nullptr);
   std::vector<const CLI::App*> commands;
   for (const command_group& group : command_groups()) {
-    for (const CLI::App* const command : all) {
-      if (command->get_group() == group.heading) commands.push_back(command);
+    for (const char* const name : group.commands) {
+      for (const CLI::App* const command : all) {
+        if (command->get_name() == name) commands.push_back(command);
+      }
     }
   }
   return commands.size() == all.size() ? commands : all;
@@ -165,9 +194,9 @@ std::vector<std::string> option_words(const CLI::App& app) {
   return words;
 }
 
-/// Formats the text at the end of a command's help. Examples (lines that begin with blanks) are
-/// followed by an empty line; each other line is wrapped on its own, so that a sentence begins on a
-/// new line. If the text does not list the command's exit statuses, appends those that all commands
+/// Formats the text at the end of a command's help: the examples, the sentences that define terms,
+/// the other sentences, and the exit statuses, each under a heading. A sentence begins on a new
+/// line. If the text does not list the command's exit statuses, appends those that all commands
 /// share.
 std::string closing_text(const CLI::App& app) {
   std::string text = app.get_footer();
@@ -175,17 +204,35 @@ std::string closing_text(const CLI::App& app) {
     text += std::string(text.empty() ? "" : "\n") + std::string(exit_status) +
             "0 = success, 1 = bad input, 2 = usage error.";
   }
-  std::string all;
-  bool after_example = false;
+  std::string examples;
+  std::string terms;
+  std::string details;
+  std::string statuses;
+  std::string* part = &details;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    const bool is_example = line.empty() || line.front() == ' ' || line.rfind("Example", 0) == 0;
-    if (!is_example && after_example) all += '\n';
-    all += is_example ? line : in_lines(line, help_columns);
-    all += '\n';
-    after_example = is_example;
+    if (line.rfind("Example", 0) == 0) {
+      part = &examples;
+    } else if (line.rfind("Exit status", 0) == 0) {
+      part = &statuses;
+    } else if (line.rfind(' ', 0) != 0) {
+      part = defines_term(line) ? &terms : &details;
+    }
+    const bool is_indented = part == &terms || part == &details;
+    const std::string margin(is_indented ? 2 : 0, ' ');
+    if (line.rfind(' ', 0) == 0) {
+      part->append(margin).append(line);
+    } else {
+      part->append(in_lines(line, help_columns, margin, margin));
+    }
+    *part += '\n';
   }
-  return all;
+  std::string all = examples;
+  for (const auto& [heading, sentences] : {std::pair{"Terms:\n", terms}, {"Details:\n", details}}) {
+    if (sentences.empty()) continue;
+    all.append(all.empty() ? "" : "\n").append(heading).append(sentences);
+  }
+  return all.append(all.empty() ? "" : "\n").append(statuses);
 }
 
 std::string help_text(const CLI::App& app, const std::string& words) {

@@ -184,8 +184,10 @@ void print_comparison_table(const compared_sides& given, const comparison& found
     print_conclusion(l, found, out);
     print_rows(l.rows, sides, given.fail_above, out);
     between = "\n";
-    const std::string slower = given.fail_above ? failure_text(l, *given.fail_above) : "";
-    if (!slower.empty()) out << fitted(out, printable_line(slower), "  ", "    ") << '\n';
+    if (given.fail_above) {
+      const std::string end = failure_text(l, *given.fail_above);
+      out << fitted(out, printable_line(end), "  ", "    ") << '\n';
+    }
     if (l.stages.empty()) continue;
     out << '\n';
     print_stages(l.stages, sides, out);
@@ -236,6 +238,9 @@ void print(const compare_options& options, const comparison& found, std::ostream
 int run_compare(const compare_options& options, std::ostream& out, std::ostream& err) {
   diagnostic_log diagnostics(err, options.quiet);
   const comparison found = compare_runs(options, diagnostics);
+  if (options.before == options.after) {
+    diagnostics.note(options.before.front() + ": compared with itself");
+  }
   const int status = diagnostics.finish(options.strict);
   if (status != exit_fine) return status;
   bool compared = false;

@@ -54,7 +54,7 @@ void print_path_gains(const diagnosis& d, std::ostream& out) {
   const bool any_cpu = std::any_of(d.path_gains.begin(), d.path_gains.end(),
                                    [](const path_gain& a) { return a.path.cpu.has_value(); });
   table ops;
-  std::vector<std::string> head{"operation by gain", "% of run"};
+  std::vector<std::string> head{"operation (by gain)", "% of run"};
   if (any_cpu) head.insert(head.end(), {"on CPU", "waits for CPU", "blocked"});
   head.insert(head.end(), {"if 1.25x faster", "if removed"});
   ops.row(head);
@@ -101,7 +101,10 @@ void print_moves(const diagnosis& d, const std::vector<shown_advice>& shown, std
   for (const std::vector<suggestion>* const list : {&d.suggestions, &d.possible}) {
     for (const suggestion& m : *list) {
       const char* const start = list == &d.possible ? "may gain nothing: " : "also: ";
-      const std::string text = is_shown(m) ? with_note(m) : start + text_of(m);
+      suggestion unsaid = m;
+      // `start` says the same as a condition that the user cannot fulfill.
+      if (list == &d.possible && !m.only_if) unsaid.condition = {};
+      const std::string text = is_shown(m) ? with_note(m) : start + text_of(unsaid);
       if (!text.empty()) lines.push_back(text);
     }
   }

@@ -166,8 +166,7 @@ std::string comparison_markdown(const compared_sides& sides, const comparison& f
     for (const std::string& text : unlike) to.line("- the runs differ in " + markdown_text(text));
     if (!unlike.empty()) to.line("");
     add_rows(l, sides.fail_above, to);
-    const std::string slower = sides.fail_above ? failure_text(l, *sides.fail_above) : "";
-    if (!slower.empty()) to.line(markdown_text(slower) + '\n');
+    if (sides.fail_above) to.line(markdown_text(failure_text(l, *sides.fail_above)) + '\n');
     add_stages(l.stages, to);
     std::string runs =
         count_of_runs(l.runs_before) + " before, " + count_of_runs(l.runs_after) + " after";

@@ -206,8 +206,8 @@ std::string failure_text(const compared_loader& l, double allowed) {
   for (const compared_times* const r : slower_rows(l, allowed)) {
     names += (names.empty() ? "" : ", ") + title_of(*r);
   }
-  if (names.empty()) return {};
   const std::string limit = " (--fail-above " + three_digits(100 * allowed) + " %)";
+  if (names.empty()) return "Passed" + limit + ": nothing became slower.";
   return is_faster(l, allowed)
              ? "Passed" + limit + " although slower: " + names + ", because throughput rose."
              : "Failed" + limit + ", slower: " + names + '.';

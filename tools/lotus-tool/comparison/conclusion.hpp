@@ -23,7 +23,8 @@ std::vector<std::string> unlike_of(const compared_loader& loader, const comparis
 
 /// Returns "preprocessing of a batch became 1.23 ± 0.04 times slower, because ..."
 std::string conclusion_of(const compared_loader& loader);
-/// Returns a text about the rows that became slower than --fail-above allows; "" if there is none.
+/// Returns whether the comparison passes with --fail-above, and the rows that became slower than it
+/// allows.
 std::string failure_text(const compared_loader& loader, double allowed);
 /// Returns "throughput: 12.1 -> 9.8 batches/s"; "" if a side has no throughput.
 std::string throughput_of(const compared_loader& loader);

@@ -21,7 +21,7 @@ namespace lotus::tool {
 struct curve_axis {
   enum class kind : std::uint8_t { workers, prefetch, cpus, threads, speed };
   kind is = kind::workers;
-  std::string name;  ///< the stage whose threads it is, or whose speed; or the operation
+  std::string name;  ///< of the stage (threads), or of the operation or stage (speed)
 };
 
 /// What one run used and reached.

@@ -94,7 +94,8 @@ datum datum_of(const V& value) {
 
 namespace describing {
 
-/// A small function object or a pointer to a member, whose type only its user knows.
+/// Stores a small function object or a pointer to a member. The caller that reads it must know its
+/// type.
 class stored_function {
  public:
   stored_function() = default;

@@ -33,7 +33,8 @@ struct value_type {
   };
   kind is = kind::text;
   bool or_null = false;
-  /// The type of the values of a list or of a by_name object; the types of which it is one.
+  /// For a list or a by_name object: the type of its values. For a value of several possible types:
+  /// these types.
   std::vector<value_type> of = {};
   /// Returns the description of an object. A function, so that descriptions are made when needed.
   const object_description& (*object)() = nullptr;

@@ -54,7 +54,7 @@ bool claims::forbids(verdict is) const {
 phrase claims::why_not_faster(std::string_view name) const {
   constexpr double no_share = 0.01;
   const std::string shown(name);
-  const bool is_whole = name == quantity_name(quantity::preprocess);  // of all operations
+  const bool is_whole = name == quantity_name(quantity::preprocess);  // all operations together
   if (!is_whole && d_.path.run_ns > 0 && states_of(d_.path, name).all < no_share) {
     return {"% has no share of the critical path.", {name_word{shown}}};
   }

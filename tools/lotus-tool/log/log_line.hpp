@@ -242,8 +242,8 @@ inline const char* parse_line(std::string_view text, log_line& line) noexcept {
   return internal::blame(text);
 }
 
-/// Reads a line whose only fault is that its duration is negative, as that of a span is whose
-/// duration is the difference of two times, if the clock was set back meanwhile.
+/// Reads a line whose only fault is a negative duration. If the clock was set back during a span,
+/// and the duration is computed as the difference of two times, the duration may be negative.
 bool parse_negative_duration(std::string_view text, log_line& line);
 
 /// Appends the line to `to` as text with a line end; parse_line() reads this text.

@@ -265,7 +265,7 @@ op_details& op_samples::change_details() {
 
 namespace {
 
-/// Reads a run whose logs have the right times, or are believed to.
+/// Reads a run without correcting the times in its logs.
 /// @param clocks  receives what the times of each log say about the clock.
 run_data read_as_it_is(const run_files& run, const run_parts& asked,
                        std::vector<clock_watch>& clocks, diagnostic_log& diagnostics) {
@@ -329,7 +329,7 @@ run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& 
     throw;
   }
   if (!known) {
-    // A part of a run shows too little to tell.
+    // A part of a run does not show whether the clock was set.
     const bool search = !run.window && may_have_been_set(clocks);
     const auto step = search ? find_clock_step(run, clocks) : nullptr;
     if (step == nullptr) {

@@ -57,7 +57,7 @@ class planner {
  private:
   std::uint32_t source(std::uint32_t unit) const { return drawn_.empty() ? unit : drawn_[unit]; }
 
-  /// Plans only the first units of the run, as many as were drawn.
+  /// Plans only as many units as drawn_ has elements: the first units of the run.
   void plan_first_units() {
     const auto end = static_cast<std::uint32_t>(drawn_.size());
     plan_.share_of_run = static_cast<double>(end) / static_cast<double>(r_.units.size());

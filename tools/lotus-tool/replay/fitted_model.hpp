@@ -167,7 +167,7 @@ struct fitted_model {
   double share_of_others = 0;
   double all_cpus = 0;          ///< number of CPUs, with those that other programs used; 0: unknown
   double workers_want = 0;      ///< mean number of workers that ran or waited for a CPU
-  double consumer_wants = 0;    ///< mean share of time in which the consumer did so
+  double consumer_wants = 0;    ///< mean share of time in which the consumer ran or waited for one
   std::size_t max_threads = 0;  ///< the maximum number of threads in a recorded run
   /// The throughput that another recorded run measured with its number of workers.
   struct other_run {

@@ -26,7 +26,7 @@ template <class Each>
 void for_each_part(const recorded_pipeline& pipeline, const name_table& names,
                    const std::string& operation, const Each& each) {
   enum : std::uint8_t { unknown, yes, no };
-  std::vector<std::uint8_t> matches;  // by the number of the name
+  std::vector<std::uint8_t> matches;  // indexed by name_table's number of a name
   for (const recorded_part& part : pipeline.parts) {
     if (part.name >= matches.size()) matches.resize(part.name + 1, unknown);
     std::uint8_t& is = matches[part.name];

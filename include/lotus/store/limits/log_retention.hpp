@@ -66,9 +66,9 @@ class log_retention {
     return error;
   }
 
-  /// Whether the logs of threads that are dead take so much of the size limit that those which no
-  /// thread continues should become parts: see roll_dead(). True at most once per second, because a
-  /// thread that continues such a log must then create a new file.
+  /// Whether the logs of dead threads use much of the size limit. Then those that no other thread
+  /// has continued should become parts, which can be deleted: see roll_dead(). True at most once
+  /// per second, because a new thread must then create a file instead of continuing such a log.
   bool should_roll_dead() noexcept {
     if (!limits_.crowded() || held_.load(std::memory_order_relaxed)) return false;
     const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);

@@ -110,9 +110,9 @@ class LOTUS_DETAIL_PER_MODULE run_files {
     kept_names_.store(file_, names_);
   }
 
-  /// If the directory was deleted, records from now on to the one that has replaced it, as soon as
-  /// there is one. Returns whether the existing rings are in no ring file any more, because it was
-  /// deleted too.
+  /// If the directory was deleted and another one has its path now, records to that directory from
+  /// now on. Returns whether the ring file was deleted as well, so that the existing rings need a
+  /// new one.
   LOTUS_DETAIL_COLD bool follow_directory() noexcept {
     if (LOTUS_DETAIL_LIKELY(!directory_.was_deleted())) return false;
     const locked hold{lock_};

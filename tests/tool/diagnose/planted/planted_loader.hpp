@@ -99,7 +99,7 @@ struct loader {
   std::function<void(int)> make;
   std::function<void(int)> begin = [](int) {};  // in each worker
   std::function<void(int)> unpack;              // in the consumer's wait
-  std::function<void(int)> pass_on;             // in a thread between
+  std::function<void(int)> pass_on;             // in a thread between workers and consumer
   std::function<bool(int, int)> may_begin;      // (batch, received)
   bool spins = false;
   double poll_ms = 0;

@@ -384,7 +384,7 @@ class kineto_handler final : public json_events {
   std::size_t depth_ = 0;
   std::size_t events_depth_ = 0;  ///< depth of the array of events while it is open, otherwise 0
   const field<event>* of_event_ = nullptr;         ///< the field whose value comes next
-  const field<device_trace>* of_trace_ = nullptr;  ///< likewise
+  const field<device_trace>* of_trace_ = nullptr;  ///< the same for fields of the trace
   bool next_is_events_ = false;
   bool next_is_arguments_ = false;
   bool in_arguments_ = false;

@@ -12,7 +12,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Clocks of hosts and devices may differ by as much, and times are rounded.
+/// The clocks of a host and a device may differ by clock_ns; times may be rounded by rounding_ns.
 constexpr std::int64_t clock_ns = 1'000'000;
 constexpr std::int64_t rounding_ns = 2'000;
 /// Work that no call of the recording launched is left out if it is farther from the recording than

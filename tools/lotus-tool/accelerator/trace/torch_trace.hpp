@@ -30,7 +30,7 @@ struct torch_trace {
   std::int64_t base_ns = 0;  ///< baseTimeNanoseconds; 0 for old traces, which have absolute times
   std::set<std::uint64_t> numbers;  ///< pids and tids that the trace uses
   trace_faults faults;              ///< what is repaired in the copy
-  std::vector<json_edit> edits;     ///< how
+  std::vector<json_edit> edits;     ///< the changes that repair it
 
   /// Copies the trace, repaired, up to the position where events can be added. Inserts `key` (such
   /// as

@@ -73,8 +73,8 @@ constexpr change_option change_options[] = {
      "fill batches with samples in the order in which they\n"
      "are ready, so that a slow sample delays no batch",
      [](pipeline_change& change, const std::string&) { change.ready_samples = 1; }},
-    {"--faster", "NAME=2",
-     "make operation or stage NAME 2 times as fast;\n"
+    {"--faster", "NAME=FACTOR",
+     "make operation or stage NAME FACTOR times as fast;\n"
      "operations inside an operation stay as they are",
      [](pipeline_change& change, const std::string& text) {
        change.faster.insert(named_number(text, "--faster"));
@@ -109,7 +109,8 @@ constexpr change_option change_options[] = {
        if (order.later.find('=') == std::string::npos) return;
        std::tie(order.later, order.share) = named_number(order.later, "--order");
      }},
-    {"--step", "0.5", "multiply the time of the consumer's work on a batch\n(its step) by 0.5",
+    {"--step", "FACTOR",
+     "multiply the time of the consumer's work on a batch\n(its step), such as by 0.5",
      [](pipeline_change& change, const std::string& text) {
        change.step = positive_number(text, "x", "--step");
      }},
@@ -124,7 +125,7 @@ constexpr change_option change_options[] = {
        change.loader_cpus =
            thread_count(positive_number(text, "", "--loader-cpus"), "--loader-cpus");
      }},
-    {"--batch-size", "2x", "multiply the batch size by 2",
+    {"--batch-size", "FACTOR", "multiply the batch size, such as by 2",
      [](pipeline_change& change, const std::string& text) {
        change.batch_size = positive_number(text, "x", "--batch-size");
      }},
@@ -141,7 +142,7 @@ struct whatif_texts {
     std::string text;
     std::vector<std::string> texts;
   };
-  std::array<given_change, std::size(change_options)> changes;  // of each of change_options
+  std::array<given_change, std::size(change_options)> changes;  // in the order of change_options
   std::string recorded_cpus, target;
 };
 
@@ -203,7 +204,7 @@ void add_whatif(CLI::App& app, action& chosen) {
       "A batch is in flight from its dispatch to a worker until the consumer gets it.\n"
       "The run is simulated event by event, without and with the changes.\n"
       "The simulation of the unchanged run shows the simulation's error.\n"
-      "Predictions are corrected by this error, those of large changes by half of it.\n"
+      "This error is subtracted from each prediction (half of it if the change is large).\n"
       "A prediction's 90 % interval contains the true value in 9 of 10 cases.\n"
       "A target counts as reached if the prediction is at most 2 % below it.\n"
       "Exit status: 0 = success, 1 = bad input, 2 = usage error.\n"
@@ -216,9 +217,9 @@ void add_whatif(CLI::App& app, action& chosen) {
   add_text(*command, "--recorded-cpus", given->recorded_cpus, "N",
            "number of CPUs that the recorded program could use,\n"
            "if the logs do not contain it");
-  CLI::Option* const target = add_text(*command, "--target", given->target, "30/s",
-                                       "find the fewest workers that reach this throughput\n"
-                                       "(batches per second)");
+  CLI::Option* const target = add_text(*command, "--target", given->target, "RATE",
+                                       "find the fewest workers that reach this throughput,\n"
+                                       "such as 30/s (batches per second)");
   command
       ->add_flag("--feed-consumer", options->feed_consumer,
                  "find the fewest workers with which the consumer does\n"
@@ -324,12 +325,12 @@ void add_tune(CLI::App& app, action& chosen) {
   add_repeated(*command, "--start", given->start, "NAME=VALUE",
                "value of setting NAME in the first run;\n"
                "default: the first of its values");
-  add_text(*command, "--for", given->seconds, "20s", "end each run after this time; default: 20s");
+  add_text(*command, "--for", given->seconds, "TIME", "end each run after this time; default: 20s");
   add_count(*command, "--runs", options->runs, 1, "maximum number of runs; default: 6");
-  add_text(*command, "--target", given->target, "300/s",
+  add_text(*command, "--target", given->target, "RATE",
            "find the fewest workers and threads of stages that\n"
-           "reach this throughput, in batches per second or the\n"
-           "unit of --metric");
+           "reach this throughput, such as 300/s, in batches per\n"
+           "second or the unit of --metric");
   add_text(*command, "--metric", options->metric, "REGEX",
            "for programs that record nothing: regular expression\n"
            "whose first (group) matches the throughput in the\n"

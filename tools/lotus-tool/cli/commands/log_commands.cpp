@@ -88,7 +88,7 @@ void add_diagnose(CLI::App& app, action& chosen) {
   std::vector<std::string> names;
   for (const verdict_row& v : all_verdicts) {
     names.emplace_back(v.key);
-    verdicts += "  " + names.back() + std::string(22 - v.key.size(), ' ').append(v.meaning) + '\n';
+    verdicts += "  " + names.back() + std::string(20 - v.key.size(), ' ').append(v.meaning) + '\n';
   }
   command->footer(
       "Examples:\n"
@@ -164,9 +164,9 @@ void add_accelerator(CLI::App& app, action& chosen) {
       ->add_option("--skip-steps", options->analysis.skip_steps,
                    "leave out the first N steps; without it, only gaps\n"
                    "that are clearly start-up are left out")
-      ->type_name("N");
+      ->option_text("N");
   command->add_option("--rank", options->rank, "show only this rank (or process) of several")
-      ->type_name("NAME");
+      ->option_text("NAME");
   command->add_flag("--all", options->all, "print all streams, devices, steps and batches");
   command->add_flag_callback(
       "--exact", [options] { options->analysis.rounding = time_rounding::exact; },
@@ -205,8 +205,8 @@ void add_compare(CLI::App& app, action& chosen) {
       "With several runs per side, the rise must also be significant.\n"
       "With one run per side, it must also be above 10 %.\n"
       "The reason: more workers make a run faster but its single operations slower.\n"
-      "The delivery delay never fails: finished batches wait longer for the consumer when "
-      "preprocessing becomes faster.\n"
+      "The delivery delay is never counted as slower: finished batches wait longer for the "
+      "consumer when preprocessing becomes faster.\n"
       "CPU times, times of stages, and times measured fewer than 5 times never fail.\n"
       "If a program has several loaders, each is compared with that of the same name.\n"
       "A loader is a set of workers, which build batches, with the consumer, such as a "
@@ -226,8 +226,9 @@ void add_compare(CLI::App& app, action& chosen) {
       ->option_text("DIR...")
       ->excludes(before)
       ->excludes(after);
-  add_text(*command, "--fail-above", given->fail_above, "5%",
-           "exit with status 3 if a mean time grew more than this");
+  add_text(*command, "--fail-above", given->fail_above, "PERCENT",
+           "exit with status 3 if a mean time grew more than\n"
+           "this, such as 5%");
   CLI::Option* const json = add_json(*command, options->form, compare_form::json);
   command->add_option("--format", options->form, "markdown: for a pull request")
       ->transform(one_of<compare_form>({{"table", compare_form::table},

@@ -259,8 +259,8 @@ void add_top(CLI::App& app, action& chosen) {
       "--interval.\n"
       "--openmetrics FILE is for the textfile collector of Prometheus' node exporter.");
   command->add_option("DIR", options->dirs, logs_folders)->required();
-  add_text(*command, "--window", given->window, "30s", "show the last 30 seconds; default: 10s");
-  add_text(*command, "--interval", given->interval, "500ms",
+  add_text(*command, "--window", given->window, "TIME", "show this much of the end; default: 10s");
+  add_text(*command, "--interval", given->interval, "TIME",
            "time between two refreshes; default: 1s");
   command->add_option("--sort", options->order, "order of the operations; default: self")
       ->transform(one_of<live_order>({{"self", live_order::self},

@@ -47,8 +47,8 @@ std::string run_duckdb(const scratch_folder& scratch, const std::string& sql, ex
   try {
     end = run_command(what);
   } catch (const input_error& cannot_start) {
-    throw input_error(std::string(cannot_start.what()) +
-                      "; --format parquet needs it: pip install duckdb-cli");
+    throw input_error("--format parquet needs the program duckdb (pip install duckdb-cli); " +
+                      std::string(cannot_start.what()));
   }
   std::ifstream in(output);
   return {std::istreambuf_iterator<char>(in), {}};

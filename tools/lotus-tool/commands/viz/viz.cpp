@@ -232,7 +232,7 @@ std::vector<picture> plan(const viz_options& options, std::vector<run_files> run
     }
   }
   if (pictures.empty() || pictures.front().output.empty()) {
-    throw usage_error("-o FILE is required");
+    throw usage_error("-o FILE is required, such as -o trace.json");
   }
   return pictures;
 }

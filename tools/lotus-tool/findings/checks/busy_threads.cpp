@@ -34,9 +34,9 @@ intervals without(const intervals& spans, const intervals& holes) {
   return rest;
 }
 
-/// Returns the time that the operations of one log cover, without operations that lie in an
-/// interval of `known`. A log contains an operation after the operations inside it. An operation
-/// that overlaps the last intervals of the result is therefore merged with them.
+/// Returns the intervals that the operations of one log cover, without operations that lie in an
+/// interval of `known`. In a log, an operation comes after the operations inside it, so an
+/// operation that overlaps the last intervals of the result is merged with them.
 /// @param known  intervals in which the thread is already known to be busy; disjoint, sorted by
 ///   time.
 intervals covered_by_operations(const run_data& run, std::size_t file, const intervals& known) {
@@ -95,7 +95,7 @@ class queued_time {
   std::optional<double> share() const {
     return known_ && all_ns_ > 0 ? std::optional(queued_ns_ / all_ns_) : std::nullopt;
   }
-  /// Returns the rest that is neither such a wait nor CPU time, divided by the length of all spans.
+  /// Returns the share of the spans' time that is neither a wait for a CPU nor CPU time.
   std::optional<double> blocked_share() const {
     return known_ && all_ns_ > 0 ? std::optional(1 - (queued_ns_ + cpu_ns_) / all_ns_)
                                  : std::nullopt;

@@ -115,7 +115,8 @@ std::optional<time_change> find_change(const std::vector<double>& times_ns) {
     found.at = at;
     found.before_ns = part_quantile(times_ns, 0, at, 0.5);
     found.after_ns = part_quantile(times_ns, at, n, 0.5);
-    // Both parts must be apart: three quarters of one are below three quarters of the other.
+    // Both parts must differ clearly: three quarters of the times of one part are shorter than
+    // three quarters of the times of the other.
     const bool apart =
         found.before_ns < found.after_ns
             ? part_quantile(times_ns, 0, at, 0.75) < part_quantile(times_ns, at, n, 0.25)

@@ -126,8 +126,8 @@ class divider {
     each_.push_back(one);
   }
 
-  /// Looks whether the batch and all later ones were begun only after the consumer had asked for
-  /// the batch before, and how long nobody had built a batch until then.
+  /// Determines whether this batch and all later ones were begun only after the consumer had asked
+  /// for the batch before this one, and for how long no batch was being built until then.
   void look_for_window(std::size_t i, std::int64_t start_ns, one_wait& to) const {
     const std::vector<batch>& all = batches_.all();
     const batch_record* const before = i > 0 ? batches_.record(all[i - 1].wait) : nullptr;

@@ -21,7 +21,7 @@
 namespace lotus::tool {
 namespace {
 
-/// Fewer batches are built ahead by most loaders.
+/// Most loaders build fewer batches ahead than this, so only a larger number is reported.
 constexpr std::size_t fewest_batches = 20;
 
 /// Returns how many of the sorted times are not after `at_ns`.
@@ -63,8 +63,8 @@ std::optional<finding> forked_batches(const run_facts& f) {
   std::sort(spans.begin(), spans.end(), [](const stage_span& a, const stage_span& b) {
     return std::tie(a.name, a.number, a.start_ns) < std::tie(b.name, b.number, b.start_ns);
   });
-  // How many threads of a stage work on the same batch or item at once, and for how many batches or
-  // items there are several.
+  // `most`: on how many threads a stage works on the same batch or item at once, at most. `forked`:
+  // for how many of the `numbers` batches or items there are several such threads.
   std::size_t numbers = 0;
   std::size_t forked = 0;
   std::size_t most = 0;

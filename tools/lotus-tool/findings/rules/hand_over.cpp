@@ -24,8 +24,8 @@ bool works_itself(const run_facts& f) {
   return f.waits.own_known && f.waits.own_cpu_ns >= most_of_it * late_ns(f.waits);
 }
 
-/// Whether the consumer waits much, and most of this for batches that are ready. If its thread
-/// mostly waits for a CPU then, the CPUs are the cause, unless it also needs long apart from that.
+/// Whether the consumer waits much, mostly for batches that are ready. If its thread waits for a
+/// CPU during much of that time, the CPUs are the cause, unless the rest of that time is long too.
 bool is_handed_over_late(const run_facts& f) {
   const wait_parts& w = f.waits;
   if (f.d.pushed || f.d.makes_itself || w.every > 0 || w.share() < waits_much) return false;

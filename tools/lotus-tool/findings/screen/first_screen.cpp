@@ -30,7 +30,7 @@ namespace {
 
 constexpr std::size_t max_advice = 3;
 
-/// Returns the sentences of a finding, to be told alone.
+/// Returns the sentences of a finding in a form in which they can be printed alone.
 std::string told(const finding& one) {
   std::string text = text_of(one.because);
   if (!text.empty() && text[0] >= 'a' && text[0] <= 'z' && one.because.pattern[0] != '%') {
@@ -474,7 +474,7 @@ shown_wait largest_wait(const diagnosis& d) {
   std::string text =
       waiting_text(d.blocked_on, most->name, most->cpu->blocked_ns, most->ns, mostly);
   if (text.empty()) return {};
-  // The finding says the same.
+  // The finding perhaps-a-lock says the same, so do not say it twice.
   if (std::any_of(d.findings.begin(), d.findings.end(),
                   [](const finding& one) { return one.id == "perhaps-a-lock"; })) {
     text.clear();

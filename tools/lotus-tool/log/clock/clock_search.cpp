@@ -45,11 +45,11 @@ struct bounds {
   std::int64_t middle_ns() const { return min_ns + (max_ns - min_ns) / 2; }
 };
 
-/// Finds the one error of durations that makes all spans that were open when the clock was set as
-/// long as others of their names.
+/// Determines by how much the durations of spans that were open when the clock was set are wrong:
+/// with this correction, each of them is about as long as other spans of the same name.
 class open_spans {
  public:
-  /// A wait has no usual duration, so it tells nothing.
+  /// Ignores waits, because the durations of waits differ too much to show an error.
   void see(const log_line& line, bool open) {
     if (line.kind == record_kind::wait) return;
     const bool op = line.kind == record_kind::op;
@@ -82,7 +82,7 @@ class open_spans {
   std::vector<std::pair<std::string, std::int64_t>> open_;  // names and durations
 };
 
-/// Follows one log until it goes back and beyond.
+/// Follows the times in one log. The log goes back if a line ends before an earlier line began.
 class way_back {
  public:
   void see(const log_line& line) {
@@ -150,9 +150,9 @@ std::optional<clock_step> set_back(const run_files& run) {
     step.last_ns = std::max(step.last_ns, log.last_start_ns());
     step.next_ns = std::min(step.next_ns, log.next_ns());
   }
-  // All clocks are one, so each log goes back as far, but for the time until its next line.
-  // A span that was open may have ended later than the clock was set, so ends count only for the
-  // thread's own next line.
+  // All threads use the same clock, so each log goes back by the same time, minus the time until
+  // its next line. A span that was open may have ended after the clock was set, so its end is
+  // compared only with the next line of the same thread.
   step.missing_ns = step.last_ns - step.next_ns;
   for (const way_back& log : turned) {
     step.missing_ns = std::max(step.missing_ns, log.last_ns() - log.next_ns());
@@ -175,8 +175,8 @@ struct thread_pause {
   std::int64_t length_ns() const noexcept { return next_ns - last_ns; }
 };
 
-/// Returns the length of the shortest pause if enough of `all` threads paused as long although they
-/// did not stop together.
+/// Returns the length of the shortest pause if enough of the `all` threads paused for the same time
+/// although they did not stop at the same moment; otherwise nullopt.
 std::optional<std::int64_t> equal_pause_ns(const std::vector<thread_pause>& pauses,
                                            std::size_t all) {
   constexpr std::int64_t equal_ns = 1'000'000;

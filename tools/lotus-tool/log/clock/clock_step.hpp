@@ -23,11 +23,11 @@ struct clock_step {
 
 /// Corrects the lines of one log. Call correct() for each line, in the order of the log.
 ///
-/// If the clock was set forward, no time lies between last_ns and next_ns, so times tell whether
-/// they are from before or after. If it was set back, the same times occur twice; but threads write
-/// a line when it ends, so the first line that ends before an earlier one began is from after it.
-/// A span that was open meanwhile has a start from before; its duration is right if it was measured
-/// by a steady clock, and off by the setting if it is the difference of two times.
+/// If the clock was set forward, no time lies between last_ns and next_ns, so each time shows
+/// whether it was recorded before or after. If the clock was set back, the same times occur twice.
+/// A thread writes a line when the span ends, so the first line that ends before an earlier line
+/// began was written afterwards. A span that was open meanwhile has a start from before. Its
+/// duration is right if a steady clock measured it, and wrong if it is the difference of two times.
 class clock_follower {
  public:
   explicit clock_follower(const clock_step* step) noexcept : step_(step) {}

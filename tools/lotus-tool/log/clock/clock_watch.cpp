@@ -35,7 +35,8 @@ std::optional<silence> clock_watch::common(const std::vector<clock_watch>& logs)
     all.to_ns = std::min(all.to_ns, log.longest_.to_ns);
   }
   if (all.from_ns == 0) return std::nullopt;
-  // Logs without a long silence lie before or after it, those of workers that were started later.
+  // A log without a long silence lies completely before or after the silence of the others, for
+  // example the log of a worker that was started later.
   for (const clock_watch& log : logs) {
     if (log.latest_ns_ == 0 || log.longest_.to_ns != 0) continue;
     const bool before = log.latest_ns_ < all.to_ns && log.first_ns_ <= all.from_ns;

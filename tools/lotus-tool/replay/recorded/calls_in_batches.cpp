@@ -36,7 +36,7 @@ void calls_in_batches::count(const run_data& run, std::size_t file) {
   std::vector<std::string> names(run.names.size());
   std::vector<operation> outermost;    // calls of this work that no later call contains
   std::set<std::uint32_t> seen;        // operations of this work that ended before `last`
-  std::set<std::uint32_t> seen_after;  // and those that only ended after it
+  std::set<std::uint32_t> seen_after;  // operations of this work that only ended after `last`
   bool ended = false;                  // whether `last` has ended in this work
   std::size_t now = works.size();
   const auto name_of = [&](std::uint32_t name) -> const std::string& {

@@ -105,7 +105,8 @@ std::vector<double> seen_together::working_during(
     for (std::size_t i = 0; i < groups_; ++i) {
       const std::size_t alive =
           count_until(starts_[i], round.at_ms) - count_until(ends_[i], round.at_ms);
-      // A group of which only a part was seen may have worked too.
+      // If only a part of a group's threads was seen, the unseen ones may have worked; so the
+      // moment counts only in part.
       const double part = of[i].now || alive <= of[i].threads_now
                               ? 1
                               : static_cast<double>(of[i].threads_now) / static_cast<double>(alive);

@@ -52,7 +52,7 @@ class seen_together {
   const thread_samples& samples_;
   const std::vector<std::size_t>& group_of_;
   std::size_t groups_;
-  std::vector<bool> outside_;                       // of each sample
+  std::vector<bool> outside_;                       // for each sample
   std::vector<std::vector<std::uint64_t>> starts_;  // of each group's threads, in ms, sorted
   std::vector<std::vector<std::uint64_t>> ends_;
 };

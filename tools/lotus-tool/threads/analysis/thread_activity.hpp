@@ -26,7 +26,7 @@ struct blocked_part {
   bool sure = false;              ///< whether `of` was observed; otherwise it is probable
   const char* why = "";           ///< the reason why `of` is probable; "" if it is sure
   bool outside = false;           ///< whether the wait is for somebody outside of the program
-  std::uint64_t descriptor = 0;   ///< of a pipe: as thread_sample::address
+  std::uint64_t descriptor = 0;   ///< if it waits for a pipe: thread_sample::address
   std::set<std::size_t> samples;  ///< indices in thread_samples::samples
 };
 

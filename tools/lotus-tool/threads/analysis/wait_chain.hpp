@@ -17,7 +17,8 @@ struct chain_hop {
   std::optional<std::size_t> wait;  ///< index in its `blocked`; nullopt: its threads used a CPU
   /// Share of the previous wait; of the first group of a chain, of the group's time.
   double share = 0;
-  /// Whether both were seen at the same moments. Otherwise `share` is that of the group's time.
+  /// Whether this wait and the previous one were seen at the same moments. If not, `share` is a
+  /// share of this group's time.
   bool seen = false;
 };
 

@@ -100,7 +100,7 @@ class waited_for {
   std::vector<waiting_function> functions_;
   std::map<std::pair<std::string, std::string>, std::size_t> known_functions_;
   std::map<std::uint32_t, std::size_t> function_of_stack_;
-  std::vector<group_calls> calls_;  // of each group
+  std::vector<group_calls> calls_;  // for each group
   using wait_key = std::tuple<std::size_t, std::uint32_t, std::uint64_t, std::size_t>;
   mutable std::map<wait_key, std::vector<double>> working_;  // results of working_during()
 };

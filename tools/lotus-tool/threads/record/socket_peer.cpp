@@ -34,7 +34,7 @@ struct tcp_line {
   std::uint64_t inode = 0;
 };
 
-/// Returns an address of IPv6 that stands for one of IPv4 as that.
+/// Converts an IPv6 address that represents an IPv4 address to that IPv4 address.
 std::string as_ipv4(const std::string& address) {
   constexpr const char* mapped = "0000000000000000FFFF0000";
   return address.rfind(mapped, 0) == 0 ? address.substr(std::strlen(mapped)) : address;
@@ -115,7 +115,7 @@ std::optional<unix_socket> ask_about_unix(std::uint32_t inode) {
   request.of.udiag_states = ~0U;
   request.of.udiag_ino = inode;
   request.of.udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_PEER;
-  std::memset(request.of.udiag_cookie, 0xff, sizeof request.of.udiag_cookie);  // any
+  std::memset(request.of.udiag_cookie, 0xff, sizeof request.of.udiag_cookie);  // any socket
   const int fd = ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
   if (fd < 0) return std::nullopt;
   alignas(nlmsghdr) std::array<char, 4096> answer{};

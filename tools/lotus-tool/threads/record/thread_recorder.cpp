@@ -183,7 +183,7 @@ void thread_recorder::find_ends(std::uint32_t pid, const std::string& what, bool
   if (peer) {
     // The process at the other end of a socket may have closed it or ended since the last look.
     if (found.empty() && ends_.count({what, pid}) != 0) return;
-    found[pid].what = what;  // its own process: the other end was looked for
+    found[pid].what = what;  // an entry for its own process: this end was looked up
   }
   for (const auto& seen : processes_) ends_.erase({what, seen.first});
   for (const auto& [other, end] : found) ends_[{what, other}] = end;

@@ -144,7 +144,7 @@ class stack_reader {
   }
 
   process_stacks& to_;
-  std::size_t bytes_ = 0;  ///< of all stacks
+  std::size_t bytes_ = 0;  ///< size of all stacks
 };
 
 std::vector<wait_sample>* samples_of(std::vector<process_waits>& processes,
