@@ -379,7 +379,8 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
     d.mean_preprocess_ns = preprocess.mean_ns;
     d.std_preprocess_ns = preprocess.std_ns;
     const std::optional<cpu_split> cpu = cpu_of(run, quantity::preprocess, skip_batches);
-    // Of threads that are blocked most of the time, the few CPUs that they need say nothing.
+    // The blocked time counts too: threads that are mostly blocked are not limited by the CPUs,
+    // even if they wait for a CPU longer than they run.
     d.queued_longer_than_ran =
         cpu && cpu->run_queue_ns.value_or(0) > cpu->cpu_ns + cpu->blocked_ns.value_or(0);
     workers_alone = preprocess.mean_ns > 0 ? workers * 1e9 / preprocess.mean_ns : HUGE_VAL;

@@ -27,8 +27,8 @@ phrase phrase_of(const time_change& c) {
     return {"% takes % at every % batch, and % at the others.",
             {who, after, ordinal_word{c.every}, before}};
   }
-  return {"% takes % at % batches, and % at the others: % of its time.",
-          {who, after, count_word{c.rare}, before, share_word{c.rare_share}}};
+  return {"% takes % at % batches, which is % of its time, and % at the others.",
+          {who, after, count_word{c.rare}, share_word{c.rare_share}, before}};
 }
 
 }  // namespace
