@@ -102,25 +102,10 @@ TEST_CASE("the latency of a batch begins with the first item that became part of
   CHECK(contains(r.out, "latency of 60 items, through all stages: p50 10.00 ms"));
 }
 
-TEST_CASE("stats shows stages in the table and in CSV") {
+TEST_CASE("stats shows stages in CSV") {
   const temp_dir dir;
   dir.file(".lotus_info_1_a", info_of_threads(""));
   write_two_stages(dir);
-  const result r = run({"stats", dir.path(), "--slowest", "1"});
-  CHECK(r.status == 0);
-  CHECK(r.err.empty());
-  for (const char* part :
-       {"capacity", "busy", "no input", "queue full",
-        "In steady state (from the first batch to the last): 50", "30 batches", "Huffman"}) {
-    INFO(part);
-    CHECK(contains(r.out, part));
-  }
-  // Without --slowest, one line names the slowest item, and no table follows it.
-  const result brief = run({"stats", dir.path()});
-  CHECK(contains(brief.out, "The slowest: batch "));
-  CHECK(contains(brief.out, "'lotus-tool stats --slowest 3'"));
-  CHECK_FALSE(contains(brief.out, "thread "));
-  CHECK_FALSE(contains(brief.out, "\n  preprocess "));
   const result csv = run({"stats", dir.path(), "--csv"});
   CHECK(contains(csv.out, ",stage,Decode,30,2e+07,"));
   CHECK_FALSE(contains(csv.out, "cpu_ns"));

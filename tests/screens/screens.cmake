@@ -1,0 +1,40 @@
+# Compares what commands print with the texts in this folder. Each text has lines "$ lotus-tool
+# ARGUMENTS", which run in tests/, and after each what the command prints, in 80 columns. With
+# RENEW=ON, writes the texts anew instead; read the difference before it is committed. Usage:
+#   cmake -DTOOL=build/bin/lotus-tool [-DRENEW=ON] -P tests/screens/screens.cmake
+cmake_minimum_required(VERSION 3.21)
+set(ENV{COLUMNS} 80)
+# Without some packages, lotus-tool has fewer commands, and suggests others.
+execute_process(COMMAND "${TOOL}" help OUTPUT_VARIABLE help)
+if(NOT help MATCHES "\n  report ")
+  message(STATUS "skipped: this lotus-tool was built without report")
+  return()
+endif()
+file(GLOB screens "${CMAKE_CURRENT_LIST_DIR}/*.txt")
+foreach(screen IN LISTS screens)
+  file(READ "${screen}" text)
+  string(REGEX MATCHALL "[$] lotus-tool [^\n]*" commands "${text}")
+  set(wanted "")
+  foreach(command IN LISTS commands)
+    string(REPLACE "$ lotus-tool " "" arguments "${command}")
+    separate_arguments(arguments)
+    execute_process(COMMAND "${TOOL}" ${arguments} WORKING_DIRECTORY "${CMAKE_CURRENT_LIST_DIR}/.."
+        RESULT_VARIABLE status OUTPUT_VARIABLE printed ERROR_VARIABLE printed)
+    string(APPEND wanted "${command}\n${printed}")
+    if(NOT status EQUAL 0)
+      string(APPEND wanted "[exit status ${status}]\n")
+    endif()
+    string(APPEND wanted "\n")
+  endforeach()
+  if(RENEW)
+    file(WRITE "${screen}" "${wanted}")
+  elseif(NOT text STREQUAL wanted)
+    string(RANDOM name)
+    set(printed "/tmp/lotus-screen-${name}.txt")
+    file(WRITE "${printed}" "${wanted}")
+    execute_process(COMMAND diff -u "${screen}" "${printed}" OUTPUT_VARIABLE difference)
+    file(REMOVE "${printed}")
+    message(SEND_ERROR "${screen} differs; if this is right:\n"
+        "cmake -DTOOL=${TOOL} -DRENEW=ON -P ${CMAKE_CURRENT_LIST_FILE}\n${difference}")
+  endif()
+endforeach()
