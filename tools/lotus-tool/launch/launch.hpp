@@ -1,4 +1,4 @@
-// Runs a program with recording turned on.
+// Runs a program with recording turned on, or samples the threads of a process that already runs.
 #ifndef LOTUS_TOOL_LAUNCH_LAUNCH_HPP
 #define LOTUS_TOOL_LAUNCH_LAUNCH_HPP
 
@@ -75,6 +75,32 @@ std::string reason_not_sampled(const thread_recorder& recorder);
 /// there are fewer than ten samples, which would show nothing. Throws input_error.
 /// @param pid  the program's process, which becomes a part of the file's name.
 bool store_samples(thread_samples samples, pid_t pid, const std::string& dir);
+
+struct attach_options {
+  pid_t pid = 0;
+  double seconds = 0;  ///< how long to sample; 0: until Ctrl-C or the end of the process
+  /// Folder for the samples. If empty: run/, or run-2/, run-3/ and so on if run/ is not empty.
+  std::string dir;
+};
+
+/// The result of attach().
+struct attached {
+  std::string dir;          ///< folder of the samples
+  std::string name;         ///< name of the process
+  bool ended = false;       ///< whether the sampling ended because the process ended
+  std::string not_sampled;  ///< why some samples could not be taken; "" if all could
+};
+
+/// Returns the name of the process `pid`. Call this function before sampling the process. It throws
+/// input_error if the process cannot be sampled, for example because it does not exist or this user
+/// has no permission.
+std::string sampled_name(pid_t pid);
+
+/// Samples the threads of a process and of its descendants, including those that are started later.
+/// Does this from outside: adds nothing to the process and never stops it. Ends after
+/// options.seconds, at a signal such as Ctrl-C, or when the process ends, and stores the samples in
+/// a folder. Throws input_error if the process cannot be sampled, or if there are too few samples.
+attached attach(const attach_options& options);
 
 }  // namespace lotus::tool
 

@@ -14,7 +14,6 @@
 #include "cli/reading_options.hpp"
 #include "commands/diagnose.hpp"
 #include "commands/stats/stats.hpp"
-#include "launch/attach.hpp"
 #include "launch/launch.hpp"
 #include "log/folder/loaders.hpp"
 #include "threads/commands/threads.hpp"

@@ -5,9 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <string>
-#include <string_view>
 
 #include "base/errors.hpp"
 #include "base/formats/bounded_database.hpp"
