@@ -311,6 +311,31 @@ TEST_CASE("time counts for the program's own function, with what it calls") {
   CHECK(contains(of.threads().out, "`grow` (prog.cpp:8, in memset)"));
 }
 
+TEST_CASE("stripped libraries have the names of the functions that they export") {
+  const std::string hts = "/usr/lib/libhts.so.3!";
+  const std::string deflate = "/usr/lib/libdeflate.so.0!";
+  const std::string prog = "prog+0x10";
+  written_samples of;
+  const int main = of.thread("prog");
+  const int pool = of.thread("prog");
+  of.runs(pool,
+          {deflate + "libdeflate.so.0+0x1", deflate + "libdeflate_deflate_compress",
+           hts + "bgzf_compress", hts + "libhts.so.3+0x2", started},
+          80);
+  for (const std::string caller : {"bgzf_write", "bgzf_flush"}) {
+    of.waits(main,
+             {libc + "pthread_cond_wait", hts + "hts_tpool_dispatch3", hts + "libhts.so.3+0x3",
+              hts + caller, prog, main_started},
+             "condition", 16);
+  }
+  const json found = of.found();
+  const json function = group_of(found, "libhts.so.3+0x2")["functions"].array().front();
+  CHECK(function["name"].text() == "libdeflate_deflate_compress");
+  for (const json& part : group_of(found, "main")["blocked"].array()) {
+    CHECK(part["function"].text().rfind("bgzf_", 0) == 0);
+  }
+}
+
 TEST_CASE("threads that start in one wrapper are named by their own functions") {
   written_samples of;
   of.thread("prog");

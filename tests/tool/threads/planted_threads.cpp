@@ -4,6 +4,9 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): sigaction
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -230,6 +233,69 @@ PLANTED_FUNCTION void sockets(bool is_tcp) {
   waitpid(child, nullptr, 0);
 }
 
+/// Receives from whichever of two descriptors is ready, as a server does, until both are at the
+/// end.
+PLANTED_FUNCTION void receive_any(const char* call, int first, int second, int own) {
+  std::vector<pollfd> all{{first, POLLIN, 0}, {second, POLLIN, 0}};
+  const int set = epoll_create1(0);
+  if (own >= 0) all.push_back({own, POLLIN, 0});
+  for (const pollfd& one : all) {
+    epoll_event of{};
+    of.events = EPOLLIN;
+    of.data.fd = one.fd;
+    epoll_ctl(set, EPOLL_CTL_ADD, one.fd, &of);
+  }
+  for (int open = 2; open > 0;) {
+    int fd = -1;
+    if (std::strcmp(call, "epoll") == 0) {
+      epoll_event ready{};
+      if (epoll_wait(set, &ready, 1, -1) == 1) fd = ready.data.fd;
+    } else if (std::strcmp(call, "select") == 0) {
+      fd_set reads{};
+      for (const pollfd& one : all) {
+        if (one.fd >= 0) FD_SET(one.fd, &reads);
+      }
+      select(64, &reads, nullptr, nullptr, nullptr);
+      for (const pollfd& one : all) {
+        if (one.fd >= 0 && FD_ISSET(one.fd, &reads)) fd = one.fd;
+      }
+    } else {
+      poll(all.data(), all.size(), -1);
+      for (const pollfd& one : all) {
+        if (one.revents != 0) fd = one.fd;
+      }
+    }
+    char c = 0;
+    if (fd < 0 || read(fd, &c, 1) == 1) continue;
+    epoll_ctl(set, EPOLL_CTL_DEL, fd, nullptr);
+    for (pollfd& one : all) {
+      if (one.fd == fd) one.fd = -1;
+    }
+    --open;
+  }
+}
+
+/// Receives from a process that it starts, through two pipes.
+/// @param is_woken  whether the program also waits for an event of its own.
+PLANTED_FUNCTION void two_pipes(const char* call, bool is_woken) {
+  int first[2];
+  int second[2];
+  if (pipe(first) != 0 || pipe(second) != 0) abort();
+  const pid_t child = fork();
+  if (child == 0) {
+    while (goes_on()) {
+      burn(2);
+      usleep(8000);
+      if (write(first[1], "x", 1) != 1 || write(second[1], "x", 1) != 1) break;
+    }
+    _exit(0);
+  }
+  close(first[1]);
+  close(second[1]);
+  receive_any(call, first[0], second[0], is_woken ? eventfd(0, 0) : -1);
+  waitpid(child, nullptr, 0);
+}
+
 /// Receives from another program that listens at a port of this machine.
 PLANTED_FUNCTION void client(int port) {
   sockaddr_in address{};
@@ -281,6 +347,11 @@ int main(int count, char** arguments) {
   if (is("locks")) locks();
   if (is("pipes")) pipes();
   if (is("unix") || is("tcp")) sockets(is("tcp"));
+  for (const char* const call : {"poll", "select", "epoll"}) {
+    if (is(call)) two_pipes(call, false);
+  }
+  if (is("woken")) two_pipes("epoll", true);
+  if (is("outside")) receive_any("epoll", 0, 3, -1);
   if (is("client")) client(std::atoi(arguments[2]));
   if (is("sleeps")) sleeps();
   if (is("profiled")) return profiled();

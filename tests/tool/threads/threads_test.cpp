@@ -226,6 +226,33 @@ TEST_CASE("the other end of a pipe is found, or it is outside of the recorded pr
   CHECK(wait["sure"].boolean());
 }
 
+TEST_CASE("the other ends of several pipes are found, or are outside of the recorded program") {
+  for (const std::string call : {"poll", "select", "epoll", "woken"}) {
+    INFO(call);
+    const temp_dir dir;
+    const sampled_run inside = sample(dir, planted + ' ' + call + " 800");
+    INFO(inside.err);
+    const json wait = group_of(inside, "main")["blocked"].array().front();
+    CHECK(wait["reason"].text() == "poll");
+    CHECK(wait["function"].text() == "receive_any");
+    CHECK_FALSE(wait["outside"].boolean());
+    // What wakes a thread through an event of its own process is not known.
+    REQUIRE(wait.has("waits_for") == (call != "woken"));
+    CHECK(wait["what"].text() == (call == "woken" ? "several pipes or events" : "several pipes"));
+    if (call == "woken") continue;
+    CHECK(wait["waits_for"].text() == "main of planted_threads");
+    CHECK(wait["sure"].boolean());
+  }
+  const temp_dir dir;
+  const std::string command = "cd '" + dir.path() + "' && sleep 3 | { exec 3<&0; sleep 3 | '" +
+                              LOTUS_TOOL_PROGRAM + "' run --dir run -- " + planted +
+                              " outside 1 2>err; }";
+  REQUIRE(std::system(command.c_str()) == 0);
+  const std::string outside = read_file(dir.path() + "/err");
+  INFO(outside);
+  CHECK(contains(outside, "for input from outside (several pipes)"));
+}
+
 TEST_CASE("the other end of a socket is found, also if the program polls") {
   for (const auto* kind : {"tcp", "unix"}) {
     INFO(kind);

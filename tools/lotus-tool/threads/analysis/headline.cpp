@@ -95,7 +95,8 @@ std::string shown_wait(const blocked_part& part) {
     constexpr std::array<const char*, 3> names{"standard input", "standard output",
                                                "standard error"};
     const std::uint64_t descriptor = part.descriptor / 2;
-    const std::string name = descriptor < names.size() ? names[descriptor] : what;
+    const bool is_named = part.reason != wait_reason::poll && descriptor < names.size();
+    const std::string name = is_named ? names[descriptor] : what;
     const std::string whom =
         part.descriptor % 2 != 0 ? "for a reader outside (" : "for input from outside (";
     return whom + name + ')';
@@ -113,7 +114,8 @@ std::string shown_wait(const blocked_part& part) {
     case wait_reason::socket:
       return "for a socket";
     case wait_reason::poll:
-      return "for descriptors to become ready";
+      return what.rfind("several", 0) == 0 ? "for one of " + what
+                                           : "for descriptors to become ready";
     case wait_reason::sleep:
       return "in a sleep";
     case wait_reason::process:

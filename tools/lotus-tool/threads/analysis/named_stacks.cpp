@@ -328,9 +328,15 @@ std::string callee_of(const named_stack& stack, std::size_t call) {
 source_place working_place(const named_stack& stack, const std::string& program) {
   std::size_t at = 0;
   while (at < stack.size() && !is_own(stack[at], program)) ++at;
-  if (at == stack.size()) {  // no function of the program
-    for (at = 0; at + 1 < stack.size() && is_of_cpp_library(stack[at].function);) ++at;
-    return stack.empty() ? source_place{} : stack[at];
+  if (at == stack.size()) {  // no function of the program: one that its library exports, if any
+    for (at = 0; at < stack.size() && (!stack[at].has_name || is_of_runtime(stack[at]));) ++at;
+    const bool is_exported = at < stack.size();
+    if (!is_exported) {
+      for (at = 0; at + 1 < stack.size() && is_of_cpp_library(stack[at].function);) ++at;
+    }
+    source_place place = stack.empty() ? source_place{} : stack[at];
+    if (is_exported) place.callee = callee_of(stack, at);
+    return place;
   }
   std::size_t outer = at;
   for (std::size_t i = at; i < stack.size(); ++i) {

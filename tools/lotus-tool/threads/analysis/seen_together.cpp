@@ -29,7 +29,8 @@ std::size_t count_until(const std::vector<std::uint64_t>& times, std::uint64_t t
 }  // namespace
 
 bool is_channel(wait_reason reason) {
-  return reason == wait_reason::pipe || reason == wait_reason::socket;
+  return reason == wait_reason::pipe || reason == wait_reason::socket ||
+         reason == wait_reason::poll;
 }
 
 bool is_outside(const thread_samples& samples, const thread_sample& wait) {

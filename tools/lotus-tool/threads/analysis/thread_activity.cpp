@@ -27,6 +27,15 @@ bool by_share(const blocked_part& a, const blocked_part& b) {
   return a.share > b.share;
 }
 
+/// Returns whether a call says nothing about what a thread does: one of the runtime, or of a
+/// function without a name that an exported function of the same library called.
+bool is_passed_over(const named_stack& stack, std::size_t call) {
+  if (is_of_runtime(stack[call])) return true;
+  std::size_t i = call;
+  while (i < stack.size() && !stack[i].has_name && stack[i].module == stack[call].module) ++i;
+  return i > call && i < stack.size() && stack[i].module == stack[call].module;
+}
+
 class analysis {
  public:
   analysis(const thread_samples& samples, const named_stacks& stacks)
@@ -197,7 +206,7 @@ class analysis {
         const named_stack& stack = stacks_.of(s->stack);
         std::size_t at = stack.empty() ? 0 : waiting_call(stack);
         for (std::size_t i = at + 1; i < stack.size(); ++i) {
-          if (is_of_runtime(stack[i])) continue;
+          if (is_passed_over(stack, i)) continue;
           if (class_of(stack[at].function).empty()) {
             callers[stack[at].function].insert(stack[i].function);
           }
@@ -316,7 +325,7 @@ class analysis {
     std::string callee;
     for (std::size_t i = at + 1; i < stack.size() && wrappers_.count(stack[at].function) != 0;
          ++i) {
-      if (is_of_runtime(stack[i])) continue;
+      if (is_passed_over(stack, i)) continue;
       callee = stack[at].function;
       at = i;
     }
@@ -337,7 +346,9 @@ class analysis {
     std::map<std::tuple<wait_reason, std::string, source_place>, found> parts;
     std::uint64_t sum = 0;
     for (const thread_sample* s : group.waiting) {
-      found& part = parts[{s->reason, s->what, waiting_place(stacks_.of(s->stack))}];
+      std::string what = s->what.substr(
+          0, s->reason == wait_reason::poll ? s->what.find(":[") : std::string::npos);
+      found& part = parts[{s->reason, std::move(what), waiting_place(stacks_.of(s->stack))}];
       const auto of = others.of(*s, index);
       part.of[of] += s->count;
       part.samples[of].insert(static_cast<std::size_t>(s - samples_.samples.data()));

@@ -276,7 +276,8 @@ std::optional<waited_for::target> waited_for::user_of_channel(const thread_sampl
     if (!is_there || (is_own && i == own_group)) continue;
     all.push_back({i, true});
     if (working.empty() || working[i] < often) continue;
-    workers.push_back({i, !is_own, is_own ? "nobody else works meanwhile" : ""});
+    const bool is_one = !is_own && s.reason != wait_reason::poll;  // one channel, not several
+    workers.push_back({i, is_one, is_one ? "" : "nobody else works meanwhile"});
   }
   if (all.size() == 1) return all.front();
   return workers.size() == 1 ? std::optional(workers.front()) : std::nullopt;

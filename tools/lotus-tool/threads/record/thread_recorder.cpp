@@ -158,35 +158,80 @@ void thread_recorder::take_thread(std::uint32_t pid, std::uint32_t tid, std::uin
   of.is_new = true;
 }
 
-/// Finds out which processes have opened a pipe, or the other end of a socket, if this was not done
-/// recently. Looks again, because a process that starts others closes the ends of their pipes a
-/// little later.
-/// @param pid  a process whose thread waits for the pipe or socket.
-void thread_recorder::find_ends(std::uint32_t pid, const std::string& what, bool is_socket) {
-  constexpr std::size_t max_objects = 64;
-  const clock::time_point now = clock::now();
-  if (next_ends_.size() >= max_objects && next_ends_.count(what) == 0) return;
-  next_look& next = next_ends_[what];
-  if (now < next.at) return;
-  next.at = now + next.pause;
-  next.pause = std::min<clock::duration>(2 * next.pause, milliseconds(1000));
+/// Returns which processes have opened a pipe, or the other end of a socket; nullopt if that is
+/// unknown.
+/// @param pid  a process that has opened the pipe or socket.
+std::optional<thread_recorder::open_ends> thread_recorder::ends_of(std::uint32_t pid,
+                                                                   const std::string& what) {
+  const bool is_socket = what.rfind("socket:", 0) == 0;
   const auto peer = is_socket ? peer_of_socket(pid, what) : std::nullopt;
-  if (is_socket && !peer) return;
+  if (is_socket && !peer) return std::nullopt;
   if (peer && !peer->name.empty()) names_of_peers_[what] = peer->name;
-  std::map<std::uint32_t, open_end> found;
+  open_ends found;
   for (const auto& [other, of] : processes_) {
     if (!of.watched) continue;
-    open_end end = of.watched->end_of(peer ? peer->what : what);
-    end.what = what;
+    const open_end end = of.watched->end_of(peer ? peer->what : what);
     if (end.reads || end.writes) found[other] = end;
   }
-  if (peer) {
-    // The process at the other end of a socket may have closed it or ended since the last look.
-    if (found.empty() && ends_.count({what, pid}) != 0) return;
-    found[pid].what = what;  // an entry for its own process: this end was looked up
+  return found;
+}
+
+/// Returns which other processes can end a wait for one of several pipes and sockets. Returns
+/// nullopt if that is unknown: if some can be written by recorded processes and others from
+/// outside, or also by the waiting process itself, which often wakes itself through a pipe or an
+/// event descriptor.
+std::optional<thread_recorder::open_ends> thread_recorder::ends_of_any(
+    std::uint32_t pid, const std::vector<std::string>& polled) {
+  constexpr std::size_t max_polled = 32;  // looking for more takes too long
+  if (polled.size() > max_polled) return std::nullopt;
+  open_ends found;
+  bool is_known = false;
+  bool is_outside = false;
+  for (const std::string& one : polled) {
+    const bool is_pipe = one.rfind("pipe:", 0) == 0;
+    if (!is_pipe && one.rfind("socket:", 0) != 0) return std::nullopt;
+    const auto ends = ends_of(pid, one);
+    if (!ends) continue;  // such as a socket that waits for connections
+    bool has_other = false;
+    for (const auto& [other, end] : *ends) {
+      if (is_pipe && !end.writes) continue;
+      if (other == pid) return std::nullopt;
+      found[other] = {one, other, true, true};
+      has_other = true;
+    }
+    is_known = true;
+    is_outside = is_outside || !has_other;
   }
-  for (const auto& seen : processes_) ends_.erase({what, seen.first});
-  for (const auto& [other, end] : found) ends_[{what, other}] = end;
+  const bool is_mixed = is_outside && !found.empty();
+  return is_known && !is_mixed ? std::optional(std::move(found)) : std::nullopt;
+}
+
+/// Finds out which processes have the other end of what a thread waits for, if this was not done
+/// recently. Looks again, because a process that starts others closes the ends of their pipes a
+/// little later.
+/// @param pid  the process of the waiting thread.
+void thread_recorder::find_ends(std::uint32_t pid, const seen_wait& wait) {
+  constexpr std::size_t max_objects = 64;
+  const clock::time_point now = clock::now();
+  if (next_ends_.size() >= max_objects && next_ends_.count(wait.what) == 0) return;
+  next_look& next = next_ends_[wait.what];
+  if (now < next.at) return;
+  next.at = now + next.pause * static_cast<int>(std::max<std::size_t>(1, wait.polled.size()));
+  next.pause = std::min<clock::duration>(2 * next.pause, milliseconds(1000));
+  const bool is_pipe = wait.reason == lotus::detail::wait_reason::pipe;
+  const bool is_poll = !wait.polled.empty();
+  auto found = is_poll ? ends_of_any(pid, wait.polled) : ends_of(pid, wait.what);
+  if (!found && !is_poll) return;
+  // The process at the other end of a socket may have closed it or ended since the last look.
+  if (found && found->empty() && !is_pipe && ends_.count({wait.what, pid}) != 0) return;
+  for (const auto& seen : processes_) ends_.erase({wait.what, seen.first});
+  if (!found) return;
+  if (!is_pipe) (*found)[pid];  // an entry for its own process: this end was looked up
+  for (auto& [other, end] : *found) {
+    end.what = wait.what;
+    end.pid = other;
+    ends_[{wait.what, other}] = end;
+  }
 }
 
 /// Keeps a round, or not, so that a random selection of all rounds is kept.
@@ -314,10 +359,9 @@ void thread_recorder::sample_wait(std::uint32_t pid, std::uint32_t tid, sampled_
   round.states.push_back({static_cast<std::uint32_t>(index), sampled_round::runs});
   if (state != seen_state::waits) return;
   ++t.of.waits;
-  const bool is_socket = wait.reason == lotus::detail::wait_reason::socket;
-  if (is_socket || wait.reason == lotus::detail::wait_reason::pipe) {
-    find_ends(pid, wait.what, is_socket);
-  }
+  const bool is_channel = wait.reason == lotus::detail::wait_reason::socket ||
+                          wait.reason == lotus::detail::wait_reason::pipe;
+  if (is_channel || !wait.polled.empty()) find_ends(pid, wait);
   constexpr std::size_t max_kinds_of_waits = 65'536;
   const wait_key key{index, wait.reason, wait.address, wait.stack.pc, wait.stack.sp};
   round.states.back().sample = sampled_round::waits_unknown;

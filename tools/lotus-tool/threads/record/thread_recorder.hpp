@@ -112,7 +112,10 @@ class thread_recorder {
   std::uint64_t since_begin(clock::time_point at) const noexcept;
   void take_thread(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent, std::uint64_t at_ns,
                    bool ends);
-  void find_ends(std::uint32_t pid, const std::string& what, bool is_socket);
+  using open_ends = std::map<std::uint32_t, open_end>;  // by process
+  std::optional<open_ends> ends_of(std::uint32_t pid, const std::string& what);
+  std::optional<open_ends> ends_of_any(std::uint32_t pid, const std::vector<std::string>& polled);
+  void find_ends(std::uint32_t pid, const seen_wait& wait);
   void keep(sampled_round round);
   process& find_process(std::uint32_t pid, std::uint32_t parent = 0);
   std::size_t thread_index(std::uint32_t pid, std::uint32_t tid);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): tgkill's environment
+#include <sys/select.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -63,6 +64,24 @@ std::vector<std::uint32_t> numbers_in(std::string_view text) {
     at = end;
   }
   return all;
+}
+
+bool is_epoll(std::string_view call) {
+  return call.substr(0, 5) == "epoll";
+}
+
+/// Returns a text such as "several sockets or pipes" for the things that a thread polls.
+std::string kinds_of(const std::vector<std::string>& polled) {
+  constexpr std::array<std::pair<const char*, const char*>, 4> kinds{
+      {{"socket:", "sockets"}, {"pipe:", "pipes"}, {"/", "files"}, {"anon_inode:", "events"}}};
+  std::string text;
+  for (const auto& [start, kind] : kinds) {
+    const bool has_kind =
+        std::any_of(polled.begin(), polled.end(),
+                    [at = start](const std::string& one) { return one.rfind(at, 0) == 0; });
+    if (has_kind) text.append(text.empty() ? "several " : " or ").append(kind);
+  }
+  return text.empty() ? "several descriptors" : text;
 }
 
 }  // namespace
@@ -148,6 +167,47 @@ bool watched_process::has_thread(std::uint32_t tid) const noexcept {
          ::syscall(SYS_tgkill, static_cast<pid_t>(pid_), static_cast<pid_t>(tid), 0) == 0;
 }
 
+/// Returns what a descriptor refers to, such as "pipe:[4711]"; "" if it is closed.
+std::string watched_process::opened(int fd) const {
+  return target_of("/proc/" + std::to_string(pid_) + "/fd/" + std::to_string(fd));
+}
+
+/// Returns the descriptors of which a thread waits for one, in poll, select or epoll_wait.
+std::vector<pollfd> watched_process::polled(const entered_call& call, std::string_view name) const {
+  constexpr std::size_t max_descriptors = 256;
+  std::vector<pollfd> all;
+  if (name.find("select") != std::string_view::npos) {
+    fd_set reads{};
+    read_memory(call.arguments[1], &reads, sizeof reads);
+    const auto end = static_cast<int>(std::min<std::uint64_t>(call.arguments[0], FD_SETSIZE));
+    for (int fd = 0; fd < end; ++fd) {
+      if (FD_ISSET(fd, &reads)) all.push_back({fd, POLLIN, 0});
+    }
+  } else if (is_epoll(name)) {
+    const std::string text = read_all("/proc/" + std::to_string(pid_) + "/fdinfo/" +
+                                      std::to_string(static_cast<int>(call.arguments[0])));
+    // A line looks like "tfd:        5 events:       19 data:                5", with the events
+    // in hexadecimal digits.
+    constexpr std::string_view label = "tfd:";
+    constexpr std::string_view next = " events:";
+    for (std::size_t at = text.find(label); at != std::string::npos && all.size() < max_descriptors;
+         at = text.find(label, at + label.size())) {
+      char* end = nullptr;
+      const long fd = std::strtol(&text[at + label.size()], &end, 10);
+      if (std::string_view(end).substr(0, next.size()) != next) break;
+      const unsigned long events = std::strtoul(end + next.size(), nullptr, 16);
+      all.push_back({static_cast<int>(fd), static_cast<short>(events & (POLLIN | POLLOUT)), 0});
+    }
+  } else {
+    all.resize(std::min<std::uint64_t>(call.arguments[1], max_descriptors));
+    all.resize(read_memory(call.arguments[0], all.data(), all.size() * sizeof(pollfd)) /
+               sizeof(pollfd));
+    all.erase(std::remove_if(all.begin(), all.end(), [](const pollfd& of) { return of.fd < 0; }),
+              all.end());
+  }
+  return all;
+}
+
 void watched_process::describe(const entered_call& call, seen_wait& to) const {
   to.reason = wait_reason::page_fault;
   if (call.number == entered_call::none) return;
@@ -165,29 +225,34 @@ void watched_process::describe(const entered_call& call, seen_wait& to) const {
     to.what = "system call " + std::to_string(call.number);
     return;
   }
+  std::vector<pollfd> all;
+  if (row->reason == wait_reason::poll) all = polled(call, row->name);
   // A thread that polls a single descriptor waits for that one.
-  const bool polls_one =
-      (std::strcmp(row->name, "poll") == 0 || std::strcmp(row->name, "ppoll") == 0) &&
-      call.arguments[1] == 1;
+  const bool polls_one = all.size() == 1;
   if (row->of_descriptor || polls_one) {
-    pollfd polled{static_cast<int>(call.arguments[0]), 0, 0};
-    if (polls_one && read_memory(call.arguments[0], &polled, sizeof polled) != sizeof polled)
-      return;
-    const int fd = polled.fd;
+    const int fd = polls_one ? all.front().fd : static_cast<int>(call.arguments[0]);
     const std::string_view name(row->name);
     const bool writes = name.find("write") != std::string_view::npos ||
                         name.find("send") != std::string_view::npos ||
-                        (polled.events & (POLLIN | POLLOUT)) == POLLOUT;
+                        (polls_one && (all.front().events & (POLLIN | POLLOUT)) == POLLOUT);
     to.address = 2 * static_cast<std::uint64_t>(static_cast<unsigned>(fd)) + (writes ? 1 : 0);
-    to.what = target_of("/proc/" + std::to_string(pid_) + "/fd/" + std::to_string(fd));
+    to.what = opened(fd);
     const auto begins = [&to](std::string_view start) { return to.what.rfind(start, 0) == 0; };
     if (row->reason == wait_reason::file || polls_one) {
       if (begins("pipe:")) to.reason = wait_reason::pipe;
       if (begins("socket:")) to.reason = wait_reason::socket;
       if (begins("anon_inode:") && !polls_one) to.reason = wait_reason::other;
     }
+  } else if (!all.empty()) {
+    for (const pollfd& of : all) to.polled.push_back(opened(of.fd));
+    to.what = kinds_of(to.polled) + ":[" + std::to_string(pid_) + ':' +
+              std::to_string(is_epoll(row->name) ? call.arguments[0] : call.sp) + ']';
+  } else if (row->reason == wait_reason::poll && !is_epoll(row->name)) {
+    const bool selects = std::string_view(row->name).find("select") != std::string_view::npos;
+    // A call without descriptors only sleeps.
+    if (call.arguments[selects ? 0 : 1] == 0) to.reason = wait_reason::sleep;
   }
-  if (to.what.empty() && row->reason != wait_reason::sleep) to.what = row->name;
+  if (to.what.empty() && to.reason != wait_reason::sleep) to.what = row->name;
 }
 
 seen_state watched_process::sample_wait(std::uint32_t tid, seen_wait& wait) {

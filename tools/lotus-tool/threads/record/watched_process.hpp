@@ -2,6 +2,8 @@
 #ifndef LOTUS_TOOL_THREADS_RECORD_WATCHED_PROCESS_HPP
 #define LOTUS_TOOL_THREADS_RECORD_WATCHED_PROCESS_HPP
 
+#include <poll.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +11,7 @@
 #include <lotus/waits/wait_reasons.hpp>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "threads/data/thread_samples.hpp"
@@ -37,7 +40,10 @@ struct seen_wait {
   lotus::detail::wait_reason reason = lotus::detail::wait_reason::other;
   std::uint64_t address = 0;  ///< as thread_sample::address
   std::uint32_t holder = 0;   ///< id of the thread that holds the lock or is waited for
-  std::string what;           ///< path of a file, "pipe:[4711]" or name of a system call
+  /// Path of a file, "pipe:[4711]", name of a system call, or "several pipes or sockets:[1:2]".
+  std::string what;
+  /// The things of which the thread waits for one, such as "pipe:[4711]", in poll, select or epoll.
+  std::vector<std::string> polled{};
   stack_copy stack;
 };
 
@@ -93,6 +99,8 @@ class watched_process {
   void open_memory();
   int read_call(std::uint32_t tid, std::string& line);
   void describe(const lotus::detail::entered_call& call, seen_wait& to) const;
+  std::vector<pollfd> polled(const lotus::detail::entered_call& call, std::string_view name) const;
+  std::string opened(int fd) const;
 
   std::uint32_t pid_;
   kept_file memory_;                          // /proc/PID/mem
