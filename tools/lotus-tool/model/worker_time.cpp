@@ -160,7 +160,7 @@ struct counted_operations {
 counted_operations count_operations(const run_data& run, const spans_by_log& counted) {
   counted_operations all;
   const std::size_t files = run.files->files.size();
-  // A group of logs is read at a time, because the figures of a log take memory for all names.
+  // Number of logs that are read at a time: for each of them, memory for all names is needed.
   constexpr std::size_t group = 4;
   for (std::size_t first = 0; first < files; first += group) {
     std::vector<counted_operations> logs(std::min(group, files - first));

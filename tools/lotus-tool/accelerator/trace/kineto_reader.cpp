@@ -258,7 +258,7 @@ class kineto_handler final : public json_events {
     return true;
   }
 
-  /// Returns the start and end of the event; nullopt, and counts it, if they are impossible.
+  /// Returns the start and end of the event. If they are impossible, counts it and returns nullopt.
   std::optional<thread_range> range() {
     if (!event_.time || !event_.duration || event_.duration->ns < 0) {
       ++trace_.faults.impossible_times;
