@@ -3,21 +3,17 @@
 #include <dirent.h>
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): kill
 #include <sys/prctl.h>
-#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <thread>
-#include <vector>
 
 namespace lotus::tool {
 namespace {

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 
 #include "base/errors.hpp"
 #include "base/printable.hpp"

@@ -3,18 +3,11 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
 #include <fstream>
-#include <functional>
-#include <optional>
-#include <string>
-#include <string_view>
 
 namespace lotus::tool {
 namespace {

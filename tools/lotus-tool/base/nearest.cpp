@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace lotus::tool {
 namespace {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string>
-#include <string_view>
 
 namespace lotus::tool {
 namespace {

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
-#include <string>
-#include <string_view>
 
 #include "base/printable.hpp"
 

@@ -1,17 +1,10 @@
 #include "cli/arguments.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstddef>
 #include <exception>
-#include <map>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include "base/errors.hpp"
 #include "base/nearest.hpp"

@@ -5,10 +5,7 @@
 #include <exception>
 #include <new>
 #include <optional>
-#include <ostream>
 #include <sstream>
-#include <string>
-#include <vector>
 
 #include "base/errors.hpp"
 #include "base/printable.hpp"

@@ -3,10 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <ostream>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"

@@ -1,15 +1,11 @@
 #include "cli/help.hpp"
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <ostream>
 #include <sstream>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/errors.hpp"
 #include "base/terminal/line_width.hpp"

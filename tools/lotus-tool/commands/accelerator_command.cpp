@@ -3,16 +3,12 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
-#include <ostream>
 #include <set>
-#include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "accelerator/accelerator_described.hpp"
 #include "accelerator/accelerator_text.hpp"
-#include "accelerator/analysis.hpp"
 #include "accelerator/rank_logs.hpp"
 #include "accelerator/ranks.hpp"
 #include "base/diagnostics.hpp"
@@ -20,7 +16,6 @@
 #include "base/printable.hpp"
 #include "describe/description.hpp"
 #include "findings/diagnosis.hpp"
-#include "log/folder/log_files.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {

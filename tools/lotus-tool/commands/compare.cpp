@@ -4,8 +4,6 @@
 #include <charconv>
 #include <cstddef>
 #include <optional>
-#include <ostream>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -18,7 +16,6 @@
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
-#include "comparison/comparison.hpp"
 #include "comparison/conclusion.hpp"
 #include "describe/description.hpp"
 #include "findings/words.hpp"

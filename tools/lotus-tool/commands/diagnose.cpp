@@ -1,14 +1,10 @@
 #include "commands/diagnose.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <optional>
-#include <ostream>
 #include <sstream>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "accelerator/accelerator_text.hpp"
 #include "accelerator/ranks.hpp"
@@ -24,7 +20,6 @@
 #include "findings/diagnosis.hpp"
 #include "findings/screen/first_screen.hpp"
 #include "findings/verdict.hpp"
-#include "log/folder/log_files.hpp"
 #include "model/run_data.hpp"
 #include "threads/data/thread_samples.hpp"
 #include "threads/view/threads_view.hpp"

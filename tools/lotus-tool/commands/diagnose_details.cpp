@@ -1,21 +1,15 @@
 #include "commands/diagnose_details.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
 #include <ostream>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
-#include "findings/diagnosis.hpp"
-#include "findings/screen/first_screen.hpp"
 #include "findings/screen/not_looked_at.hpp"
 #include "findings/words.hpp"
 #include "log/shown_name.hpp"

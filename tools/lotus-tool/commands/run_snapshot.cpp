@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -19,9 +18,7 @@
 #include <lotus/folder/snapshot_place.hpp>
 #include <lotus/recovery/recovery.hpp>
 #include <lotus/recovery/snapshot_folder.hpp>
-#include <ostream>
 #include <set>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -31,7 +28,6 @@
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
 #include "base/files/unfinished.hpp"
-#include "log/folder/log_files.hpp"
 #include "log/folder/lost_records.hpp"
 #include "log/folder/starts.hpp"
 #include "log/log_line.hpp"

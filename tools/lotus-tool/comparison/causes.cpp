@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <set>
-#include <string>
-#include <vector>
 
 #include "base/terminal/table.hpp"
 #include "log/shown_name.hpp"

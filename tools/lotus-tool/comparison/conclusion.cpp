@@ -6,13 +6,9 @@
 #include <cstddef>
 #include <cstdio>
 #include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "base/terminal/table.hpp"
 #include "comparison/causes.hpp"
-#include "comparison/comparison.hpp"
 #include "findings/words.hpp"
 #include "log/shown_name.hpp"
 #include "model/quantities.hpp"

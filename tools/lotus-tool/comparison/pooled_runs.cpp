@@ -1,17 +1,9 @@
 #include "comparison/pooled_runs.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <set>
-#include <string>
-#include <vector>
 
 #include "aggregates/data/aggregated.hpp"
 #include "log/batch_kinds.hpp"
-#include "log/folder/log_files.hpp"
-#include "log/process_info.hpp"
 #include "model/pipeline/stages.hpp"
 #include "model/run_data.hpp"
 

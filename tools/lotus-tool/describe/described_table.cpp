@@ -1,13 +1,6 @@
 #include "describe/described_table.hpp"
 
 #include <algorithm>
-#include <ostream>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "base/terminal/table.hpp"
-#include "describe/description.hpp"
 
 namespace lotus::tool {
 

@@ -1,12 +1,5 @@
 #include "describe/description.hpp"
 
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <variant>
-#include <vector>
-
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
 

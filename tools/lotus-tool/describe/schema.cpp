@@ -3,13 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <nlohmann/json.hpp>
-#include <ostream>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
-
-#include "describe/description.hpp"
 
 namespace lotus::tool {
 namespace {

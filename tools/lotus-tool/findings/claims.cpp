@@ -1,16 +1,10 @@
 #include "findings/claims.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <string>
-#include <string_view>
 
 #include "findings/facts/facts.hpp"
-#include "findings/finding.hpp"
-#include "findings/verdict.hpp"
 #include "model/quantities.hpp"
-#include "replay/change.hpp"
-#include "waits/join/blocked_on.hpp"
 #include "waits/join/limiting_lock.hpp"
 
 namespace lotus::tool {

@@ -2,51 +2,29 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <numeric>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "accelerator/ranks.hpp"
-#include "base/diagnostics.hpp"
 #include "base/parallel.hpp"
 #include "base/statistics/distribution.hpp"
-#include "findings/checks/check.hpp"
 #include "findings/checks/recorded_work.hpp"
 #include "findings/claims.hpp"
-#include "findings/facts/changes.hpp"
 #include "findings/facts/facts.hpp"
-#include "findings/facts/wait_parts.hpp"
-#include "findings/finding.hpp"
-#include "findings/gains.hpp"
 #include "findings/run_limits.hpp"
-#include "findings/verdict.hpp"
-#include "findings/words.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/shown_name.hpp"
-#include "model/calls/call_profile.hpp"
-#include "model/path/critical_path.hpp"
 #include "model/pipeline/items.hpp"
-#include "model/pipeline/stages.hpp"
 #include "model/quantities.hpp"
-#include "model/run_data.hpp"
 #include "model/run_model.hpp"
-#include "model/worker_time.hpp"
 #include "replay/change.hpp"
 #include "replay/prediction.hpp"
 #include "replay/recorded/measured_work.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/single_changes.hpp"
-#include "waits/join/blocked_on.hpp"
-#include "waits/join/limiting_lock.hpp"
 #include "waits/stacks/unwound_stacks.hpp"
 
 namespace lotus::tool {

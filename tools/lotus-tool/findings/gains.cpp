@@ -3,22 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/parallel.hpp"
 #include "findings/run_limits.hpp"
-#include "findings/verdict.hpp"
-#include "findings/words.hpp"
-#include "model/path/critical_path.hpp"
-#include "model/run_data.hpp"
-#include "replay/change.hpp"
 #include "replay/change_text.hpp"
-#include "replay/prediction.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/single_changes.hpp"
 

@@ -2,17 +2,12 @@
 
 #include <cmath>
 #include <cstddef>
-#include <optional>
 #include <vector>
 
 #include "findings/claims.hpp"
 #include "findings/facts/facts.hpp"
 #include "findings/gains.hpp"
 #include "findings/verdict.hpp"
-#include "findings/words.hpp"
-#include "replay/change.hpp"
-#include "replay/prediction.hpp"
-#include "replay/recorded/recorded_pipeline.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -1,10 +1,6 @@
 #include "findings/words.hpp"
 
 #include <cmath>
-#include <cstddef>
-#include <optional>
-#include <string>
-#include <variant>
 
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"

@@ -1,10 +1,7 @@
 #include "log/cpu_usage.hpp"
 
 #include <algorithm>
-#include <cstdint>
-#include <optional>
 #include <utility>
-#include <vector>
 
 namespace lotus::tool {
 namespace {

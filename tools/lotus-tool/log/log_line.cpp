@@ -1,12 +1,5 @@
 #include "log/log_line.hpp"
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-
-#include "log/batch_kinds.hpp"
-
 namespace lotus::tool::internal {
 
 const char* classify_batch(log_line& line) noexcept {

@@ -1,16 +1,6 @@
 #include "log/log_reader.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <string>
-#include <string_view>
-
-#include "base/diagnostics.hpp"
-#include "log/folder/log_files.hpp"
-#include "log/log_line.hpp"
-#include "log/stored_bytes.hpp"
 
 namespace lotus::tool {
 namespace {

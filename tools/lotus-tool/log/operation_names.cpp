@@ -1,13 +1,6 @@
 #include "log/operation_names.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "base/printable.hpp"
 

@@ -2,15 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
-#include <optional>
-#include <set>
 #include <sstream>
-#include <string>
-#include <string_view>
 #include <system_error>
 
 #include "base/errors.hpp"

@@ -4,14 +4,10 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
-#include <cstdint>
 #include <iterator>
-#include <string>
-#include <string_view>
 #include <system_error>
 
 #include "log/log_line.hpp"
-#include "lotus/format/record_kinds.hpp"
 
 namespace lotus::tool {
 namespace {

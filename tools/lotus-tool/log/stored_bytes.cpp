@@ -6,17 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <memory>
 #include <string>
 
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
 #include "base/terminal/progress.hpp"
-#include "log/folder/log_files.hpp"
-#include "log/folder/older_part.hpp"
 
 namespace lotus::tool {
 namespace {

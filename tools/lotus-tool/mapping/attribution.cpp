@@ -2,20 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <map>
 #include <optional>
-#include <set>
-#include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/printable.hpp"
 #include "log/shown_name.hpp"
-#include "mapping/mapping.hpp"
-#include "mapping/read/counters.hpp"
 #include "mapping/read/function_report.hpp"
 #include "mapping/read/table_text.hpp"
 #include "model/run_data.hpp"

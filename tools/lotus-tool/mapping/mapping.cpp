@@ -1,22 +1,14 @@
 #include "mapping/mapping.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "base/errors.hpp"
-#include "base/files/output_file.hpp"
 #include "base/formats/json_reader.hpp"
 #include "base/formats/json_writer.hpp"
 #include "describe/description.hpp"
-#include "mapping/read/function_report.hpp"
 #include "mapping/read/table_text.hpp"
 
 namespace lotus::tool {

@@ -1,15 +1,8 @@
 #include "model/figures.hpp"
 
-#include <cstdint>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "base/formats/json_writer.hpp"
-#include "base/statistics/distribution.hpp"
 #include "describe/description.hpp"
-#include "model/run_data.hpp"
 
 namespace lotus::tool {
 namespace {

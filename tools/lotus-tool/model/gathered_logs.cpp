@@ -1,18 +1,9 @@
 #include "model/gathered_logs.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <exception>
-#include <memory>
-#include <mutex>
 #include <numeric>
 #include <optional>
 #include <utility>
-#include <vector>
-
-#include "model/run_data.hpp"
-#include "model/run_model.hpp"
 
 namespace lotus::tool {
 

@@ -1,16 +1,8 @@
 #include "model/quantities.hpp"
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
-#include "model/pipeline/off_cpu.hpp"
 #include "model/pipeline/side_data.hpp"
-#include "model/run_data.hpp"
-#include "model/run_model.hpp"
 
 namespace lotus::tool {
 

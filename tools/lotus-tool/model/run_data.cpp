@@ -1,37 +1,23 @@
 #include "model/run_data.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <iterator>
 #include <map>
-#include <memory>
-#include <optional>
 #include <sstream>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "base/diagnostics.hpp"
 #include "base/parallel.hpp"
 #include "log/clock/clock_search.hpp"
 #include "log/clock/clock_watch.hpp"
-#include "log/folder/log_files.hpp"
 #include "log/folder/lost_records.hpp"
 #include "log/log_line.hpp"
 #include "log/log_reader.hpp"
-#include "log/operation_names.hpp"
-#include "log/process_info.hpp"
 #include "log/shown_name.hpp"
 #include "log/window/time_window.hpp"
-#include "model/calls/nesting_times.hpp"
 #include "model/gathered_logs.hpp"
-#include "model/packed_operations.hpp"
 #include "model/pipeline/off_cpu.hpp"
-#include "model/pipeline/side_data.hpp"
 #include "model/pipeline/side_reading.hpp"
-#include "model/run_model.hpp"
 #include "model/times/percentile_search.hpp"
 
 namespace lotus::tool {

@@ -1,18 +1,13 @@
 #include "model/run_model.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "base/sort_runs.hpp"
-#include "log/log_line.hpp"
 #include "model/batches/batch_preprocessings.hpp"
 #include "model/batches/epochs.hpp"
 #include "model/pipeline/work_time.hpp"

@@ -1,18 +1,12 @@
 #include "model/stage_stats.hpp"
 
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "describe/description.hpp"
-#include "model/figures.hpp"
-#include "model/pipeline/items.hpp"
 #include "model/pipeline/side_figures.hpp"
-#include "model/pipeline/stages.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {

@@ -1,15 +1,7 @@
 #include "model/tracks.hpp"
 
-#include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <map>
-#include <set>
-#include <string>
-#include <vector>
-
-#include "log/folder/log_files.hpp"
-#include "log/process_info.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -1,16 +1,11 @@
 #include "model/worker_time.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/parallel.hpp"
 #include "base/statistics/distribution.hpp"
-#include "model/run_data.hpp"
 #include "model/run_model.hpp"
 #include "model/times/kept_durations.hpp"
 #include "model/times/percentile_search.hpp"

@@ -4,18 +4,12 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <map>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
-#include "base/diagnostics.hpp"
-#include "base/statistics/distribution.hpp"
-#include "log/folder/log_files.hpp"
 #include "log/log_reader.hpp"
 #include "log/operation_names.hpp"
 #include "lotus/aggregates/aggregate_chain.hpp"

@@ -7,11 +7,8 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <filesystem>
 #include <lotus/folder/safe_open.hpp>
-#include <string>
 #include <system_error>
 
 #include "base/errors.hpp"

@@ -9,20 +9,13 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cstddef>
 #include <cstring>
 #include <exception>
 #include <filesystem>
-#include <memory>
-#include <ostream>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "base/errors.hpp"
-#include "base/files/unfinished.hpp"
 
 namespace lotus::tool {
 namespace {

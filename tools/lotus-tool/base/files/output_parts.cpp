@@ -2,19 +2,14 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <cstddef>
 #include <deque>
 #include <exception>
-#include <functional>
 #include <future>
 #include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include "base/files/output_buffer.hpp"
-#include "base/files/output_file.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -1,8 +1,5 @@
 #include "base/formats/csv.hpp"
 
-#include <string>
-#include <string_view>
-
 #include "base/printable.hpp"
 
 namespace lotus::tool {

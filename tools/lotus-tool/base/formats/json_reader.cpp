@@ -1,20 +1,12 @@
 #include "base/formats/json_reader.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cstddef>
-#include <cstdint>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "base/errors.hpp"
-#include "base/files/byte_stream.hpp"
 #include "base/printable.hpp"
 
 namespace lotus::tool {

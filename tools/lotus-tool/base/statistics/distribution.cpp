@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <vector>
 
 namespace lotus::tool {
 namespace {

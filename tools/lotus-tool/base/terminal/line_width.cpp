@@ -1,12 +1,5 @@
 #include "base/terminal/line_width.hpp"
 
-#include <algorithm>
-#include <cstddef>
-#include <ios>
-#include <ostream>
-#include <string>
-#include <string_view>
-
 namespace lotus::tool {
 namespace {
 

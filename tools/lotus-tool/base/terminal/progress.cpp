@@ -5,10 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
-#include <mutex>
-#include <string>
-#include <thread>
 
 namespace lotus::tool {
 namespace {

@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <iomanip>
 #include <iterator>
 #include <numeric>
-#include <ostream>
 #include <sstream>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"

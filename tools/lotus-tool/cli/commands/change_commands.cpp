@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -7,7 +6,6 @@
 #include <memory>
 #include <ostream>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>

@@ -1,15 +1,12 @@
 #include "cli/commands/log_commands.hpp"
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
 #include <ostream>
 #include <string>
-#include <vector>
 
 #include "base/errors.hpp"
 #include "cli/arguments.hpp"
-#include "cli/reading_options.hpp"
 #include "commands/accelerator_command.hpp"
 #include "commands/compare.hpp"
 #include "commands/diagnose.hpp"

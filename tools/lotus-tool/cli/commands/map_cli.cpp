@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
-#include <map>
 #include <memory>
 #include <ostream>
 #include <string>

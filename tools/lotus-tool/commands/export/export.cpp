@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <memory>
-#include <ostream>
-#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -21,7 +18,6 @@
 #include "base/files/output_file.hpp"
 #include "commands/export/pstats.hpp"
 #include "commands/export/tables.hpp"
-#include "log/folder/log_files.hpp"
 #include "model/calls/call_profile.hpp"
 #include "model/run_data.hpp"
 #include "threads/analysis/named_stacks.hpp"

@@ -4,13 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
-
-#include "aggregates/data/aggregated.hpp"
-#include "log/operation_names.hpp"
-#include "model/calls/call_profile.hpp"
 
 namespace lotus::tool {
 namespace {

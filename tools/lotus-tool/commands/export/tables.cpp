@@ -3,22 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <sstream>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "aggregates/data/aggregated.hpp"
-#include "base/diagnostics.hpp"
 #include "base/statistics/distribution.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 #include "model/calls/call_stack.hpp"
 #include "model/quantities.hpp"
-#include "model/run_data.hpp"
 #include "model/run_model.hpp"
 #include "waits/join/blocked_on.hpp"
 #include "waits/join/sampled_waits.hpp"

@@ -2,12 +2,10 @@
 
 #include <cstddef>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
@@ -16,7 +14,6 @@
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
 #include "describe/description.hpp"
-#include "mapping/attribution.hpp"
 #include "mapping/mapping.hpp"
 
 namespace lotus::tool {

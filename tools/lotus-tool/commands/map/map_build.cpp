@@ -2,19 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstdio>
 #include <filesystem>
 #include <lotus/folder/hidden_files.hpp>
 #include <map>
-#include <ostream>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
-#include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
 #include "base/files/output_file.hpp"
@@ -24,7 +19,6 @@
 #include "base/text.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
-#include "mapping/mapping.hpp"
 #include "mapping/read_reports.hpp"
 #include "sampling/read/sample_files.hpp"
 

@@ -2,14 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <filesystem>
 #include <iterator>
-#include <ostream>
-#include <string>
 #include <string_view>
 #include <system_error>
-#include <vector>
 
 #include "base/child_process.hpp"
 #include "base/diagnostics.hpp"
@@ -17,9 +13,7 @@
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "commands/map/collect/probe_runner.hpp"
-#include "commands/map/map_build.hpp"
 #include "log/operation_names.hpp"
-#include "mapping/mapping.hpp"
 #include "mapping/read_reports.hpp"
 
 namespace lotus::tool {

@@ -1,31 +1,19 @@
 #include "commands/stats/stats.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <numeric>
-#include <optional>
-#include <ostream>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "accelerator/ranks.hpp"
-#include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/formats/csv.hpp"
 #include "base/statistics/distribution.hpp"
 #include "describe/description.hpp"
-#include "findings/checks/check.hpp"
 #include "findings/checks/recorded_work.hpp"
-#include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
-#include "model/figures.hpp"
-#include "model/quantities.hpp"
-#include "model/run_data.hpp"
 #include "waits/stacks/unwound_stacks.hpp"
 
 namespace lotus::tool {

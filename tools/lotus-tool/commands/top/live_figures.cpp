@@ -1,12 +1,7 @@
 #include "commands/top/live_figures.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <optional>
-#include <utility>
-#include <vector>
 
 #include "base/largest.hpp"
 #include "log/log_line.hpp"

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
@@ -21,20 +19,12 @@
 #include <lotus/folder/safe_open.hpp>
 #include <lotus/format/drain.hpp>
 #include <lotus/recovery/dead_ring.hpp>
-#include <map>
 #include <memory>
-#include <optional>
-#include <set>
-#include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
-#include <vector>
 
-#include "aggregates/live/counted_window.hpp"
 #include "base/terminal/table.hpp"
 #include "commands/top/clock_time.hpp"
-#include "log/folder/log_files.hpp"
 #include "log/folder/lost_records.hpp"
 #include "log/record_tails.hpp"
 #include "log/window/log_window.hpp"

@@ -1,31 +1,21 @@
 #include "commands/top/live_runs.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <ctime>
 #include <filesystem>
-#include <map>
-#include <memory>
-#include <optional>
 #include <set>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "base/diagnostics.hpp"
 #include "base/terminal/table.hpp"
 #include "commands/top/clock_time.hpp"
-#include "commands/top/live_figures.hpp"
 #include "findings/diagnosis.hpp"
 #include "findings/finding.hpp"
 #include "findings/screen/first_screen.hpp"
-#include "findings/verdict.hpp"
 #include "findings/words.hpp"
 #include "log/folder/loaders.hpp"
 #include "log/folder/lost_records.hpp"
 #include "log/operation_names.hpp"
-#include "log/process_info.hpp"
 #include "log/shown_name.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/run_data.hpp"

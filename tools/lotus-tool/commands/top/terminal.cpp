@@ -2,20 +2,14 @@
 
 #include <poll.h>
 #include <sys/ioctl.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <iterator>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace lotus::tool {
 namespace {

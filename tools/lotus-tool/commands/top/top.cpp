@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <ctime>
 #include <iostream>
-#include <ostream>
 #include <sstream>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
@@ -20,7 +16,6 @@
 #include "commands/top/clock_time.hpp"
 #include "commands/top/live_runs.hpp"
 #include "commands/top/metrics/openmetrics.hpp"
-#include "commands/top/screen.hpp"
 #include "commands/top/terminal.hpp"
 #include "threads/data/thread_samples.hpp"
 #include "threads/view/threads_view.hpp"

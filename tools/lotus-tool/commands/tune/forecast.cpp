@@ -1,15 +1,8 @@
 #include "commands/tune/forecast.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstddef>
 #include <limits>
-#include <memory>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "findings/gains.hpp"
 #include "findings/run_limits.hpp"

@@ -4,13 +4,8 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <cstddef>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include "base/errors.hpp"
 #include "base/nearest.hpp"

@@ -2,13 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <iterator>
-#include <optional>
-#include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "base/terminal/table.hpp"
 

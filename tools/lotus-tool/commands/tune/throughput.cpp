@@ -2,14 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "base/statistics/distribution.hpp"
 #include "base/statistics/trend.hpp"

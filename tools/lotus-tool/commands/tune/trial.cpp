@@ -9,17 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <regex>
-#include <string>
-#include <string_view>
-#include <thread>
 
 #include "base/child_process.hpp"
 #include "base/descendants.hpp"

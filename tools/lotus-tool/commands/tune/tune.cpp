@@ -1,15 +1,9 @@
 #include "commands/tune/tune.hpp"
 
 #include <csignal>
-#include <cstddef>
 #include <filesystem>
 #include <memory>
-#include <optional>
-#include <ostream>
-#include <string>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include "base/child_process.hpp"
 #include "base/diagnostics.hpp"
@@ -17,10 +11,8 @@
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
 #include "commands/tune/forecast.hpp"
-#include "commands/tune/search.hpp"
 #include "commands/tune/throughput.hpp"
 #include "commands/tune/trial.hpp"
-#include "curve/curve.hpp"
 #include "curve/measured_runs.hpp"
 #include "describe/description.hpp"
 #include "findings/checks/check.hpp"

@@ -5,23 +5,17 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/text.hpp"
 #include "describe/description.hpp"
 #include "findings/checks/evidence.hpp"
-#include "findings/checks/recorded_work.hpp"
 #include "findings/facts/wait_parts.hpp"
-#include "findings/words.hpp"
 #include "log/clock/clock_search.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
 #include "log/shown_name.hpp"
-#include "model/run_data.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {

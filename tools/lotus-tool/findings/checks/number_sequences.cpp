@@ -4,9 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
-#include <string>
 #include <tuple>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 

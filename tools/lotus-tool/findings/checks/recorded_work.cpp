@@ -2,21 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "base/parallel.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "log/shown_name.hpp"
 #include "model/calls/nesting_times.hpp"
-#include "model/run_data.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {

@@ -2,15 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <numeric>
-#include <optional>
-#include <vector>
 
 #include "base/statistics/distribution.hpp"
-#include "log/folder/log_files.hpp"
-#include "model/run_model.hpp"
 
 namespace lotus::tool {
 double quantile(std::vector<double> values, double q) {

@@ -1,25 +1,13 @@
 #include "findings/facts/facts.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <mutex>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include "findings/diagnosis.hpp"
-#include "findings/facts/changes.hpp"
-#include "findings/facts/wait_parts.hpp"
-#include "model/path/critical_path.hpp"
 #include "model/path/span_segments.hpp"
 #include "model/pipeline/off_cpu.hpp"
-#include "model/run_data.hpp"
 #include "model/run_model.hpp"
-#include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -1,16 +1,12 @@
 #include "findings/facts/wait_parts.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "findings/facts/intervals.hpp"
 #include "model/pipeline/off_cpu.hpp"
-#include "model/run_data.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {

@@ -1,8 +1,6 @@
 // Why marked work waits for a CPU: a cgroup's limit, bound threads, or the program's other threads.
-#include <cstddef>
 #include <optional>
 #include <set>
-#include <string>
 #include <utility>
 
 #include "findings/facts/facts.hpp"

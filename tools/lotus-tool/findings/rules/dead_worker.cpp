@@ -1,6 +1,5 @@
 // A thread built its last batch long before the others did, and nobody received this batch.
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>

@@ -2,16 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
 #include "findings/checks/check.hpp"
-#include "findings/finding.hpp"
 #include "findings/gains.hpp"
 #include "findings/run_limits.hpp"
 #include "findings/screen/not_looked_at.hpp"
@@ -19,7 +14,6 @@
 #include "findings/words.hpp"
 #include "log/shown_name.hpp"
 #include "model/calls/call_profile.hpp"
-#include "model/path/critical_path.hpp"
 #include "replay/change.hpp"
 #include "replay/change_text.hpp"
 #include "replay/prediction.hpp"

@@ -1,8 +1,6 @@
 #include "findings/screen/not_looked_at.hpp"
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "findings/verdict.hpp"
 #include "model/path/critical_path.hpp"

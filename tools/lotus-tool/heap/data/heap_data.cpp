@@ -3,16 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <map>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/statistics/distribution.hpp"
 #include "base/terminal/table.hpp"
-#include "log/operation_names.hpp"
 #include "log/shown_name.hpp"
 
 namespace lotus::tool {

@@ -1,21 +1,14 @@
 #include "heap/tables/stats_memory.hpp"
 
-#include <cstdint>
 #include <map>
-#include <optional>
-#include <ostream>
-#include <string>
-#include <vector>
 
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "describe/described_table.hpp"
 #include "describe/description.hpp"
-#include "heap/data/heap_data.hpp"
 #include "log/log_line.hpp"
 #include "log/shown_name.hpp"
 #include "model/quantities.hpp"
-#include "model/run_data.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -5,17 +5,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <map>
-#include <memory>
 #include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "base/terminal/table.hpp"
 #include "log/batch_kinds.hpp"
-#include "log/clock/clock_step.hpp"
-#include "log/clock/clock_watch.hpp"
-#include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "log/log_reader.hpp"
 

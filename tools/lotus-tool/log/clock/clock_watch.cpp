@@ -1,10 +1,5 @@
 #include "log/clock/clock_watch.hpp"
 
-#include <algorithm>
-#include <cstdint>
-#include <optional>
-#include <vector>
-
 namespace lotus::tool {
 
 void clock_watch::take(std::int64_t from_ns, std::int64_t to_ns) noexcept {

@@ -4,22 +4,15 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <iterator>
 #include <lotus/folder/log_appender.hpp>
 #include <lotus/format/compact_layout.hpp>
 #include <lotus/recovery/ring_copy.hpp>
-#include <memory>
-#include <optional>
 #include <utility>
-#include <vector>
 
-#include "base/diagnostics.hpp"
 #include "base/files/found_file.hpp"
 #include "log/compact/compact_reader.hpp"
-#include "log/folder/log_files.hpp"
-#include "log/window/time_window.hpp"
 #include "lotus/format/compact_layout.hpp"
 
 namespace lotus::tool {

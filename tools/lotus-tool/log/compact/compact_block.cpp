@@ -1,14 +1,8 @@
 #include "log/compact/compact_block.hpp"
 
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <optional>
-#include <string>
-#include <string_view>
 
 #include "lotus/folder/log_appender.hpp"
-#include "lotus/format/compact_layout.hpp"
 #include "lotus/recovery/dead_ring.hpp"
 
 namespace lotus::tool {

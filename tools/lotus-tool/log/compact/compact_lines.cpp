@@ -1,14 +1,8 @@
 #include "log/compact/compact_lines.hpp"
 
-#include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "log/batch_kinds.hpp"
-#include "log/compact/compact_block.hpp"
-#include "log/folder/log_files.hpp"
-#include "log/log_line.hpp"
-#include "log/side_line.hpp"
 #include "lotus/format/record_kinds.hpp"
 
 namespace lotus::tool {

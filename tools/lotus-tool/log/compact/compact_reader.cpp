@@ -1,14 +1,10 @@
 #include "log/compact/compact_reader.hpp"
 
-#include <cstddef>
 #include <cstring>
 #include <optional>
-#include <string_view>
 
 #include "log/compact/compact_block.hpp"
-#include "log/folder/log_files.hpp"
 #include "lotus/folder/log_appender.hpp"
-#include "lotus/format/compact_layout.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -2,17 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <map>
-#include <optional>
-#include <set>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "base/printable.hpp"
-#include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
 

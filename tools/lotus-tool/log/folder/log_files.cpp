@@ -2,28 +2,18 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <iterator>
-#include <map>
-#include <optional>
-#include <set>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <tuple>
 #include <utility>
-#include <vector>
 
-#include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
 #include "base/terminal/progress.hpp"
 #include "log/compact/block_index.hpp"
 #include "log/folder/loaders.hpp"
 #include "log/folder/lost_records.hpp"
-#include "log/folder/older_part.hpp"
 #include "log/folder/starts.hpp"
 #include "log/side_line.hpp"
 #include "lotus/folder/hidden_files.hpp"

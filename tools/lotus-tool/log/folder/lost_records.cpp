@@ -7,24 +7,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <memory>
-#include <ostream>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <vector>
 
-#include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/printable.hpp"
-#include "log/folder/log_files.hpp"
 #include "log/folder/older_part.hpp"
-#include "log/process_info.hpp"
 #include "log/record_tails.hpp"
 #include "lotus/folder/hidden_files.hpp"
 #include "lotus/recovery/recovery.hpp"

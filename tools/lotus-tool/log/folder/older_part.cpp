@@ -6,13 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <lotus/folder/log_parts.hpp>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 

@@ -16,15 +16,10 @@
 #include <numeric>
 #include <optional>
 #include <set>
-#include <string>
 #include <system_error>
-#include <utility>
-#include <vector>
 
-#include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "log/folder/loaders.hpp"
-#include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 #include "log/window/log_window.hpp"
 #include "lotus/base/environment.hpp"

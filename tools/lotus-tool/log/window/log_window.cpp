@@ -5,25 +5,17 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <lotus/recovery/ring_copy.hpp>
 #include <map>
-#include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
-#include "base/diagnostics.hpp"
 #include "base/files/found_file.hpp"
 #include "base/terminal/table.hpp"
 #include "log/compact/block_index.hpp"
-#include "log/folder/log_files.hpp"
 #include "log/folder/older_part.hpp"
 #include "log/log_line.hpp"
 #include "log/process_info.hpp"
 #include "log/side_line.hpp"
-#include "log/window/time_window.hpp"
 #include "lotus/format/record_kinds.hpp"
 
 namespace lotus::tool {

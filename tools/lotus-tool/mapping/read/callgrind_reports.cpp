@@ -2,13 +2,7 @@
 
 #include <charconv>
 #include <cstddef>
-#include <cstdint>
-#include <map>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include "base/errors.hpp"
 #include "mapping/read/table_text.hpp"

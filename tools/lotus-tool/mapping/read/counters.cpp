@@ -1,15 +1,9 @@
 #include "mapping/read/counters.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <filesystem>
-#include <map>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/errors.hpp"
 #include "mapping/read/callgrind_reports.hpp"

@@ -2,10 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "base/text.hpp"
 #include "mapping/read/table_text.hpp"

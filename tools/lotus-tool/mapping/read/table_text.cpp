@@ -5,16 +5,10 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <map>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include "base/errors.hpp"
 

@@ -2,13 +2,9 @@
 
 #include <cstddef>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/errors.hpp"
-#include "mapping/read/function_report.hpp"
 #include "mapping/read/table_text.hpp"
 
 namespace lotus::tool {

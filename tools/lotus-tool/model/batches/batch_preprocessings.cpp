@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -11,12 +10,9 @@
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include "base/sort_runs.hpp"
 #include "log/log_line.hpp"
-#include "model/pipeline/side_data.hpp"
-#include "model/run_model.hpp"
 
 namespace lotus::tool {
 namespace {

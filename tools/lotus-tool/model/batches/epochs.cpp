@@ -1,18 +1,13 @@
 #include "model/batches/epochs.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <set>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "log/log_line.hpp"
-#include "model/batches/batch_preprocessings.hpp"
-#include "model/run_model.hpp"
 
 namespace lotus::tool {
 namespace {

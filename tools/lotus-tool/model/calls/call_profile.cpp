@@ -1,16 +1,10 @@
 #include "model/calls/call_profile.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "aggregates/data/aggregated.hpp"
-#include "model/calls/call_stack.hpp"
-#include "model/run_data.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -1,8 +1,5 @@
 #include "model/calls/nesting_times.hpp"
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
 
 namespace lotus::tool {

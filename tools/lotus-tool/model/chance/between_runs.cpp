@@ -2,15 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <numeric>
-#include <optional>
 #include <random>
-#include <vector>
 
 #include "base/statistics/distribution.hpp"
-#include "model/times/kept_durations.hpp"
 
 namespace lotus::tool {
 namespace {

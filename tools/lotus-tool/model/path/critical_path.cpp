@@ -2,18 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <map>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "model/path/span_segments.hpp"
-#include "model/pipeline/off_cpu.hpp"
-#include "model/run_data.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {

@@ -2,20 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <deque>
-#include <functional>
-#include <map>
 #include <numeric>
-#include <optional>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "base/parallel.hpp"
 #include "model/pipeline/next_spans.hpp"
-#include "model/run_data.hpp"
-#include "model/run_model.hpp"
 
 namespace lotus::tool {
 

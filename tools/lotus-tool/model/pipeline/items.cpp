@@ -1,21 +1,16 @@
 #include "model/pipeline/items.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "log/shown_name.hpp"
 #include "model/calls/nesting_times.hpp"
 #include "model/pipeline/stage_threads.hpp"
 #include "model/pipeline/work_time.hpp"
-#include "model/run_data.hpp"
-#include "model/run_model.hpp"
 
 namespace lotus::tool {
 

@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "base/sort_runs.hpp"
-#include "model/run_model.hpp"
 
 namespace lotus::tool {
 

@@ -1,11 +1,7 @@
 #include "model/pipeline/off_cpu.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <utility>
-#include <vector>
 
 namespace lotus::tool {
 

@@ -1,12 +1,9 @@
 #include "model/pipeline/side_figures.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "describe/description.hpp"
 #include "log/shown_name.hpp"

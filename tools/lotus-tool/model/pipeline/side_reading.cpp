@@ -1,15 +1,11 @@
 #include "model/pipeline/side_reading.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <utility>
 #include <vector>
 
-#include "log/folder/log_files.hpp"
 #include "log/log_reader.hpp"
-#include "log/process_info.hpp"
 #include "log/side_line.hpp"
 #include "model/pipeline/side_figures.hpp"
 

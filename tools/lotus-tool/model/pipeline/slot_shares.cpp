@@ -1,12 +1,7 @@
 #include "model/pipeline/slot_shares.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <optional>
-#include <utility>
-#include <vector>
 
 namespace lotus::tool {
 namespace {

@@ -1,13 +1,8 @@
 #include "model/pipeline/stage_threads.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <numeric>
-#include <optional>
-#include <utility>
-#include <vector>
 
 namespace lotus::tool {
 namespace {

@@ -1,21 +1,14 @@
 #include "model/pipeline/stages.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
-#include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "log/shown_name.hpp"
 #include "model/pipeline/items.hpp"
-#include "model/pipeline/slot_shares.hpp"
 #include "model/pipeline/stage_threads.hpp"
-#include "model/run_data.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {

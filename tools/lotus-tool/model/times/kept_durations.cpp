@@ -1,15 +1,7 @@
 #include "model/times/kept_durations.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <memory>
 #include <utility>
-#include <vector>
-
-#include "base/statistics/distribution.hpp"
 
 namespace lotus::tool {
 

@@ -1,15 +1,5 @@
 #include "model/times/percentile_search.hpp"
 
-#include <algorithm>
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <vector>
-
-#include "base/statistics/distribution.hpp"
-#include "model/times/kept_durations.hpp"
-
 namespace lotus::tool {
 namespace {
 

@@ -7,20 +7,14 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <utility>
-#include <vector>
 
-#include "base/child_process.hpp"
 #include "base/errors.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"

@@ -5,9 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/printable.hpp"
 #include "base/text.hpp"
