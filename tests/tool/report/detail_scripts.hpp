@@ -168,6 +168,22 @@ inline constexpr const char* collapse_one_lane = R"(
   put("number", timeline.lanes.indexOf(lane));
 )";
 
+inline constexpr const char* look_at_shared_lanes = R"(
+  put("threads", timeline.lanes.filter(function (of) { return of.threads; }).map(function (of) { return of.title; }).join("; "));
+  put("batches", timeline.lanes.filter(function (of) { return of.threads; }).map(function (of) { return of.rows[0].length; }).join("; "));
+  workbench.selection.batch(7);
+  put("life", text("selection"));
+  put("boxes", document.querySelectorAll("#boxes .box").length);
+  workbench.selection.operation("Load");
+  put("panel", text("selection"));
+  var search = document.getElementById("search");
+  search.value = "worker 112";
+  search.dispatchEvent(new Event("input"));
+  put("searched", text("search-result"));
+  workbench.selection.range(0, timeline.span);
+  put("range", text("selection"));
+)";
+
 inline constexpr const char* collapse_all_lanes = R"(
   document.getElementById("fold").click();
 )";

@@ -252,7 +252,7 @@ inline constexpr const char* look_at_path = R"(
   put("overlaps", overlaps);
   put("of_the_run", Math.round(100 * length / timeline.run.verdict.run_ns));
   var widest = all.slice().sort(function (a, b) { return (b[1] - b[0]) - (a[1] - a[0]); })[0];
-  var lane = timeline.lanes.find(function (of) { return of.number === widest[2]; });
+  var lane = timeline.laneOf(widest[2]);
   put("of_a_worker", /worker/.test(lane.title));
   timeline.look(widest[0] - 1e6, widest[1] + 1e6);
   var ink = function (x) {
@@ -399,6 +399,14 @@ inline constexpr const char* touch_everything = R"(
 inline constexpr const char* look_at_stages = R"(
   workbench.selection.batch(3);
   put("life", text("selection"));
+)";
+
+inline constexpr const char* look_at_items = R"(
+  workbench.selection.batch(3);
+  put("life", text("selection"));
+  workbench.selection.operation("Read");
+  put("operation", text("selection"));
+  put("batches", text("batches"));
 )";
 
 inline constexpr const char* look_at_lanes = R"(

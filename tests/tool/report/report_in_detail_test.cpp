@@ -204,6 +204,26 @@ TEST_CASE("a link keeps lanes collapsed") {
   CHECK(found["hash"] == "#lanes=3-6");
 }
 
+TEST_CASE("threads that worked one after the other share a lane, and keep their names") {
+  const temp_dir dir;
+  for (int i = 0; i < 30; ++i) {
+    thread_logs worker;
+    worker.worker = columns("SBatchPreprocessed_" + std::to_string(i), 10 * i, 15) + '\n';
+    worker.operation("Load", 10 * i + 1, i == 29 ? 9 : 5);
+    worker.write(dir, "run/", 100 + i);
+  }
+  auto found = browse(dir, report(dir, dir.path() + "/run"), 1280, acting(look_at_shared_lanes));
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(found["threads"] == "worker 100 +14; worker 101 +14");
+  CHECK(found["batches"] == "15; 15");
+  CHECK(contains(found["life"], "by worker 107"));
+  CHECK(found["boxes"] == "1");
+  CHECK(contains(found["panel"], "slowest start thread batch 9 ms 291 ms worker 129 29"));
+  CHECK(contains(found["searched"], "1 thread"));
+  CHECK(contains(found["range"], "Load 30 154 ms"));
+}
+
 TEST_CASE("arrow keys move from slice to slice") {
   const temp_dir dir;
   const auto line = [](const std::string& name, std::int64_t from_ms, std::int64_t length_ms) {

@@ -97,6 +97,37 @@ TEST_CASE("a batch built by stages shows which stages built it and where it wait
   CHECK(contains(found["life"], "Decode 74 ms 15 ms 4 ms in a queue Decode, worker 3"));
 }
 
+TEST_CASE("a batch built of items shows which stage worked on which item") {
+  const temp_dir dir;
+  dir.file("run/.lotus_info_1_a", info_of_threads(""));
+  thread_logs read;
+  thread_logs pack;
+  thread_logs consumer;
+  for (std::int64_t i = 0; i < 30; ++i) {
+    for (const std::int64_t item : {2 * i, 2 * i + 1}) {
+      read.stage("Read", 20 * i + 5 * (item % 2), 4 + item % 2 * (i == 3 ? 1 : 0), item);
+      pack.side_log += "takes,," + std::to_string(begin_ns + (20 * i + 10) * ms + item) + ',' +
+                       std::to_string(i) + ',' + std::to_string(item) + '\n';
+    }
+    pack.stage("Pack", 20 * i + 11, 3, i);
+    consumer.wait(i, 20 * i, 15);
+    consumer.consumed(i, 20 * i + 15);
+  }
+  consumer.write(dir, "run/", 1);
+  read.write(dir, "run/", 2);
+  pack.write(dir, "run/", 3);
+  auto found = browse(dir, report(dir, dir.path() + "/run"), 1280, acting(look_at_items));
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  INFO(found["life"]);
+  CHECK(contains(found["life"], "Read 6 60 ms 4 ms – Read, worker 2"));
+  CHECK(contains(found["life"], "Read 7 65 ms 5 ms – Read, worker 2"));
+  CHECK(contains(found["life"], "Pack – 71 ms 3 ms 1 ms in a queue Pack, worker 3"));
+  INFO(found["operation"]);
+  CHECK(contains(found["operation"], "5 ms 65 ms Read, worker 2 3, item 7"));
+  CHECK(contains(found["batches"], "2 threads"));
+}
+
 TEST_CASE("a double click zooms to a slice, and elsewhere to the whole run") {
   const temp_dir dir;
   auto found = browse(dir, report(dir, traces() + "/c_ooo_w4"), 1280, acting(double_click));

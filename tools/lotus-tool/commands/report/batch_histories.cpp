@@ -52,13 +52,14 @@ class history_writer {
   std::int64_t before_ns_ = 0;
 };
 
-/// Writes the stage spans of a batch, or none if the batch has more than `max_reported`. Each stage
-/// is written as the number that the page uses for its name.
+/// Writes the stage spans of a batch, or none if the batch has very many. Each stage is written as
+/// the number that the page uses for its name.
 void write_stages(history_writer& to, const run_data& run, const batch& b, name_table& names) {
-  constexpr std::uint32_t max_reported = 16;
   const std::vector<preprocessing_span>& all = run.batches.preprocessing_spans();
+  constexpr std::size_t max_spans = 50'000;  // of all batches, about 15 bytes each
+  const std::uint32_t max_of_batch = all.size() <= max_spans ? 1000 : 16;
   const bool listed =
-      b.spans > 0 && b.spans <= max_reported && all[b.first_span].stage != preprocess_stage;
+      b.spans > 0 && b.spans <= max_of_batch && all[b.first_span].stage != preprocess_stage;
   to.number(listed ? b.spans : 0);
   for (span_number n = b.first_span; listed && n < b.first_span + b.spans; ++n) {
     const preprocessing_span& s = all[n];
@@ -66,6 +67,8 @@ void write_stages(history_writer& to, const run_data& run, const batch& b, name_
                   ? 0
                   : std::uint64_t{names.id_of_decoded(run.names.name(s.stage.value()))} + 1);
     to.number(number_of(s.file));
+    to.number(s.of_item ? 1 : 0);
+    if (s.of_item) to.number(lotus::detail::to_zigzag(s.number));
     to.moment(s.start_ns);
     to.number(static_cast<std::uint64_t>(s.duration_ns));
   }

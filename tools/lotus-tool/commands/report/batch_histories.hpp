@@ -23,8 +23,9 @@ namespace lotus::tool {
 /// the consumer, end of the step. An unknown time is 0. A known time is 1, followed by its
 /// difference (zigzag) to the previous known time; the first difference is to the beginning of the
 /// run;
-/// - number of stage spans; for each, 1 + number of its name on the page, 1 + index of its log, its
-/// start (encoded like the times above) and its duration.
+/// - number of stage spans; for each, 1 + number of its name on the page, 1 + index of its log,
+/// whether it worked on one item and, if so, the item's number (zigzag), its start (encoded like
+/// the times above) and its duration.
 /// @param text  the string that `json` appends to.
 /// @param path  the critical path; null if unknown.
 /// @param most  maximum number of batches; if there are more, evenly distributed ones are written.

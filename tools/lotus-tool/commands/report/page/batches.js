@@ -12,7 +12,11 @@ function showBatches(timeline, select) {
   const all = histories.inOrder().filter((place) => waited(place) > 0);
   byId("batches-part").hidden = !all.length;
   if (!all.length) { byId("batches").replaceChildren(); return; }
-  const titles = new Map(timeline.lanes.filter((of) => of.number !== undefined).map((of) => [of.number, of.title]));
+  /** Returns the thread that built a batch, or how many did. */
+  const builtBy = (place) => {
+    const threads = new Set((histories.stages.get(place) || []).map((of) => of.track));
+    return timeline.threadOf(histories.track[place]) || (threads.size > 1 ? threads.size + " threads" : "–");
+  };
   const rows = all.sort((a, b) => waited(b) - waited(a)).slice(0, batchesListed);
   const time = (ns) => Number.isNaN(ns) ? "–" : humanTime(ns);
   const table = simpleTable("Batches that the consumer waited for longest", [
@@ -22,7 +26,7 @@ function showBatches(timeline, select) {
     ["buffered", "From when it was ready to when the consumer received it"],
     ["step", "How long the consumer worked on it"]],
   rows.map((place) => [linkTo(histories.nameOf(place), () => select(place)), time(waited(place)),
-    time(histories.between(place, "started", "ready")), titles.get(histories.track[place]) || "–",
+    time(histories.between(place, "started", "ready")), builtBy(place),
     time(histories.between(place, "ready", "consumed")), time(histories.between(place, "consumed", "stepEnd"))]));
   byId("batches").replaceChildren(...table.childNodes);
 }

@@ -4,7 +4,7 @@
 /** Returns the batch's operations on the thread that preprocessed it: [name, count, total, longest]. */
 function operationsOfBatch(timeline, place) {
   const { histories } = timeline;
-  const lane = timeline.lanes.find((of) => of.number === histories.track[place]);
+  const lane = timeline.laneOf(histories.track[place]);
   const [from, to] = [histories.moment(place, "started"), histories.moment(place, "ready")];
   const found = new Map();
   if (!lane || Number.isNaN(from)) return [];
@@ -28,14 +28,14 @@ function operationsOfBatch(timeline, place) {
 /** Returns the history of a batch as sentences: [what happened, when or how long]. */
 function historyOf(timeline, place) {
   const { histories } = timeline;
-  const lane = timeline.lanes.find((of) => of.number === histories.track[place]);
+  const thread = timeline.threadOf(histories.track[place]);
   const known = (name) => !Number.isNaN(histories.moment(place, name));
   const at = (name) => "at " + humanTime(histories.moment(place, name));
   const shown = [];
   if (known("dispatched")) shown.push(["dispatched", at("dispatched")]);
   if (known("started")) {
     shown.push(["preprocessed", "in " + humanTime(histories.between(place, "started", "ready")) + " from " +
-      humanTime(histories.moment(place, "started")) + (lane ? " by " + lane.title : "")]);
+      humanTime(histories.moment(place, "started")) + (thread ? " by " + thread : "")]);
   }
   if (known("ready") && known("consumed")) shown.push(["ready for", humanTime(histories.between(place, "ready", "consumed"))]);
   if (histories.outOfOrder[place]) shown.push(["waited for", "not (arrived early)"]);
@@ -65,14 +65,16 @@ function batchPanel(timeline, place, actions) {
   parts.push(list, bar);
   const stages = histories.stages.get(place) || [];
   if (stages.length) {
-    const thread = (track) => { const lane = timeline.lanes.find((of) => of.number === track); return lane ? lane.title : "–"; };
+    const ofItems = stages.some((of) => of.item !== undefined);
     const box = element("div", undefined, "scroll");
     box.append(simpleTable("Stages that built it", [["stage", "A stage that worked on this batch"],
-      ["from", "When the stage began, after the start of the run"], ["took", "How long the stage worked on it"],
+      ...(ofItems ? [["item", "The item of this batch that the stage worked on"]] : []), ["from", "When the stage began, after the start of the run"], ["took", "How long the stage worked on it"],
       ["before it", "How long the batch waited between the stages"], ["thread", "The thread of the stage"]], stages.map((of, n) => {
-      const before = stages.slice(0, n).reduce((end, other) => Math.max(end, other.start + other.duration), -1);
-      return [linkTo(of.name, () => actions.selectName(of.name)), humanTime(of.start), humanTime(of.duration),
-        before < 0 || before >= of.start ? "–" : humanTime(of.start - before) + " in a queue", thread(of.track)];
+      const before = stages.slice(0, n).filter((other) => other.item === of.item || of.item === undefined)
+        .reduce((end, other) => Math.max(end, other.start + other.duration), -1);
+      return [linkTo(of.name, () => actions.selectName(of.name)), ...(ofItems ? [of.item === undefined ? "–" : of.item] : []),
+        humanTime(of.start), humanTime(of.duration),
+        before < 0 || before >= of.start ? "–" : humanTime(of.start - before) + " in a queue", timeline.threadOf(of.track) || "–"];
     })));
     parts.push(box);
   }

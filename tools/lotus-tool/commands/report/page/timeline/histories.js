@@ -15,7 +15,7 @@ class BatchHistories {
     this.onPath = [];  // ns of the batch's preprocessing on the critical path; -1: unknown
     this.outOfOrder = [];
     this.moments = momentNames.map(() => []);
-    this.stages = new Map();  // if stages built the batches: for each batch [{name, track, start, duration}]
+    this.stages = new Map();  // if stages built the batches: for each batch [{name, track, item, start, duration}]
     while (!reader.done) {
       this.index.push(reader.signed());
       this.epoch.push(reader.unsigned());
@@ -37,11 +37,26 @@ class BatchHistories {
     for (let n = reader.unsigned(); n > 0; --n) {
       const name = reader.unsigned() - 1;
       const track = reader.unsigned() - 1;
+      const item = reader.unsigned() ? reader.signed() : undefined;
       before += reader.unsigned() ? reader.signed() : 0;
-      stages.push({ name: name < 0 ? "preprocessing" : shownName(report.op_names[name]), track, start: before,
+      stages.push({ name: name < 0 ? "preprocessing" : shownName(report.op_names[name]), track, item, start: before,
         duration: reader.unsigned() });
     }
     if (stages.length) this.stages.set(this.index.length - 1, stages);
+  }
+  /** Returns the batch and the item that a thread of a stage worked on at a time: {place, item}; undefined if it is
+   * unknown. */
+  workOn(track, t) {
+    if (!this.work) {
+      this.work = new Map();
+      for (const [place, stages] of this.stages) {
+        for (const of of stages) {
+          if (!this.work.has(of.track)) this.work.set(of.track, []);
+          this.work.get(of.track).push({ ...of, place });
+        }
+      }
+    }
+    return (this.work.get(track) || []).find((of) => of.start <= t && t < of.start + of.duration);
   }
   get length() { return this.index.length; }
   get complete() { return this.length === this.all; }

@@ -30,7 +30,7 @@ function stageOf(rows, run) {
 
 /** Returns the lane of one thread; undefined if nothing of this thread is drawn. */
 function threadLane(track, number, run) {
-  const lane = { title: track.name, number, rows: [], marks: [], undrawn: track.undrawn ? new UndrawnSums(track.undrawn) : undefined };
+  const lane = { title: track.name, threads: [], rows: [], marks: [], undrawn: track.undrawn ? new UndrawnSums(track.undrawn) : undefined };
   if (track.batches) lane.rows.push(...batchRows(track.batches, lane.marks));
   const operations = track.slices ? operationRows(track.slices) : [];
   lane.rows.push(...operations);
@@ -44,7 +44,57 @@ function threadLane(track, number, run) {
     row.hidden = kinds.has(1) && !kinds.has(0);
     lane.rows.push(row);
   }
-  return lane.rows.length ? lane : undefined;
+  if (!lane.rows.length) return undefined;
+  const rows = lane.rows.filter((row) => row.length);
+  lane.threads.push({ number, title: lane.title, from: Math.min(...rows.map((row) => row.start[0])) });
+  lane.to = Math.max(...rows.map((row) => row.end[row.length - 1]));
+  return lane;
+}
+
+/** Returns one row for rows of the same kind that follow each other in time. */
+function joinRows(rows) {
+  const all = new Row(rows.reduce((count, row) => count + row.length, 0));
+  Object.assign(all, { kind: rows[0].kind, depth: rows[0].depth, hidden: rows.every((row) => row.hidden) });
+  for (const row of rows) {
+    row.joined.forEach((of, i) => all.joined.set(all.length + i, of));
+    for (let i = 0; i < row.length; ++i) all.add(row.start[i], row.end[i], row.name[i]);
+  }
+  return all.close();
+}
+
+/** Returns one lane for threads that worked one after the other. */
+function joinLanes(lanes) {
+  if (lanes.length === 1) return lanes[0];
+  const byKind = new Map();
+  for (const lane of lanes) {
+    const seen = new Map();
+    for (const row of lane.rows) {
+      const kind = row.kind + row.depth;
+      seen.set(kind, (seen.get(kind) || 0) + 1);
+      const key = kind + " " + seen.get(kind);
+      byKind.set(key, [...(byKind.get(key) || []), row]);
+    }
+  }
+  const undrawn = lanes.map((lane) => lane.undrawn).filter((sums) => sums);
+  const order = ["batches", "operations", "off CPU"];
+  return { title: lanes[0].title + " +" + (lanes.length - 1),
+    threads: lanes.flatMap((lane) => lane.threads), marks: lanes.flatMap((lane) => lane.marks), to: lanes[lanes.length - 1].to,
+    rows: [...byKind.values()].map(joinRows).sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || a.depth - b.depth),
+    undrawn: undrawn.length ? { between: (from, to, add) => undrawn.map((sums) => sums.between(from, to, add)).every((exact) => exact) } : undefined };
+}
+
+/** Draws threads of the same kind that worked one after the other, such as one for each batch, in the same lane.
+ * @param {any[]} lanes the lanes of the threads, one for each */
+function shareLanes(lanes) {
+  const shared = [];
+  for (const lane of [...lanes].sort((a, b) => a.threads[0].from - b.threads[0].from)) {
+    const kind = lane.title.replace(/[0-9]+/g, "");
+    const free = shared.find((of) => of.kind === kind && of.to <= lane.threads[0].from);
+    if (free) free.lanes.push(lane); else shared.push({ kind, lanes: [lane], to: 0 });
+    (free || shared[shared.length - 1]).to = lane.to;
+  }
+  shared.sort((a, b) => lanes.indexOf(a.lanes[0]) - lanes.indexOf(b.lanes[0]));
+  return shared.map((of) => joinLanes(of.lanes));
 }
 
 function asyncLanes(run) {
@@ -71,12 +121,13 @@ function* layOut(run) {
   if (busy.length) lanes.push(counterLane("in preprocessing", busy, span));
   yield;
   for (const counter of run.timeline.counters || []) lanes.push(counterLane(counter.name, counter.values, span));
+  const threads = [];
   for (let number = 0; number < run.timeline.tracks.length; ++number) {
     const lane = threadLane(run.timeline.tracks[number], number, run);
-    if (lane) lanes.push(lane);
+    if (lane) threads.push(lane);
     yield;
   }
-  lanes.push(...asyncLanes(run));
+  lanes.push(...(threads.length > mostOpenLanes ? shareLanes(threads) : threads), ...asyncLanes(run));
   const collapsed = lanes.length > mostOpenLanes;
   for (const lane of lanes) lane.collapsed = lane.beganCollapsed = collapsed && lane.rows.length > 1;
   return { histories, path, lanes };

@@ -36,7 +36,7 @@ function operationPanel(timeline, selection, actions, room) {
     const cpu = timeline.cpuOf(lane, row, i);
     const rank = slowest.findIndex((of) => of.row === row && of.i === i);
     parts.push(element("p", humanTime(row.duration(i)) + (cpu === undefined ? "" : " (" + humanTime(cpu) + " on CPU)") +
-      " from " + humanTime(row.start[i]) + ", " + lane.title + (batch >= 0 ? ", batch " + timeline.histories.nameOf(batch) : "") +
+      " from " + humanTime(row.start[i]) + ", " + timeline.threadAt(lane, row.start[i]).title + (batch >= 0 ? ", batch " + timeline.batchText(lane, row, i) : "") +
       (rank >= 0 ? ": number " + (rank + 1) + " of the slowest" : "")));
     const bar = element("p", undefined, "bar");
     bar.append(linkTo("next slowest (n)", () => actions.next()));
@@ -55,11 +55,9 @@ function operationPanel(timeline, selection, actions, room) {
   const box = element("div", undefined, "scroll");
   box.append(simpleTable("The slowest", [["slowest", "How long the call took; press it to go there"],
     ["start", "When the call began, after the start of the run"], ["thread", "The thread that it ran on"],
-    ["batch", "The batch that the thread worked on"]], slowest.slice(0, slowestListed).map((of, n) => {
-    const batch = timeline.batchOf(of.lane, of.row, of.i);
-    return [linkTo(humanTime(of.row.duration(of.i)), () => actions.selectSlowest(n)), humanTime(of.row.start[of.i]),
-      of.lane.title, batch >= 0 ? timeline.histories.nameOf(batch) : "–"];
-  })));
+    ["batch", "The batch that the thread worked on"]], slowest.slice(0, slowestListed).map((of, n) =>
+    [linkTo(humanTime(of.row.duration(of.i)), () => actions.selectSlowest(n)), humanTime(of.row.start[of.i]),
+      timeline.threadAt(of.lane, of.row.start[of.i]).title, timeline.batchText(of.lane, of.row, of.i) || "–"])));
   parts.push(box);
   return parts;
 }

@@ -203,7 +203,7 @@ class Painter {
   arrows() {
     const { c, view } = this;
     const middle = (number) => {
-      const lane = view.lanes.find((of) => of.number === number);
+      const lane = view.laneOf(number);
       return lane && lane.rows[0].y + rowHeight / 2;
     };
     for (const [from, fromTrack, to, toTrack] of view.shownArrows()) {

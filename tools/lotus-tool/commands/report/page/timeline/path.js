@@ -21,7 +21,10 @@ class CriticalPath {
   /** Outlines the parts of a lane that are on the critical path. Narrow parts only get a line above and below. Returns
    * the number of outlines. */
   draw(c, view, lane) {
-    const row = this.tracks.get(lane.number);
+    return (lane.threads || []).reduce((drawn, thread) => drawn + this.drawThread(c, view, lane, this.tracks.get(thread.number)), 0);
+  }
+
+  drawThread(c, view, lane, row) {
     if (!row) return 0;
     const top = shownRows(lane)[0].y - 1.5;
     const tall = lane.bottom - top - 0.5;

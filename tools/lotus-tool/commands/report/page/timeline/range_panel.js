@@ -20,7 +20,7 @@ function sumsBetween(timeline, from, to) {
       }) && exact;
     }
     for (const row of lane.rows) {
-      if (row.kind === "counter" || lane.number === undefined) continue;
+      if (row.kind === "counter" || !lane.threads) continue;
       for (let i = row.firstEndingAfter(from); i < row.length && row.start[i] < to; ++i) {
         const share = (Math.min(row.end[i], to) - Math.max(row.start[i], from)) / Math.max(row.duration(i), 1);
         const joined = row.joined.get(i);

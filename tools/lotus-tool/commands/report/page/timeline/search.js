@@ -1,7 +1,7 @@
 // The search box, which finds operations, batches and threads by name.
 "use strict";
 
-/** Returns what matches the searched text: {operations: [name], batches: [place], lanes: [lane]}. */
+/** Returns what matches the searched text: {operations: [name], batches: [place], lanes: [{lane, title}]}. */
 function searchFor(timeline, text) {
   const wanted = text.trim().toLowerCase();
   const found = { operations: [], batches: [], lanes: [] };
@@ -10,7 +10,8 @@ function searchFor(timeline, text) {
   if (number) found.batches = timeline.histories.byIndex.get(Number(number[1])) || [];
   found.operations = [...new Set(timeline.run.ops.map((op) => shownName(op.name)))]
     .filter((name) => name.toLowerCase().includes(wanted));
-  found.lanes = timeline.lanes.filter((lane) => lane.title.toLowerCase().includes(wanted));
+  found.lanes = timeline.lanes.flatMap((lane) => [lane, ...(lane.threads || [])].filter((of) => of.title.toLowerCase().includes(wanted))
+    .slice(0, 1).map(({ title }) => ({ lane, title })));
   return found;
 }
 
@@ -52,7 +53,7 @@ class TimelineSearch {
     const { operations, batches, lanes } = this.found;
     return [...batches.map((place) => ["batch " + this.timeline.histories.nameOf(place), () => this.selection.batch(place)]),
       ...operations.map((name) => [name, () => { this.selection.operation(name); this.selection.slowest(0); }]),
-      ...lanes.map((lane) => [lane.title, () => {
+      ...lanes.map(({ lane, title }) => [title, () => {
         lane.collapsed = false;
         this.selection.clear();
         this.lane = lane;

@@ -79,7 +79,7 @@ class TimelineSelection {
     const { timeline } = this;
     this.operation(name);
     for (const lane of timeline.lanes) {
-      if (track !== undefined && lane.number !== track) continue;
+      if (track !== undefined && lane !== timeline.laneOf(track)) continue;
       for (const row of lane.rows) {
         if (row.kind !== "operations") continue;
         const i = row.firstEndingAfter(at);

@@ -16,7 +16,7 @@ function selectedSlice(timeline) {
   if (!selection) return undefined;
   if (selection.hit || selection.kind !== "batch") return selection.hit;
   for (const lane of timeline.lanes) {
-    if (lane.number !== histories.track[selection.place]) continue;
+    if (lane !== timeline.laneOf(histories.track[selection.place])) continue;
     for (const row of lane.rows.filter((of) => of.kind === "batches")) {
       const i = row.at(histories.moment(selection.place, "started"));
       if (i >= 0) return { lane, row, i };

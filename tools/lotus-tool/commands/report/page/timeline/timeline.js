@@ -9,13 +9,14 @@ class Timeline {
     this.painter = new Painter(this, canvas.getContext("2d"));
     this.onChange = () => {};  // called each time the timeline was drawn
     this.lanes = [];
+    this.leastSpan = 0;  // that of another run on the same scale
     this.from = 0;
     this.to = 1;
   }
 
   /** Returns how many shapes the last drawing consisted of: slices, and columns of pixels with several short slices. */
   get drawn() { return this.painter.drawn; }
-  get span() { return Math.max(this.run.timeline.span_ns, 1); }
+  get span() { return Math.max(this.run.timeline.span_ns, this.leastSpan, 1); }
 
   /** Shows a run. @param {any} laidOut the result of layOut() */
   show(run, laidOut) {
@@ -113,6 +114,18 @@ class Timeline {
     return joined.count + " from " + name + " on, " + Math.round(Math.min(share, 100)) + " % of the time";
   }
 
+  /** Returns the lane of a thread. @param {number} track number of the thread */
+  laneOf(track) { return this.lanes.find((lane) => lane.threads && lane.threads.some((thread) => thread.number === track)); }
+
+  /** Returns the name of a thread; undefined if it is not drawn. */
+  threadOf(track) {
+    const lane = this.laneOf(track);
+    return lane && lane.threads.find((thread) => thread.number === track).title;
+  }
+
+  /** Returns the name of the thread that a lane shows at a time. */
+  threadAt(lane, t) { return [...(lane.threads || [])].reverse().find((thread) => thread.from <= t) || lane; }
+
   laneAt(y) { return this.lanes.find((lane) => y >= lane.y && y < lane.bottom); }
 
   /** Returns the slice at a position, or within two pixels of it: {lane, row, i}. */
@@ -138,7 +151,19 @@ class Timeline {
       const at = of.at(row.start[i]);
       if (at >= 0 && !of.joined.has(at)) return this.histories.find(of.name[at] % 1e9, of.start[at]);
     }
-    return -1;
+    const work = this.workAt(lane, row.start[i]);
+    return work ? work.place : -1;
+  }
+
+  /** Returns what a thread of a stage worked on at a time: {place: index of the batch, item: its number or undefined}. */
+  workAt(lane, t) { return this.histories.workOn(this.threadAt(lane, t).number, t); }
+
+  /** Returns the batch and the item that a slice belongs to, such as "3, item 12"; "" if they are unknown. */
+  batchText(lane, row, i) {
+    const batch = this.batchOf(lane, row, i);
+    if (batch < 0) return "";
+    const work = row.kind === "batches" ? undefined : this.workAt(lane, row.start[i]);
+    return this.histories.nameOf(batch) + (work && work.item !== undefined ? ", item " + work.item : "");
   }
 
   /** Returns the CPU time of a slice; undefined if it is unknown. */

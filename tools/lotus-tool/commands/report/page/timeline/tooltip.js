@@ -8,6 +8,8 @@ function partsOf(timeline, { lane, row, i }) {
     ["for", humanTime(row.duration(i))]];
   const batch = timeline.batchOf(lane, row, i);
   if (batch >= 0) parts.push(["batch", String(timeline.histories.index[batch])]);
+  const work = batch >= 0 && row.kind !== "batches" ? timeline.workAt(lane, row.start[i]) : undefined;
+  if (work && work.item !== undefined) parts.push(["item", String(work.item)]);
   if (batch >= 0 && timeline.histories.epochs > 1) parts.push(["epoch", String(timeline.histories.epoch[batch])]);
   if (timeline.run.loader) parts.push(["loader", timeline.run.loader]);
   parts.push(["start", humanTime(row.start[i])], ["duration", humanTime(row.duration(i))]);
@@ -33,7 +35,7 @@ class Tooltip {
     const list = element("dl");
     for (const [name, text] of partsOf(this.timeline, hit)) list.append(element("dt", name), element("dd", text));
     this.box.replaceChildren(element("b", row.kind === "counter" ? lane.title : this.timeline.titleOf(row, i)),
-      element("div", row.kind === "counter" ? "" : lane.title, "quiet"), list);
+      element("div", row.kind === "counter" ? "" : this.timeline.threadAt(lane, row.start[i]).title, "quiet"), list);
     this.box.hidden = this.outline.hidden = false;
     const left = x + 14 + this.box.offsetWidth > this.timeline.width ? x - 14 - this.box.offsetWidth : x + 14;
     this.box.style.left = Math.max(left, 0) + "px";

@@ -10,6 +10,7 @@ class Workbench {
     this.selection = new TimelineSelection(this.timeline, byId("selection"));
     this.search = new TimelineSearch(this.timeline, this.selection, byId("search"), byId("search-result"));
     this.onState = () => {};
+    this.onPicture = () => {};
     this.selection.onChange = () => {
       this.search.lane = undefined;
       this.onState();
@@ -98,6 +99,7 @@ class Workbench {
     byId("fold").hidden = !timeline.lanes.some((lane) => lane.rows.length > 1);
     byId("fold").textContent = timeline.lanes.some((lane) => !lane.collapsed && lane.rows.length > 1) ? "Collapse" : "Expand";
     this.tooltip.hide();
+    this.onPicture();
     this.onState();
   }
 
