@@ -177,6 +177,8 @@ pageReady.then(function () {
     put(id + "_width", cells(id).filter(function (b) { return b.style.top === "0px"; })
       .reduce(function (sum, b) { return sum + parseFloat(b.style.width); }, 0).toFixed(1));
   });
+  put("runtime", cells("running").concat(cells("waiting")).filter(function (b) {
+    return /^(_start|__libc_start|start_thread|__clone|clone3|__futex|__pthread|execute_native)/.test(b.title); }).length);
   cells("waiting").find(function (b) { return b.title.startsWith("Loader"); }).click();
   put("told", document.getElementById("waiting-shown").textContent);
   put("widest", cells("waiting").find(function (b) { return b.title.startsWith("Loader"); }).style.width);
@@ -195,6 +197,7 @@ pageReady.then(function () {
   CHECK(found["groups"] == "main thread|2 threads in worker_loop");
   CHECK(found["shown"] == "1");  // the threads, below the verdict
   CHECK(found["waiting_width"] == "100.0");
+  CHECK(found["runtime"] == "0");  // neither what starts threads nor what is inside a wait
   CHECK(contains(found["waiting"], "|Loader"));
   CHECK(contains(found["waiting"], "|for a condition variable or similar"));
   CHECK(contains(found["told"], "Loader::next (planted_threads.cpp): "));

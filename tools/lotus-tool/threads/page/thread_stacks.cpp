@@ -24,26 +24,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Assigns numbers to pairs of a name (such as that of a function) and the file or library that the
-/// report shows with it.
+/// A name, such as that of a function, the file or library that the report shows with it, and
+/// whether it is a function of the C or C++ library.
+using stack_name = std::tuple<std::string, std::string, bool>;
+
+/// Assigns numbers to names.
 class stack_names {
  public:
-  std::size_t number(const std::string& name, const std::string& place) {
-    const auto [at, is_new] = known_.try_emplace({name, place}, all_.size());
-    if (is_new) all_.emplace_back(name, place);
+  std::size_t number(const std::string& name, const std::string& place = "",
+                     bool of_runtime = false) {
+    const stack_name one{name, place, of_runtime};
+    const auto [at, is_new] = known_.try_emplace(one, all_.size());
+    if (is_new) all_.push_back(one);
     return at->second;
   }
   void write(json_writer& json) const {
     json.begin_array();
-    for (const auto& [name, place] : all_) {
-      json.begin_array().value(name).value(place).end_array();
+    for (const auto& [name, place, of_runtime] : all_) {
+      json.begin_array().value(name).value(place).value(of_runtime ? 1 : 0).end_array();
     }
     json.end_array();
   }
 
  private:
-  std::map<std::pair<std::string, std::string>, std::size_t> known_;
-  std::vector<std::pair<std::string, std::string>> all_;
+  std::map<stack_name, std::size_t> known_;
+  std::vector<stack_name> all_;
 };
 
 /// A tree of calls, in which each call is a child of its caller. Each call has the time and the
@@ -135,17 +140,19 @@ std::string stacks_of(const threads_view& view) {
   for (const timed_sample& one : sample_times(view.samples, view.groups)) {
     const thread_sample& s = *one.of;
     stack_tree& tree = s.waits ? waiting : running;
-    std::int64_t at = tree.add(-1, names.number(shown_group(view.groups[one.group]), ""), one);
+    std::int64_t at = tree.add(-1, names.number(shown_group(view.groups[one.group])), one);
     if (s.waits) {
       blocked_part wait;
       wait.reason = s.reason;
       wait.what = s.what;
-      at = tree.add(at, names.number(shown_wait(wait), ""), one);
+      at = tree.add(at, names.number(shown_wait(wait)), one);
     }
     const named_stack& calls = view.stacks.of(s.stack);
     for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
       const std::string& place = call->file.empty() ? call->module : call->file;
-      at = tree.add(at, names.number(call->function, std::string(file_name(place))), one);
+      at = tree.add(
+          at, names.number(call->function, std::string(file_name(place)), is_of_runtime(*call)),
+          one);
     }
   }
   std::string text;

@@ -1,9 +1,6 @@
 // Shows how the threads of sampled programs spent their time: a table of groups of threads, and flame graphs of running and waiting time.
 "use strict";
 
-/** Matches functions through which every thread is started, and which say nothing about the program. */
-const runtimeFunction = /^(_start|__clone3?|clone|start_thread|__libc_start_|execute_native_thread_routine|libstdc\+\+\.so[^ ]*\+0x|(void )?std::(__invoke|invoke|thread::_|_?Function_handler|_Bind|function<|__future_base))/;
-
 /** Returns a function's name without template arguments and parameters, which are in its tooltip. */
 function shortFunction(name) {
   let short = name;
@@ -11,20 +8,29 @@ function shortFunction(name) {
   return short || name;
 }
 
-/** Returns the tree of calls of sampled threads, each call below its caller.
- * @param {any[][]} names  names of functions, each with the file
+/** Returns the tree of calls of sampled threads, each call below its caller. Of the C and C++ library, only the functions
+ * that the program calls are in it: neither what starts a thread nor what is inside std::sort says anything about the
+ * program.
+ * @param {any[][]} names  names of functions, each with the file and with whether it belongs to the C or C++ library
  * @param {number[][]} calls  calls as thread_stacks.hpp writes them: caller, name, time and number of samples */
 function stackTree(names, calls) {
-  const root = { name: "", place: "", ns: 0, count: 0, inner: [] };
+  const root = { name: "", place: "", ns: 0, count: 0, inner: [], isRuntime: false, isCall: false };
   const nodes = [];
   for (const [caller, number, ns, count] of calls) {
-    const [full, place] = names[number];
-    if (caller >= 0 && runtimeFunction.test(full)) {
-      nodes.push(nodes[caller]);  // what it calls is drawn in its place
+    const [full, place, runtime] = names[number];
+    const above = caller < 0 ? root : nodes[caller];
+    if (runtime && (above.isRuntime || !above.isCall)) {
+      nodes.push(above);  // what it calls is drawn in its place
       continue;
     }
-    const node = { name: shortFunction(full).replaceAll("`", ""), full, place, ns, count, inner: [] };
-    (caller < 0 ? root : nodes[caller]).inner.push(node);
+    // Several calls may be drawn in the place of one.
+    let node = above.inner.find((of) => of.full === full && of.place === place);
+    if (!node) {
+      node = { name: shortFunction(full).replaceAll("`", ""), full, place, ns: 0, count: 0, inner: [], isRuntime: runtime === 1, isCall: place !== "" };
+      above.inner.push(node);
+    }
+    node.ns += ns;
+    node.count += count;
     nodes.push(node);
   }
   for (const node of root.inner) root.ns += node.ns;
@@ -47,6 +53,15 @@ class StackIcicle extends Icicle {
     this.shownText.textContent = "";
     if (root.inner.length) this.draw([root]);
   }
+
+  labelOf(node) {
+    if (!node.isRuntime) return super.labelOf(node);
+    const label = element("span", node.name);
+    label.style.color = textOn(cssColour("blocked"));
+    return label;
+  }
+
+  fillOf(node) { return node.isRuntime ? cssColour("blocked") : operationBackground(node.name); }
 
   textOf(node) {
     return node.full + (node.place ? " (" + node.place + ")" : "") + ": " + humanTime(node.ns) + ", " +

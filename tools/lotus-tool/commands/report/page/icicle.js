@@ -80,6 +80,10 @@ class Icicle {
     return cell;
   }
 
+  labelOf(node) { return operationText(node.name); }
+
+  fillOf(node) { return operationBackground(node.name); }
+
   textOf(node) {
     return node.name + ": " + humanTime(node.ns) + ", " + percent(node.ns / this.root.ns) + " of the total, " + grouped(node.count) + (node.count === 1 ? " call" : " calls");
   }
@@ -88,8 +92,8 @@ class Icicle {
     const text = this.textOf(node);
     // A name that does not fit ends in an ellipsis.
     const readable = 40;
-    const cell = this.cell(share * this.box.clientWidth >= readable ? operationText(node.name) : "", text, from, share, depth);
-    cell.style.background = operationBackground(node.name);
+    const cell = this.cell(share * this.box.clientWidth >= readable ? this.labelOf(node) : "", text, from, share, depth);
+    cell.style.background = this.fillOf(node);
     cell.addEventListener("click", () => {
       this.draw(path);
       this.select(node.name);
