@@ -1,10 +1,13 @@
 #include "commands/whatif/answers.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/printable.hpp"
@@ -65,6 +68,83 @@ std::string accuracy_text(double off) {
   return "Check: a simulation without changes is " + human_share(std::abs(off)) +
          (off < 0 ? " slower" : " faster") +
          " than the recorded run. The predictions are corrected for this difference.";
+}
+
+/// Returns the operation or stage that is all that a change makes faster; "" if it is another kind
+/// of change.
+std::string work_of(const pipeline_change& change) {
+  if (change.faster.size() != 1) return "";
+  pipeline_change only;
+  only.faster = change.faster;
+  return change == only ? change.faster.begin()->first : "";
+}
+
+/// Prints a row for each operation and stage that was simulated with several speeds.
+void print_work(const std::vector<const answer*>& answers, std::ostream& out) {
+  const std::vector<double> speeds{1.25, 2, HUGE_VAL};
+  table work;
+  work.row({"batches/s with", "1.25x faster", "2x faster", "90 % interval", "without it"});
+  work.spare({"1.25x faster", "90 % interval"});
+  std::vector<std::string> shown;
+  for (const answer* one : answers) {
+    const std::string name = work_of(one->change);
+    if (std::find(shown.begin(), shown.end(), name) != shown.end()) continue;
+    shown.push_back(name);
+    table::cells row(5, "-");
+    row[0] = printable_line(name);
+    for (const answer* of : answers) {
+      if (work_of(of->change) != name) continue;
+      const prediction& p = of->would_be;
+      const auto speed = std::find(speeds.begin(), speeds.end(), of->change.faster.begin()->second);
+      const std::size_t at[] = {1, 2, 4};
+      if (speed == speeds.end()) continue;
+      row[at[speed - speeds.begin()]] = three_digits(p.per_s);
+      if (*speed == 2) row[3] = three_digits(p.low) + " to " + three_digits(p.high);
+    }
+    work.row(std::move(row));
+  }
+  work.print(out);
+}
+
+/// Prints the changes: settings, then faster work, then what changes next to nothing.
+void print_changes(const std::vector<answer>& answers, const recorded_pipeline& p,
+                   std::ostream& out) {
+  constexpr double same = 0.01;
+  std::map<std::string, double> best_gain;  // by operation and stage
+  for (const answer& one : answers) {
+    double& best = best_gain[work_of(one.change)];
+    best = std::max(best, one.would_be.gain);
+  }
+  std::vector<answer> settings;
+  std::vector<const answer*> work;
+  std::vector<std::string> nothing;
+  for (const answer& one : answers) {
+    const std::string name = answers.size() == 1 ? "" : work_of(one.change);
+    const bool is_same = std::abs(one.would_be.gain - 1) < same && answers.size() > 1;
+    if (!name.empty() && best_gain[name] >= 1 + same) {
+      work.push_back(&one);
+    } else if (name.empty() && !is_same) {
+      settings.push_back(one);
+    } else if (name.empty() || !std::isfinite(one.change.faster.begin()->second)) {
+      nothing.push_back(change_text(one.change, p));
+    }
+  }
+  if (!settings.empty()) {
+    print_rows(
+        "simulated change", settings, description_of(static_cast<const answer*>(nullptr)),
+        [&p](const answer& a) {
+          const std::string text = change_text(a.change, p);
+          return printable_line(text.empty() ? "none" : text);
+        },
+        out);
+    out << "  in flight: maximum number of batches given to workers but not yet received\n";
+  }
+  if (!settings.empty() && !work.empty()) out << '\n';
+  if (!work.empty()) print_work(work, out);
+  if (nothing.empty()) return;
+  std::string text = "Less than 1 % faster or slower: ";
+  for (const std::string& one : nothing) text += (&one == &nothing.front() ? "" : ", ") + one;
+  out << '\n' << fitted(out, printable_line(text) + '.', "", "  ") << '\n';
 }
 
 }  // namespace
@@ -145,14 +225,7 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
                                                       answers.changes.front().would_be))))
         << "\n\n";
   }
-  print_rows(
-      "simulated change", answers.changes, description_of(static_cast<const answer*>(nullptr)),
-      [&p](const answer& a) {
-        const std::string text = change_text(a.change, p);
-        return printable_line(text.empty() ? "none" : text);
-      },
-      out);
-  out << "  in flight: maximum number of batches given to workers but not yet received\n";
+  print_changes(answers.changes, p, out);
   note_label(out, "consumer");
   out << "\nThe predictions assume:\n";
   for (const std::string& text : assumptions_of(answers)) {
