@@ -126,7 +126,8 @@ TEST_CASE("a Perfetto trace has stages, counters, asynchronous operations and ti
   const std::string text = decoded(dir, trace);
   std::map<std::int64_t, std::string> names;  // names of tracks by uuid
   std::map<std::int64_t, std::int64_t> parents;
-  std::map<std::string, std::string> events;  // events by the track's name
+  std::map<std::string, std::int64_t> places;  // among its siblings, by the track's name
+  std::map<std::string, std::string> events;   // events by the track's name
   std::vector<std::int64_t> leaving;
   std::vector<std::int64_t> arriving;
   for (const std::string& packet : packets(text)) {
@@ -135,6 +136,8 @@ TEST_CASE("a Perfetto trace has stages, counters, asynchronous operations and ti
       const std::size_t name = packet.find("name: \"");
       names[uuid] = packet.substr(name + 7, packet.find('"', name + 7) - name - 7);
       parents[uuid] = number_behind(packet, "parent_uuid: ");
+      CHECK(contains(packet, "child_ordering: EXPLICIT"));
+      places[names[uuid]] = number_behind(packet, "sibling_order_rank: ");
     }
     if (!contains(packet, "track_event {")) continue;
     std::string& track = events[names[number_behind(packet, "track_uuid: ")]];
@@ -166,6 +169,11 @@ TEST_CASE("a Perfetto trace has stages, counters, asynchronous operations and ti
     if (name == "worker 11 (loop) (off the CPU)") CHECK(names[parents[uuid]] == "worker 11 (loop)");
     if (name == "Load" || name == "queue") CHECK(contains(names[parents[uuid]], "node, pid 7"));
   }
+  CHECK(places["verdict"] < places["critical path"]);
+  CHECK(places["critical path"] < places["main 10"]);
+  CHECK(places["main 10"] < places["worker 11 (loop)"]);
+  CHECK(places["worker 11 (loop)"] < places["worker 12 (pool)"]);
+  CHECK(places["worker 12 (pool)"] < places["queue"]);
   REQUIRE(leaving.size() == 2);  // one from stage to stage, and one to the step
   CHECK(std::set<std::int64_t>(leaving.begin(), leaving.end()) ==
         std::set<std::int64_t>(arriving.begin(), arriving.end()));

@@ -52,7 +52,8 @@ class perfetto_sink final : public trace_sink {
   std::uint64_t track_uuid_ = 0;  // uuid of the track of the current slices
   slice_stack<char> open_;
   std::vector<bool> interned_;  // whether each name was already interned
-  void named_track(std::uint64_t uuid, std::uint64_t parent, std::string_view name);
+  void named_track(std::uint64_t uuid, std::uint64_t parent, std::string_view name,
+                   std::uint32_t order);
   void async_begin(std::uint64_t track_uuid, std::string_view name, std::int64_t at_ns);
   void async_end(std::uint64_t track_uuid, std::int64_t at_ns);
 
@@ -76,6 +77,9 @@ constexpr std::uint32_t needs_state = 2;
 constexpr protozero::pbf_tag_type descriptor_uuid = 1;
 constexpr protozero::pbf_tag_type descriptor_name = 2;
 constexpr protozero::pbf_tag_type descriptor_parent_uuid = 5;
+constexpr protozero::pbf_tag_type descriptor_child_ordering = 11;
+constexpr protozero::pbf_tag_type descriptor_order_rank = 12;
+constexpr std::uint32_t after_threads = INT32_MAX;
 // Field numbers of TrackEvent.
 constexpr protozero::pbf_tag_type event_category_iids = 3;
 constexpr protozero::pbf_tag_type event_debug_annotations = 4;
@@ -145,6 +149,13 @@ std::string annotation(std::string_view name, std::string_view value) {
   return text;
 }
 
+/// Sets the position of a track among its siblings, and that its own children have positions too.
+void order_track(pbf_writer& descriptor, std::uint32_t order) {
+  constexpr std::int32_t explicit_order = 3;
+  descriptor.add_enum(descriptor_child_ordering, explicit_order);
+  descriptor.add_int32(descriptor_order_rank, static_cast<std::int32_t>(order));
+}
+
 std::string descriptor_packet(const std::string& descriptor) {
   std::string content;
   pbf_writer packet(content);
@@ -174,7 +185,7 @@ void perfetto_sink::begin(std::int64_t /*base_ns*/) {
   packet(content);
 }
 
-void perfetto_sink::process(std::uint32_t pid, std::string_view name, std::uint32_t /*order*/) {
+void perfetto_sink::process(std::uint32_t pid, std::string_view name, std::uint32_t order) {
   std::string process_text;
   pbf_writer process_writer(process_text);
   process_writer.add_int32(1, static_cast<std::int32_t>(pid));
@@ -183,10 +194,11 @@ void perfetto_sink::process(std::uint32_t pid, std::string_view name, std::uint3
   pbf_writer writer(descriptor);
   writer.add_uint64(descriptor_uuid, process_uuid(pid));
   writer.add_message(3, process_text);
+  order_track(writer, order);
   packet(descriptor_packet(descriptor));
 }
 
-void perfetto_sink::thread(track where, std::string_view name, std::uint32_t /*order*/) {
+void perfetto_sink::thread(track where, std::string_view name, std::uint32_t order) {
   std::string thread_text;
   pbf_writer thread_writer(thread_text);
   thread_writer.add_int32(1, static_cast<std::int32_t>(where.pid));
@@ -197,25 +209,28 @@ void perfetto_sink::thread(track where, std::string_view name, std::uint32_t /*o
   writer.add_uint64(descriptor_uuid, thread_uuid(where.tid));
   writer.add_uint64(descriptor_parent_uuid, process_uuid(where.pid));
   writer.add_message(4, thread_text);
+  order_track(writer, order);
   packet(descriptor_packet(descriptor));
 }
 
-void perfetto_sink::named_track(std::uint64_t uuid, std::uint64_t parent, std::string_view name) {
+void perfetto_sink::named_track(std::uint64_t uuid, std::uint64_t parent, std::string_view name,
+                                std::uint32_t order) {
   std::string descriptor;
   pbf_writer writer(descriptor);
   writer.add_uint64(descriptor_uuid, uuid);
   writer.add_string(descriptor_name, name.data(), name.size());
   writer.add_uint64(descriptor_parent_uuid, parent);
+  order_track(writer, order);
   packet(descriptor_packet(descriptor));
 }
 
 void perfetto_sink::thread_below(track where, track of, std::string_view name,
-                                 std::uint32_t /*order*/) {
-  named_track(thread_uuid(where.tid), thread_uuid(of.tid), name);
+                                 std::uint32_t order) {
+  named_track(thread_uuid(where.tid), thread_uuid(of.tid), name, order);
 }
 
-void perfetto_sink::process_track(track where, std::string_view name, std::uint32_t /*order*/) {
-  named_track(thread_uuid(where.tid), process_uuid(where.pid), name);
+void perfetto_sink::process_track(track where, std::string_view name, std::uint32_t order) {
+  named_track(thread_uuid(where.tid), process_uuid(where.pid), name, order);
 }
 
 std::string perfetto_sink::event_packet(std::int64_t at_ns, const std::string& track_event,
@@ -318,7 +333,7 @@ void perfetto_sink::async(const async_event& event) {
       {event.pid, std::string(event.name), event.lane}, async_uuid(async_tracks_.size()));
   const std::uint64_t uuid = entry->second;
   // Each lane is a track of its own; the UI groups the tracks because they have the same name.
-  if (is_new) named_track(uuid, process_uuid(event.pid), event.name);
+  if (is_new) named_track(uuid, process_uuid(event.pid), event.name, after_threads);
   async_begin(uuid, event.name, event.extent.start_ns);
   for (const time_span& segment : event.running) {
     async_begin(uuid, "running", segment.start_ns);
@@ -337,6 +352,7 @@ void perfetto_sink::counter(std::uint32_t pid, std::string_view name, std::int64
     writer.add_uint64(descriptor_uuid, entry->second);
     writer.add_uint64(descriptor_parent_uuid, process_uuid(pid));
     writer.add_string(descriptor_name, name.data(), name.size());
+    order_track(writer, after_threads);
     writer.add_message(8, std::string());
     packet(descriptor_packet(descriptor));
   }
