@@ -1,7 +1,9 @@
 #include "sampling/read/symbols.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -21,13 +23,21 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns when a file was last written or replaced, in ns since 1970; 0 if unknown. This is the
-/// change time (ctime), because files from a package have the modification time of their build.
+/// Returns when a file was last written or replaced, in ns since 1970; 0 if unknown. Files from a
+/// package have the modification time of their build, so the time of birth counts too. If the file
+/// system does not store it, the change time does, which also changes with permissions and links.
 std::int64_t changed_ns(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return 0;
-  constexpr std::int64_t second_ns = 1'000'000'000;
-  return status.st_ctim.tv_sec * second_ns + status.st_ctim.tv_nsec;
+  struct statx status {};
+  if (::statx(AT_FDCWD, path.c_str(), 0, STATX_BTIME | STATX_MTIME | STATX_CTIME, &status) != 0) {
+    return 0;
+  }
+  const auto in_ns = [](const statx_timestamp& time) {
+    constexpr std::int64_t second_ns = 1'000'000'000;
+    return time.tv_sec * second_ns + time.tv_nsec;
+  };
+  const bool knows_birth = (status.stx_mask & STATX_BTIME) != 0;
+  return std::max(in_ns(status.stx_mtime),
+                  in_ns(knows_birth ? status.stx_btime : status.stx_ctime));
 }
 
 }  // namespace
