@@ -14,23 +14,30 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// Writes a simulated run of the same program with so many workers into the folder w1, w2, ...
-void record_with(const temp_dir& all, int workers) {
-  truthful_loader loader;
-  loader.workers = workers;
+/// Writes a simulated run of the same program into a folder, with one loader or the same for
+/// training and validation.
+void record(const temp_dir& all, const std::string& folder, const truthful_loader& loader,
+            bool validates = false) {
   const temp_dir dir;
   planted_logs logs;
   loader.simulate_into(logs);
   logs.write(dir);
-  const std::string count = std::to_string(workers);
   for (const std::string& name : dir.names()) {
+    const bool is_info = name.rfind(".lotus_info", 0) == 0;
     std::string text = read_file(dir.path() + '/' + name);
-    if (name.rfind(".lotus_info", 0) == 0) text += "command ./loader workers=" + count + '\n';
-    std::string to = "w";
-    to += count;
-    to += '/';
-    all.file(to + name, text);
+    if (is_info) text += "command ./loader " + folder + '\n';
+    all.file(folder + '/' + name, text);
+    if (validates && !is_info) all.file(folder + "/val/" + name, text);
   }
+}
+
+/// The same with so many workers, in the folder w1, w2, ...
+void record_with(const temp_dir& all, int workers, bool validates = false) {
+  truthful_loader loader;
+  loader.workers = workers;
+  std::string folder = "w";
+  folder += std::to_string(workers);
+  record(all, folder, loader, validates);
 }
 
 constexpr const char* look_at_curve = R"(
@@ -116,6 +123,69 @@ TEST_CASE("the page of two runs begins with the result and what was predicted") 
   INFO(found["head"]);
   CHECK(contains(found["head"], " times as fast: "));
   CHECK(contains(found["head"], "(predicted from the first run alone: "));
+}
+
+TEST_CASE("a page of two runs with several loaders compares each, with timelines on one scale") {
+  const temp_dir all;
+  for (const int workers : {1, 2}) record_with(all, workers, true);
+  const std::string page = report(all, all.path() + "/w1", {all.path() + "/w2"});
+  for (const int width : {1280, 390}) {
+    auto found = browse(all, page, width, acting(R"(
+    put("head", document.querySelector("h1").textContent);
+    put("heads", document.querySelectorAll("h1").length);
+    put("second", document.querySelector("#compare-sentence h2").textContent);
+    put("loaders", Array.from(document.getElementById("compare-loader").options).map(function (of) { return of.textContent; }).join(" "));
+    var below = aligned.other;
+    put("name", text("aligned-name"));
+    put("label", document.getElementById("aligned-timeline").getAttribute("aria-label"));
+    var same = function () { return below.from === timeline.from && below.to === timeline.to && below.plot === timeline.plot; };
+    put("span", timeline.span === Math.max(timeline.run.timeline.span_ns, below.run.timeline.span_ns));
+    put("same", same());
+    timeline.zoom(0.2, 0.4);
+    put("same_when_zoomed", same());
+    put("width_fits", document.documentElement.scrollWidth <= window.innerWidth);
+    document.getElementById("aligned-name").click();
+    later = new Promise(function (done) { setTimeout(done, 300); }).then(function () {
+      put("changed", timeline.run.name + " above " + aligned.other.run.name); });)"));
+    if (found.empty()) return;
+    CHECK(found["errors"] == "none");
+    CHECK(found["width_fits"] == "true");
+    CHECK(found["heads"] == "1");
+    CHECK(contains(found["head"], "default loader: "));
+    CHECK(contains(found["head"], " times as fast: "));
+    CHECK(contains(found["second"], "val: "));
+    CHECK(contains(found["second"], " times as fast: "));
+    CHECK(found["loaders"] == "default loader val");
+    CHECK(found["name"] == "w2");
+    CHECK(found["label"] == "Timeline of w2, on the same scale of time");
+    for (const auto* what : {"span", "same", "same_when_zoomed"}) {
+      INFO(what);
+      CHECK(found[what] == "true");
+    }
+    CHECK(found["changed"] == "w2 above w1");
+  }
+}
+
+TEST_CASE("a page of two runs that differ in one operation begins with the curve of its speed") {
+  const temp_dir all;
+  truthful_loader loader;
+  record(all, "before", loader);
+  loader.make_ms /= 2;
+  record(all, "after", loader);
+  const std::string page = report(all, all.path() + "/before", {all.path() + "/after"});
+  const json axis = page_data(page)["runs"][0]["curves"]["axes"][0];
+  CHECK(axis["axis"].text() == "speed");
+  CHECK(axis["of"].text() == "Decode");
+  auto found = browse(all, page, 1280, acting(R"(
+    put("head", document.querySelector("h1").textContent);
+    put("axis", text("curve-axis"));
+    put("told", document.getElementById("curve").getAttribute("aria-label"));)"));
+  if (found.empty()) return;
+  CHECK(found["errors"] == "none");
+  CHECK(contains(found["head"], "(predicted from the first run alone: "));
+  CHECK(found["axis"].rfind("times as fast: Decode", 0) == 0);
+  CHECK(contains(found["told"], "after: Decode "));
+  CHECK(contains(found["told"], "x as fast, "));
 }
 
 TEST_CASE("a run without predictions shows the reason instead of a curve") {

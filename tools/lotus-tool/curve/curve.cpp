@@ -263,6 +263,28 @@ std::vector<curve_axis> setting_axes(const recorded_pipeline& p) {
   return axes;
 }
 
+std::optional<curve_axis> changed_work(const measured_run& run, const measured_run& recorded) {
+  constexpr double matters = 0.1;  // as a share of the batch's time
+  double all_ns = 0;
+  for (const auto& [stage, threads] : recorded.threads) {
+    const auto ns = recorded.batch_ns.find(stage);
+    if (ns != recorded.batch_ns.end()) all_ns += ns->second;
+  }
+  double most = std::log(1.1);  // runs of the same program differ
+  std::optional<curve_axis> found;
+  for (const auto& [name, ns] : recorded.batch_ns) {
+    // If an operation is nearly all of its stage, either may be named; the operation comes first.
+    if (ns < matters * all_ns) continue;
+    const curve_axis axis{axis_kind::speed, name};
+    const double faster = run.at(axis, recorded).value_or(1);
+    const bool is_stage = recorded.threads.count(name) > 0;
+    if (std::abs(std::log(faster)) * (is_stage ? 0.9 : 1) <= most) continue;
+    most = std::abs(std::log(faster));
+    found = axis;
+  }
+  return found;
+}
+
 speed_curve draw_curve(const what_if& run, const run_data& data, const diagnosis& of,
                        const curve_axis& axis, const std::vector<measured_run>& others) {
   speed_curve curve;
@@ -280,7 +302,11 @@ speed_curve draw_curve(const what_if& run, const run_data& data, const diagnosis
   curve.dots.insert(curve.dots.begin(), {recorded, recorded.at(axis, recorded).value_or(1), true});
   if (!curve.why_not.empty()) return curve;
   const claims facts(of);
-  for (const double value : values_of_axis(axis, p)) {
+  std::set<double> values = values_of_axis(axis, p);
+  if (axis.is == axis_kind::speed) {  // the measured speeds are seldom round
+    for (const curve_dot& dot : curve.dots) values.insert(std::clamp(dot.at, 0.1, 10.0));
+  }
+  for (const double value : values) {
     curve_point point;
     point.at = value;
     point.change = change_to(axis, value, p);
@@ -339,6 +365,7 @@ const description<curve_dot>& description_of(const curve_dot*) {
           {"at", &curve_dot::at, "the value, such as its number of workers"},
           {"batches_per_s", [](c of) { return of.run.per_s; }, "measured throughput"},
           {"recorded", &curve_dot::is_recorded, "whether the predictions are made from this run"},
+          {"named", [](c of) { return of.run.named; }, "whether the user named its folder", if_any},
       });
   return all;
 }

@@ -4,6 +4,7 @@
 #define LOTUS_TOOL_CURVE_CURVE_HPP
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,6 +70,11 @@ curve_axis axis_named(const std::string& name, const recorded_pipeline& pipeline
 
 /// Returns the quantities of a run that are settings.
 std::vector<curve_axis> setting_axes(const recorded_pipeline& pipeline);
+
+/// Returns the operation or stage whose speed is all in which a run differs from another one;
+/// nullopt if there is none.
+/// @param recorded  the run whose operations are 1 time as fast.
+std::optional<curve_axis> changed_work(const measured_run& run, const measured_run& recorded);
 
 /// Predicts the curve.
 /// @param of      the diagnosis of the run, which has its figures, findings and stages.

@@ -205,6 +205,7 @@ std::vector<measured_run> measured_runs::others_than(const run_files& files) {
     if (!found->second) continue;
     runs.push_back(*found->second);
     runs.back().dir = shown;
+    runs.back().named = std::find(named_.begin(), named_.end(), shown) != named_.end();
   }
   return runs;
 }

@@ -28,6 +28,7 @@ struct curve_axis {
 struct measured_run {
   std::string dir;
   std::string command;
+  bool named = false;       ///< whether the user named it
   double per_s = 0;         ///< batches per second over the whole run
   std::size_t workers = 0;  ///< 0: the consumer builds its batches itself
   std::size_t prefetch = 0;

@@ -59,7 +59,12 @@ std::vector<std::string> change_parts(const pipeline_change& c, const recorded_p
                                                                return s.name == *n;
                                                              });
     const std::string what = (is_stage ? "stage " : "") + name;
-    add(std::isfinite(faster) ? what + ' ' + number(faster) + "x faster" : "without " + what);
+    if (!std::isfinite(faster)) {
+      add("without " + what);
+    } else {
+      add(what + ' ' +
+          (faster < 1 ? number(1 / faster) + "x slower" : number(faster) + "x faster"));
+    }
   }
   if (c.ready_samples > 0) add("batches filled with samples that are ready");
   for (const std::string& name : c.offload) add(name + " offloaded");

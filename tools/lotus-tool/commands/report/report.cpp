@@ -102,16 +102,21 @@ void write_page(output_file& out, std::string_view first, std::string_view data)
   out.write(rest);
 }
 
-/// If the page shows exactly two runs, and both are of the same loader, writes their comparison, as
+/// Returns the folder of a run with all its loaders.
+const std::string& whole_folder(const run_files& run) {
+  return run.info_dir.empty() ? run.dir : run.info_dir;
+}
+
+/// If the page shows exactly two runs, and both have the same loaders, writes their comparison, as
 /// the command `compare` does. Otherwise writes nothing, for example for two loaders of one run.
 void write_comparison_of(const std::vector<run_files>& shown, const report_options& options,
                          json_writer& json) {
-  if (shown.size() != 2 || shown[0].loader != shown[1].loader || shown[0].dir == shown[1].dir) {
-    return;
-  }
+  std::map<std::string, std::set<std::string>> loaders;  // by folder
+  for (const run_files& run : shown) loaders[whole_folder(run)].insert(run.loader);
+  if (loaders.size() != 2 || loaders.begin()->second != loaders.rbegin()->second) return;
   compared_sides sides;
-  sides.before = {shown[0].dir};
-  sides.after = {shown[1].dir};
+  sides.before = {whole_folder(shown.front())};
+  sides.after = {whole_folder(shown.back())};
   sides.prefix = options.prefix;
   sides.skip_batches = options.skip_batches;
   sides.most_operations = drawn_limits().names;

@@ -123,7 +123,14 @@ void write_curves(json_writer& json, const run_data& run, const judgement& judge
   double points = 0;
   std::vector<speed_curve> curves;
   const std::vector<measured_run> dots = others.others_than(*run.files);
-  for (const curve_axis& axis : setting_axes(asked.recorded())) {
+  std::vector<curve_axis> axes = setting_axes(asked.recorded());
+  const auto compared =
+      std::find_if(dots.begin(), dots.end(), [](const measured_run& dot) { return dot.named; });
+  if (compared != dots.end()) {
+    const auto changed = changed_work(*compared, measured_from(run, asked.recorded()));
+    if (changed) axes.insert(axes.begin(), *changed);
+  }
+  for (const curve_axis& axis : axes) {
     if (left <= 0) break;
     speed_curve curve = draw_curve(asked, run, *judged.found, axis, dots);
     left -= static_cast<double>(curve.points.size()) * std::min(draws * units, most_drawn);

@@ -10,9 +10,10 @@
 namespace lotus::tool {
 
 /// Writes {"why_not":…}, or {"axes":[…],"sliders":[…]}: a curve for each setting that limits the
-/// run or may, and up to three operations whose speed the page's user can choose. For each
-/// combination of speeds, an axis has the throughputs of its points, all simulated here. The first
-/// slider's speed changes fastest from one combination to the next.
+/// run or may, before them one for the operation in which a run that the user named differs, and up
+/// to three operations whose speed the page's user can choose. For each combination of speeds, an
+/// axis has the throughputs of its points, all simulated here. The first slider's speed changes
+/// fastest from one combination to the next.
 /// @param others  finds other runs of the same program, which are dots.
 void write_curves(json_writer& json, const run_data& run, const judgement& judged,
                   measured_runs& others);

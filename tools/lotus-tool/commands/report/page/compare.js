@@ -40,16 +40,16 @@ function differences(a, b) {
 let comparisonChart = undefined;
 
 /** Draws the histograms of an operation's durations in both runs over each other. */
-function drawComparison() {
+function drawComparison({ before, after }) {
   if (comparisonChart) comparisonChart.destroy();
   const name = byId("compare-choice").selectedOptions[0].textContent;
-  const [a, b] = report.runs.map((run) => run.ops.find((of) => shownName(of.name) === name));
+  const [a, b] = [before, after].map((run) => run.ops.find((of) => shownName(of.name) === name));
   const known = [a, b].filter((op) => op).map((op) => op.histogram);
   const { low, high, wide } = fitBars(Math.min(...known.map((of) => of.first)),
     Math.max(...known.map((of) => of.first + of.counts.length)), 30);
   const both = [a, b].map((op) => barsBetween(op ? op.histogram : { first: 0, counts: [] }, low, high, wide));
   const datasets = both.map((counts, i) => ({
-    label: report.runs[i].name, borderColor: runColour(i), backgroundColor: runColour(i) + "44", fill: true, stepped: "middle",
+    label: [before, after][i].name, borderColor: runColour(i), backgroundColor: runColour(i) + "44", fill: true, stepped: "middle",
     pointRadius: 0, borderDash: runDash(i),
     data: counts.map((count) => 100 * count / Math.max(counts.reduce((sum, n) => sum + n, 0), 1)),
   }));
@@ -60,11 +60,18 @@ function drawComparison() {
 }
 
 function showComparison() {
-  if (!report.comparison) return;
-  const [a, b] = report.runs;
-  byId("compare-part").hidden = false;
+  const pairs = comparedPairs();
+  byId("compare-part").hidden = !pairs.length;
+  if (!pairs.length) return;
+  fillChoice("compare-loader", pairs.map((pair) => pair.loader || "default loader"), () => showPair(pairs[Number(byId("compare-loader").value)]));
+  byId("compare-loader-choice").hidden = pairs.length < 2;
+  showPair(pairs[0]);
+}
+
+function showPair(pair) {
+  const { before: a, after: b } = pair;
   const mean = (of) => of.mean_ns === null ? "–" : humanTime(of.mean_ns);
-  const rows = [...report.comparison.rows];
+  const rows = report.comparison.rows.filter((row) => (row.loader || "") === pair.loader);
   const size = (row) => row.change === null ? 0 : Math.abs(Math.log(1 + row.change));
   rows.sort((x, y) => size(y) - size(x));
   const table = simpleTable("Means of both runs", [
@@ -79,6 +86,38 @@ function showComparison() {
   byId("compare-facts").replaceChildren(element("h3", "What was different"), changed.length ?
     simpleTable("What was different", [["what", "A fact of the run"], [a.name, "In the first run"], [b.name, "In the second run"]], changed) : element("p", "The logs show no other difference."));
   const names = rows.filter((row) => row.kind === "op" && row.before.count && row.after.count).map((row) => row.title);
-  fillChoice("compare-choice", names, drawComparison);
-  if (names.length) drawComparison();
+  fillChoice("compare-choice", names, () => drawComparison(pair));
+  if (names.length) drawComparison(pair);
+}
+
+/** The timeline of the other run of a comparison, below the chosen one and always on the same scale. */
+class AlignedTimeline {
+  /** @param {any} timeline the one above @param {(run: any) => void} choose shows a run in the one above */
+  constructor(timeline, choose) {
+    this.timeline = timeline;
+    this.canvas = byId("aligned-timeline");
+    this.other = new Timeline(this.canvas);
+    byId("aligned-name").addEventListener("click", () => choose(this.other.run));
+  }
+
+  /** Returns the run that is compared with a run; undefined if there is none. */
+  otherThan(run) {
+    const pair = comparedPairs().find((of) => of.before === run || of.after === run);
+    return pair && (pair.before === run ? pair.after : pair.before);
+  }
+
+  /** Shows a run. @param {any} laidOut the result of layOut() */
+  show(run, laidOut) {
+    byId("aligned").hidden = !run;
+    this.other.run = run;
+    if (!run) return;
+    this.other.leastSpan = this.timeline.run.timeline.span_ns;
+    this.other.show(run, laidOut);
+    byId("aligned-name").textContent = run.name;
+    byId("aligned-name").title = "Show this run in the timeline above, where its parts can be selected";
+    this.canvas.setAttribute("aria-label", "Timeline of " + run.name + ", on the same scale of time");
+    this.follow();
+  }
+
+  follow() { if (this.other.run) this.other.look(this.timeline.from, this.timeline.to); }
 }

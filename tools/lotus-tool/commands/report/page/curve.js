@@ -10,8 +10,11 @@ function roundAbove(value) {
   return [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].map((factor) => factor * power).find((round) => round >= value) || value;
 }
 
-/** Returns "1 worker" or "2 workers". */
-function countText(curve, at) { return threeDigits(at) + " " + (at === 1 ? curve.title.replace(/s\b/, "") : curve.title); }
+/** Returns "1 worker", "2 workers" or "Decode 2x as fast". */
+function countText(curve, at) {
+  if (curve.axis === "speed") return curve.of + " " + threeDigits(at) + "x as fast";
+  return threeDigits(at) + " " + (at === 1 ? curve.title.replace(/s\b/, "") : curve.title);
+}
 
 /** The curve of one run, with what the user chose. */
 class SpeedCurve {
@@ -36,6 +39,7 @@ class SpeedCurve {
     const axes = run.curves.axes || [];
     this.curve = undefined;
     byId("curve-part").hidden = !run.verdict || !run.verdict.run_ns;
+    byId("curve-title").textContent = "How fast would it be?" + (report.runs.length > 1 ? " (" + run.name + ")" : "");
     byId("curve-why").hidden = axes.length > 0;
     byId("curve-why").textContent = "Nothing is predicted for this run: " + (run.curves.why_not || "no setting can be changed") + ".";
     byId("curve-shown").hidden = !axes.length;
@@ -147,10 +151,9 @@ class SpeedCurve {
 }
 
 /** Returns what was predicted for the second run of a comparison, from the first one alone; undefined if nothing was. */
-function predictedForSecond() {
-  const [a, b] = report.runs;
-  for (const curve of a.curves.axes || []) {
-    const dot = curve.measured.find((of) => folderName(of.dir) === folderName(b.dir));
+function predictedForSecond({ before }) {
+  for (const curve of before.curves.axes || []) {
+    const dot = curve.measured.find((of) => of.named);
     const point = dot && curve.points.find((of) => of.at === dot.at);
     const base = curve.measured.find((of) => of.recorded);
     if (point && point.at !== base.at) return { at: countText(curve, point.at), per_s: point.batches_per_s, low: point.low, high: point.high };

@@ -198,26 +198,38 @@ function verdictBox(run) {
   return box;
 }
 
-/** Returns the conclusion that `lotus-tool compare` draws from two runs. */
-function comparisonSentence(withThroughput) {
-  const { sentence, throughput, unlike } = report.comparison.conclusions[0];
+/** Returns the runs that are compared, one pair for each loader: {loader, before, after, conclusion}, the loader with
+ * the most batches first. */
+function comparedPairs() {
+  if (!report.comparison) return [];
+  return report.comparison.conclusions.map((conclusion) => {
+    const loader = conclusion.loader || "";
+    const [before, after] = report.runs.filter((run) => (run.loader || "") === loader);
+    return { loader, before, after, conclusion };
+  }).filter((pair) => pair.after).sort((a, b) => b.before.batch_count - a.before.batch_count);
+}
+
+/** Returns the conclusion that `lotus-tool compare` draws about a loader of two runs. */
+function comparisonSentence({ conclusion }, withThroughput) {
+  const { sentence, throughput, unlike } = conclusion;
   const parts = [sentence, withThroughput ? throughput : "", ...unlike.map((text) => "unlike: " + text)].filter((text) => text);
   return parts.map((text) => text[0].toUpperCase() + text.slice(1).replace(/\.*$/, ".")).join(" ");
 }
 
 /** Shows what a comparison is about first: how many times as fast the second run is.
- * @param {any} [predicted] what was predicted for it from the first run alone */
-function showResult(predicted) {
-  byId("compare-sentence").hidden = !report.comparison;
-  if (!report.comparison) return;
-  const [before, after] = report.runs.map((run) => run.verdict ? run.verdict.achieved_batches_per_s : undefined);
-  const parts = [];
-  if (before && after) {
-    parts.push(element("h1", threeDigits(after / before) + " times as fast: " + threeDigits(before) + " → " + batchesPerSecond(after) +
-      (predicted ? " (predicted from the first run alone: " + threeDigits(predicted.per_s / before) + " times, " + threeDigits(predicted.per_s) + " batches/s)" : "")));
-  }
-  parts.push(element(parts.length ? "p" : "h1", comparisonSentence(!parts.length)));
-  byId("compare-sentence").replaceChildren(...parts);
+ * @param {(pair: any) => any} predictedFor returns what was predicted for it from the first run alone, if anything */
+function showResult(predictedFor = () => undefined) {
+  const pairs = comparedPairs();
+  byId("compare-sentence").hidden = !pairs.length;
+  byId("compare-sentence").replaceChildren(...pairs.flatMap((pair, i) => {
+    const [before, after] = [pair.before, pair.after].map((run) => run.verdict ? run.verdict.achieved_batches_per_s : undefined);
+    const known = before && after;
+    const predicted = predictedFor(pair);
+    const result = !known ? comparisonSentence(pair, true) : threeDigits(after / before) + " times as fast: " + threeDigits(before) + " → " + batchesPerSecond(after) +
+      (predicted ? " (predicted from the first run alone: " + threeDigits(predicted.per_s / before) + " times, " + threeDigits(predicted.per_s) + " batches/s)" : "");
+    return [element(i ? "h2" : "h1", (pairs.length > 1 ? (pair.loader || "default loader") + ": " : "") + result),
+      ...(known ? [element("p", comparisonSentence(pair, false))] : [])];
+  }));
 }
 
 const mostCards = 2;  // if there are more runs, they are rows of a table, and their cards are folded
@@ -229,14 +241,14 @@ function runTable() {
   const v = (run) => run.verdict || {};
   const advice = (run) => v(run).screen && v(run).screen.advice.length ? v(run).screen.advice[0].change : "–";
   new SortedTable(table, ["run", "The folder of the run; press it to see its timeline"], [
-    column("verdict", "What limits the run", (run) => v(run).verdict || "none", (run) => -report.runs.findIndex((of) => v(of).verdict === v(run).verdict)),
+    textColumn("verdict", "What limits the run", (run) => v(run).verdict || "none", (run) => -report.runs.findIndex((of) => v(of).verdict === v(run).verdict)),
     column("took", "The length of the recording", (run) => humanTime(run.facts.length_ns), (run) => run.facts.length_ns),
     column("batches/s", "The measured throughput, over the whole run",
       (run) => v(run).achieved_batches_per_s ? threeDigits(v(run).achieved_batches_per_s) : "–", (run) => v(run).achieved_batches_per_s),
     shareColumnOf("waiting", "The share of the consumer's time in which it waited for data", (run) => v(run).wait_share),
     column("workers", "How many workers worked at once", (run) => v(run).workers || "–", (run) => v(run).workers),
     column("CPUs", "How many CPUs the run could use", (run) => run.facts.cpus || "–", (run) => run.facts.cpus),
-    column("change to try", "The first of the suggested changes", advice)],
+    textColumn("change to try", "The first of the suggested changes", advice)],
   (run) => linkTo(run.name, () => goTo(run, { kind: "run" })), (all) => all.runs, [report]);
   const box = element("div", undefined, "scroll panel");
   box.append(table);
@@ -272,9 +284,9 @@ function threadsCard(of) {
 
 function showVerdicts() {
   const place = byId("verdicts");
-  const cards = report.runs.length > mostCards ? [element("h1", report.runs.length + " runs"), runTable(), ...report.runs.map(foldedCard)] : report.runs.map(verdictBox);
+  const cards = report.runs.length > mostCards ? [element(report.comparison ? "h2" : "h1", report.runs.length + " runs"), runTable(), ...report.runs.map(foldedCard)] : report.runs.map(verdictBox);
   // Samples of a program that also has markers are not shown, because its verdict says more than they do.
-  const sampledOnly = report.threads.filter((of) => !report.runs.some((run) => run.dir === of.dir));
+  const sampledOnly = report.threads.filter((of) => !report.runs.some((run) => run.dir === of.dir || run.dir.startsWith(of.dir.replace(/\/*$/, "/"))));
   place.replaceChildren(...cards, ...sampledOnly.map(threadsCard));
   document.querySelector(".first").classList.toggle("several", report.runs.length > 1);
   document.querySelector(".first").classList.toggle("two", report.runs.length === 2 && !sampledOnly.length);

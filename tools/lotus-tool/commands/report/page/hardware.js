@@ -23,12 +23,8 @@ function chosen(id) { return Number(byId(id).value); }
 
 function fillChoice(id, names, onChange) {
   const select = byId(id);
-  names.forEach((name, i) => {
-    const option = element("option", name);
-    option.value = i;
-    select.append(option);
-  });
-  select.addEventListener("change", onChange);
+  select.replaceChildren(...names.map((name, i) => new Option(name, String(i))));
+  select.onchange = onChange;
 }
 
 /** Returns the source of a run's functions: its own samples if there are any, or else a mapping; undefined if there is

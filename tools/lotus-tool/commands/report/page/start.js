@@ -29,6 +29,8 @@ function showLegend() {
 const workbench = new Workbench();
 const timeline = workbench.timeline;
 const speedCurve = new SpeedCurve();
+const aligned = new AlignedTimeline(timeline, (run) => chooseRunOf(run));
+workbench.onPicture = () => aligned.follow();
 const icicle = new Icicle(byId("icicle"), byId("icicle-shown"), byId("icicle-functions"), (name) => workbench.selection.operation(name));
 let pageState = undefined;
 
@@ -52,8 +54,12 @@ async function inSteps(work) {
 async function chooseRun(number) {
   const run = report.runs[number];
   byId("run").value = number;
-  run.laidOut = run.laidOut || await inSteps(layOut(run));
+  const other = aligned.otherThan(run);
+  for (const one of other ? [run, other] : [run]) one.laidOut = one.laidOut || await inSteps(layOut(one));
+  aligned.show(undefined);
+  timeline.leastSpan = other ? other.timeline.span_ns : 0;
   workbench.show(run, run.laidOut);
+  aligned.show(other, other && other.laidOut);
   await pause();
   showBatches(timeline, (place) => {
     workbench.selection.batch(place);
@@ -77,8 +83,9 @@ function readRest() {
 async function showRest() {
   readRest();
   await pause();
-  if (report.runs.length) speedCurve.show(report.runs[0]);
-  if (report.comparison) showResult(predictedForSecond());
+  const [pair] = comparedPairs();
+  if (report.runs.length) speedCurve.show(pair ? pair.before : report.runs[0]);
+  showResult(predictedForSecond);
   await pause();
   showThreads();
   if (!report.runs.length) return showOnlyThreads();
@@ -128,12 +135,13 @@ function redraw() {
 function recolour() {
   cssColours = new Map();
   timeline.painter.forget();
+  aligned.other.painter.forget();
   showVerdicts();
   redraw();
   if (!pageState) return;
   drawCharts();
   speedCurve.draw();
-  if (report.comparison) showResult(predictedForSecond());
+  showResult(predictedForSecond);
 }
 
 /** Calls `act` after the browser has drawn the page, or after 500 ms, because a hidden page is never drawn. */
