@@ -165,6 +165,27 @@ TEST_CASE("operations can be sorted and limited") {
   CHECK(run({"stats", dir.path(), "--sort", "nonsense"}).status == 2);
 }
 
+TEST_CASE("of very many operations, a table shows those with the most time of their own") {
+  const temp_dir dir;
+  std::string lines;
+  for (int i = 0; i < 150; ++i) {
+    lines += "Sop" + std::to_string(i) + ',' + std::to_string(1000 * i) + ',' +
+             std::to_string(i + 1) + '\n';
+  }
+  dir.file("lotustrace_log_worker_pid_1", lines);
+  const std::string few = run({"stats", dir.path()}).out;
+  CHECK(few.find("op149 ") < few.find("op148 "));
+  CHECK(contains(few, "  op100 "));
+  CHECK_FALSE(contains(few, "  op99 "));
+  CHECK(contains(few, "100 more: --limit 150"));
+  for (const std::vector<std::string>& all :
+       {std::vector<std::string>{"--limit", "150"}, {"--sort", "name"}, {"--csv"}, {"--json"}}) {
+    std::vector<std::string> words{"stats", dir.path()};
+    words.insert(words.end(), all.begin(), all.end());
+    CHECK(contains(run(words).out, "op99"));
+  }
+}
+
 TEST_CASE("each worker has figures of its own") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_7", "SA,10,5\nSA,20,7\nSBatchPreprocessed_0,10,20\n");

@@ -264,22 +264,18 @@ std::vector<curve_axis> setting_axes(const recorded_pipeline& p) {
 }
 
 std::optional<curve_axis> changed_work(const measured_run& run, const measured_run& recorded) {
-  constexpr double matters = 0.1;  // as a share of the batch's time
-  double all_ns = 0;
-  for (const auto& [stage, threads] : recorded.threads) {
-    const auto ns = recorded.batch_ns.find(stage);
-    if (ns != recorded.batch_ns.end()) all_ns += ns->second;
-  }
-  double most = std::log(1.1);  // runs of the same program differ
+  constexpr double differs = 1.1;  // runs of the same program differ by less
+  double most_ns = 0;
   std::optional<curve_axis> found;
   for (const auto& [name, ns] : recorded.batch_ns) {
-    // If an operation is nearly all of its stage, either may be named; the operation comes first.
-    if (ns < matters * all_ns) continue;
     const curve_axis axis{axis_kind::speed, name};
     const double faster = run.at(axis, recorded).value_or(1);
-    const bool is_stage = recorded.threads.count(name) > 0;
-    if (std::abs(std::log(faster)) * (is_stage ? 0.9 : 1) <= most) continue;
-    most = std::abs(std::log(faster));
+    if (faster < differs && faster > 1 / differs) continue;
+    // A stage is named only if no single operation in it explains most of the change.
+    const double part = recorded.threads.count(name) > 0 ? 0.5 : 1;
+    const double changed_ns = part * std::abs(ns - ns / faster);
+    if (changed_ns <= most_ns) continue;
+    most_ns = changed_ns;
     found = axis;
   }
   return found;

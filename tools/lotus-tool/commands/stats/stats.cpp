@@ -95,7 +95,16 @@ run_stats_result collect_stats(const run_files& run, const stats_options& option
     // that contain the arguments, so no call may be left for the plain name of the operation.
     if (result.run.ops[index].durations.size() > 0) result.shown_ops.push_back(index);
   }
-  sort_ops(result.shown_ops, result.run.ops, options);
+  const std::size_t all = result.shown_ops.size();
+  stats_options shown = options;
+  constexpr std::size_t too_many = 100;  // for readers of a table
+  const bool chosen = options.limit || options.order != "logged";
+  if (options.form == stats_form::table && !chosen && all > too_many) {
+    shown.order = "self";
+    shown.limit = too_many / 2;
+  }
+  sort_ops(result.shown_ops, result.run.ops, shown);
+  if (!chosen) result.ops_left_out = all - result.shown_ops.size();
   std::vector<std::uint32_t> indexes(result.run.aggregated.size());
   std::iota(indexes.begin(), indexes.end(), 0U);
   sort_ops(indexes, result.run.aggregated, options);

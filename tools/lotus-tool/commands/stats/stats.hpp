@@ -54,6 +54,7 @@ struct run_stats_result {
   /// Indexes in run.ops of the operations to show, in the order of the output. Their statistics are
   /// computed when they are shown, because there may be a million operations.
   std::vector<std::uint32_t> shown_ops;
+  std::size_t ops_left_out = 0;  ///< number of operations that a table leaves out
   /// Aggregated operations, in the order of the output.
   std::vector<figures> aggregated;
   /// Statistics of every quantity, such as the wait, in the order of the enumeration `quantity`.

@@ -66,6 +66,14 @@ void print_ops(const run_stats_result& run, std::ostream& out) {
   print_figures(
       "operation", run.shown_ops.size(), op_table, cpu,
       [&run](std::size_t i) { return figures_of(run.op(i)); }, out);
+  if (run.ops_left_out > 0) {
+    const std::size_t all = run.shown_ops.size() + run.ops_left_out;
+    out << fitted(out,
+                  "These are the operations with the most time of their own; " +
+                      std::to_string(run.ops_left_out) + " more: --limit " + std::to_string(all),
+                  "  ", "    ")
+        << '\n';
+  }
 }
 
 /// @param with_meanings  whether to explain the rows "delivery delay" and "consumer's step".

@@ -79,8 +79,8 @@ function pathBar(run) {
   bar.setAttribute("role", "group");
   bar.setAttribute("aria-label", "What the run's time went to; the keys left and right go from part to part");
   const rows = new Map(run.verdict.screen.where.map((row) => [row.name, row]));
-  // Parts that would be thinner than a pixel are only a colored noise.
-  const thinnestPart = 0.0005;
+  // Parts that would be thinner than a few pixels are only a colored noise.
+  const thinnestPart = 0.005;
   for (const share of shares) {
     const part = share.ns / all;
     if (part < thinnestPart && !rows.has(share.title)) continue;

@@ -23,7 +23,14 @@ function showLegend() {
   if (report.runs.some((run) => run.timeline.arrows.length)) {
     entry("→ from where a batch was ready to its next step", "linear-gradient(var(--accent), var(--accent)) center / 100% 2px no-repeat");
   }
-  report.op_names.forEach((name) => entry(shownName(name), operationBackground(shownName(name))));
+  // If there are very many operations, those with the most time suffice.
+  const most = 60;
+  const times = new Map();
+  for (const op of report.runs.flatMap((run) => run.ops)) times.set(op.name, (times.get(op.name) || 0) + op.self_ns);
+  const names = report.op_names.length <= most ? report.op_names :
+    [...report.op_names].sort((a, b) => (times.get(b) || 0) - (times.get(a) || 0)).slice(0, most);
+  names.forEach((name) => entry(shownName(name), operationBackground(shownName(name))));
+  if (names.length < report.op_names.length) legend.append(element("li", "and " + grouped(report.op_names.length - names.length) + " other operations"));
 }
 
 const workbench = new Workbench();
