@@ -41,8 +41,8 @@ class run_queue_clock {
                      std::int64_t cpu_ns, std::int64_t wall_ns,
                      const extrapolated_clock& clock) noexcept {
     of.unread_off_ns += off_ns;
-    const bool is_due =
-        of.unread_off_ns >= min_unread_off_ns && (!is_predictable(of) || now >= of.due_ticks);
+    const bool is_due = of.unread_off_ns >= min_unread_off_ns &&
+                        (!is_predictable(of) || now >= of.due_ticks || off_ns >= long_off_ns);
     if (!is_due && of.queue_ns >= 0) return predict_unread(of, off_ns, computing);
     const std::int64_t before_ns =
         std::exchange(of.queue_ns, reader_.read(of.file, cpu_ns, wall_ns));
@@ -64,6 +64,10 @@ class run_queue_clock {
   static constexpr std::uint32_t min_right_predictions = 16;
   /// After so many right predictions, a reading allows the next one this much later.
   static constexpr double pause_ns = 1e7;
+  /// After a time off the CPU that is this long, the file is always read. On a busy machine, a
+  /// thread that computes may wait for a CPU ten times as long as it computes, which looks like a
+  /// thread that waits for something else, and no later reading may correct a thread's last time.
+  static constexpr std::int64_t long_off_ns = 5'000'000;
   /// The file is read only after this much time off the CPU.
   static constexpr std::int64_t min_unread_off_ns = 50'000;
 
