@@ -105,6 +105,14 @@ std::vector<std::string> unwound_stacks::of(const std::string& ending, std::uint
   return calls;
 }
 
+std::string unwound_stacks::library_call(const std::string& ending, std::uint64_t number) const {
+  const named_stack* const stack = stack_of(ending, number);
+  if (stack == nullptr) return {};
+  std::size_t end = 0;
+  while (end < stack->size() && is_in_runtime_module((*stack)[end])) ++end;
+  return end > 0 && end < stack->size() ? call_name((*stack)[end - 1]) : std::string();
+}
+
 std::string unwound_stacks::function_of(const std::string& ending, std::uint64_t number) const {
   const named_stack* const stack = stack_of(ending, number);
   if (stack == nullptr) return {};
@@ -132,17 +140,16 @@ bool needs_place(const blocked_on& one) {
 
 /// Returns the function that takes a lock: that of the C library if the lock is its own, as in
 /// malloc, and otherwise the program's. "" if it is unknown.
-std::string taker_in(const std::vector<std::string>& calls) {
-  if (calls.empty()) return {};
-  const auto has = [&calls](const char* text) {
-    return calls.front().find(text) != std::string::npos;
-  };
-  const bool is_named = !has("+0x");
-  if (is_named && !has("lock") && !has("mutex")) {
+std::string taker_in(const unwound_stacks& stacks, const std::string& ending,
+                     std::uint64_t number) {
+  const std::string call = stacks.library_call(ending, number);
+  const auto has = [&call](const char* text) { return call.find(text) != std::string::npos; };
+  if (!call.empty() && !has("+0x") && !has("lock") && !has("mutex")) {
     constexpr std::string_view internal = "__libc_";  // glibc's own name of malloc, for example
-    const bool is_internal = calls.front().compare(0, internal.size(), internal) == 0;
-    return calls.front().substr(is_internal ? internal.size() : 0);
+    const bool is_internal = call.compare(0, internal.size(), internal) == 0;
+    return call.substr(is_internal ? internal.size() : 0);
   }
+  const std::vector<std::string> calls = stacks.of(ending, number);
   return calls.size() > 1 ? calls[1] : std::string();
 }
 
@@ -210,7 +217,7 @@ void name_locks(const run_files& run, run_blocked_on& joined, diagnostic_log& di
     if (!needs_place(one)) return;
     std::map<std::string, std::uint64_t> samples;
     for_each_stack(one, [&](const seen_stack& seen) {
-      samples[taker_in(stacks.of(joined.processes[seen.process], seen.number))] += seen.samples;
+      samples[taker_in(stacks, joined.processes[seen.process], seen.number)] += seen.samples;
     });
     std::uint64_t most = 0;
     for (const auto& [function, count] : samples) {

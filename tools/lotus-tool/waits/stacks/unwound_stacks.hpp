@@ -40,6 +40,11 @@ class unwound_stacks {
   /// that the program called, to the thread's first function. Empty if the stack is unknown.
   std::vector<std::string> of(const std::string& ending, std::uint64_t number) const;
 
+  /// Returns the function of the C or C++ library that the program called, as the dynamic linker
+  /// sees it: inlined functions and those of templates are parts of the program. "" if there is
+  /// none, or if the stack is unknown.
+  std::string library_call(const std::string& ending, std::uint64_t number) const;
+
   /// Returns the program's function that waits, without the functions of the C and C++ libraries
   /// that it called; "" if the stack is unknown.
   std::string function_of(const std::string& ending, std::uint64_t number) const;
