@@ -200,8 +200,8 @@ auto burst_of(column of) {
   }
 }
 
-/// Waits before the first sample, and scopes that fill the ring once, whose pages are then there. The
-/// thread's state is then that of a long recording.
+/// Waits before the first sample, and scopes that fill the ring once, whose pages are then there.
+/// The thread's state is then that of a long recording.
 constexpr std::size_t warm_up = 50;
 constexpr std::uint32_t filling = 10'000;
 

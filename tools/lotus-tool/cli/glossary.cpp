@@ -134,6 +134,11 @@ constexpr entry entries[] = {
     // Labels in the output of `lotus-tool whatif`.
     {"change", "from the first run to the second; 2x means twice the first value"},
     {"simulated change", "what differs from the recorded run"},
+    {"batches/s with", "predicted throughput with each change of this operation or stage"},
+    {"1.25x faster",
+     "predicted throughput if calls of this operation or stage take 1/1.25 of their time"},
+    {"2x faster", "predicted throughput if they take half their time"},
+    {"without it", "predicted throughput if they take no time"},
     // Labels in the output of `lotus-tool compare`.
     {"mean time of", "a call of an operation, or a time per batch"},
     {"95 % interval", "of the change; contains the true change 19 times in 20"},

@@ -290,7 +290,9 @@ struct several {
 };
 template <class T>
 const description<several<T>>& description_of(const several<T>*) {
-  static const description<several<T>> all("runs", "several loaders of a run, or runs",
+  static const std::string name =
+      std::string(description_of(static_cast<const T*>(nullptr)).name()) + "_runs";
+  static const description<several<T>> all(name, "several loaders of a run, or runs",
                                            {{"runs", &several<T>::runs, "one for each"}});
   return all;
 }
