@@ -139,7 +139,7 @@ TEST_CASE("of two ranks that are slow in turn, no third one is named") {
 }
 
 TEST_CASE("the exposed time is the longest wait of each step") {
-  const auto of = [](std::vector<double> waits) {
+  const auto of = [](const std::vector<double>& waits) {
     rank_times rank;
     rank.epochs.emplace_back();
     for (const double ns : waits) rank.epochs.front().push_back({ns, 0, 0, 10});

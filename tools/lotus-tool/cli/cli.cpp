@@ -47,7 +47,7 @@ std::string one_line(const CLI::App* app, const CLI::Error& error) {
   std::string text = printable_line(error.what());
   // CLI11 says of an option without its value: "--without: 1 required TEXT missing".
   const std::size_t missing = text.find(": 1 required ");
-  if (missing != std::string::npos) text.replace(missing, std::string::npos, " needs a value");
+  if (missing != std::string::npos) text = text.substr(0, missing) + " needs a value";
   return "lotus-tool: " + text + "; see '" + command + " --help'\n";
 }
 

@@ -38,15 +38,14 @@ mcp_argument argument_of(const CLI::Option& option) {
   const std::string& value = option.get_option_text();
   if (of.is == kind::folder || option.get_items_expected_max() == 0) return of;
   of.meaning += " (in a command: " + of.option + ' ' + value + ')';
-  const bool is_number =
-      std::any_of(value.begin(), value.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  const bool is_number = value == "FACTOR" || value == "RATE" || value == "PERCENT";
   if (value == "N" || value.rfind("N|", 0) == 0) {
     of.is = kind::integer;
   } else if (value.rfind("NAME=", 0) == 0) {
     of.is = kind::factors;
   } else if (value == "NAME") {
     of.is = kind::texts;
-  } else if (is_number && value.find('|') == std::string::npos) {
+  } else if (is_number) {
     of.is = kind::number;
   } else {
     of.is = kind::text;

@@ -1,6 +1,7 @@
 #include "model/ranks/exposed_time.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -197,16 +198,18 @@ class comparison_of_ranks {
 
   /// Returns the part of the time to build a batch that differs most from the other ranks.
   rank_link largest_difference(std::size_t rank) const {
-    constexpr std::optional<double> exposed_rank::*parts[] = {
-        &exposed_rank::cpu_ns, &exposed_rank::queue_ns, &exposed_rank::blocked_ns};
+    using part_of_rank = std::pair<std::optional<double> exposed_rank::*, rank_link>;
+    constexpr std::array<part_of_rank, 3> parts{{{&exposed_rank::cpu_ns, rank_link::cpu},
+                                                 {&exposed_rank::queue_ns, rank_link::queue},
+                                                 {&exposed_rank::blocked_ns, rank_link::blocked}}};
     rank_link largest = rank_link::build;
     double most_ns = 0;
-    for (std::size_t p = 0; p < 3; ++p) {
-      const auto part = [&](std::size_t r) { return (found_.ranks[r].*parts[p]).value_or(0); };
+    for (const part_of_rank& one : parts) {
+      const auto part = [&](std::size_t r) { return (found_.ranks[r].*one.first).value_or(0); };
       const double more_ns = part(rank) - median_of_others(rank, part);
       if (more_ns <= most_ns) continue;
       most_ns = more_ns;
-      largest = static_cast<rank_link>(static_cast<std::size_t>(rank_link::cpu) + p);
+      largest = one.second;
     }
     return largest;
   }
