@@ -97,6 +97,23 @@ expect 'skipped: later (Failed test dependencies: bad)
 skipped: lacking (no tmux)
 1 passed, 3 failed, 2 skipped' out
 
+# Failed tests run once more only if all of them judge what they record. What they report then counts.
+mkdir recorded
+cat >recorded/CTestTestfile.cmake <<'END'
+add_test(bad false)
+set_tests_properties(bad PROPERTIES LABELS "tool;recorded")
+add_test(absent /x)
+END
+python3 -B "${results[@]}" disturbed recorded results.xml >out
+expect '' out
+sed '/"absent"/d' results.xml >disturbed.xml
+python3 -B "${results[@]}" disturbed recorded disturbed.xml >out
+expect '^(bad)$' out
+echo '<testsuite><testcase name="bad" status="run"/></testsuite>' >disturbed.xml.again
+python3 -B "${results[@]}" sums disturbed.xml >out || fail "$(cat out)"
+grep -qx 'passed only alone, the second time: bad' out || fail "$(cat out)"
+grep -q ' 0 failed, ' out || fail "$(cat out)"
+
 # A test that has passed runs again only if its program, what that names, or its data have changed.
 if command -v git >/dev/null; then  # which lists the data
 mkdir -p project/tools

@@ -148,7 +148,7 @@ run_tests() {
   fi
 }
 # ctest_step TEXT RESULT FOLDER SECONDS MORE PRESET [CTEST_OPTION...]: runs as many tests at once as there are CPUs, and MORE.
-# A test that judges what it has recorded is told from a disturbed one by a second run, alone; the end names it.
+# If only tests failed that other programs may have disturbed, runs these once more, alone.
 ctest_step() {
   local text=$1 folder=$3 seconds=$4 more=$5 file=$PWD/build/test/$2.xml disturbed
   progress_log=build/test/$2-tests.log

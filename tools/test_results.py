@@ -60,7 +60,7 @@ def disturbed(folder, file):
                             check=True, stdout=subprocess.PIPE)
     recorded = {test['name'] for test in json.loads(listed.stdout)['tests']}
     failed = [name for name, status, _ in read(file) if status == 'fail']
-    if set(failed) <= recorded:
+    if failed and set(failed) <= recorded:
         print('^(' + '|'.join(failed) + ')$')
 
 

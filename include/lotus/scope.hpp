@@ -142,9 +142,9 @@ class span {
   }
 
  private:
-  /// Records the span, whose tag is not empty. A call takes no measurable time beside the two
-  /// readings of the clock, whereas inlined code would stand twice in every function with a scope:
-  /// for its return, and for an exception that leaves it.
+  /// Records the span, whose tag is not empty. A call takes no measurable time next to the two
+  /// readings of the clock. Inlined, the code would stand twice in every function with a scope: for
+  /// its return, and for an exception that leaves it.
   LOTUS_DETAIL_PER_MODULE LOTUS_DETAIL_NOINLINE void finish() noexcept {
 #if !defined(NDEBUG)
     // A file compiled with NDEBUG may have begun the span.

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cmath>
 #include <csignal>
+#include <cstdint>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -21,6 +22,7 @@
 #include "cpu_accounts.hpp"
 #include "lotus/engine/engine.hpp"
 #include "lotus/lotus.hpp"
+#include "lotus/store/run_queue_account.hpp"
 #include "support.hpp"
 
 namespace {
@@ -246,6 +248,27 @@ TEST_CASE("a thread that only computes is never blocked, and waits only for CPUs
   CAPTURE(off_ns, run_queue_ns, true_blocked_ns.load());
   CHECK(off_ns > 0);
   CHECK(off_ns - run_queue_ns <= off_ns / 20 + true_blocked_ns);
+}
+
+TEST_CASE("after a long time off the CPU the kernel is asked whether the thread waited for a CPU") {
+  lotus::detail::run_queue_clock clock;
+  for (const std::int64_t off_ns : {4'000'000, 6'000'000}) {
+    lotus::detail::run_queue_account account;
+    clock.begin(account);
+    if (account.queue_ns < 0) {
+      WARN("the kernel does not say how long threads wait for CPUs: nothing is tested");
+      return;
+    }
+    // As if the thread had waited for a CPU all the time, which looks like another wait, and all
+    // earlier predictions had been right.
+    account.recorded_ns -= off_ns;
+    account.right_predictions = 100;
+    account.due_ticks = UINT64_MAX;
+    lotus::detail::extrapolated_clock wall;
+    const std::uint64_t waited_ns = clock.part(account, off_ns, false, 1, 0, 0, wall);
+    CHECK(waited_ns == (off_ns > 5'000'000 ? static_cast<std::uint64_t>(off_ns) : 0));
+    clock.give_up(account);
+  }
 }
 
 TEST_CASE(

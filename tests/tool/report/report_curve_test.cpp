@@ -122,7 +122,7 @@ TEST_CASE("the page of two runs begins with the result and what was predicted") 
   CHECK(found["heads"] == "1");
   INFO(found["head"]);
   CHECK(contains(found["head"], " times as fast: "));
-  CHECK(contains(found["head"], "(predicted from the first run alone: "));
+  CHECK(contains(found["head"], "(predicted from the first run alone for "));
 }
 
 TEST_CASE("a page of two runs with several loaders compares each, with timelines on one scale") {
@@ -182,7 +182,7 @@ TEST_CASE("a page of two runs that differ in one operation begins with the curve
     put("told", document.getElementById("curve").getAttribute("aria-label"));)"));
   if (found.empty()) return;
   CHECK(found["errors"] == "none");
-  CHECK(contains(found["head"], "(predicted from the first run alone: "));
+  CHECK(contains(found["head"], "(predicted from the first run alone for "));
   CHECK(found["axis"].rfind("times as fast: Decode", 0) == 0);
   CHECK(contains(found["told"], "after: Decode "));
   CHECK(contains(found["told"], "x as fast, "));

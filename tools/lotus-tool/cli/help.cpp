@@ -123,32 +123,6 @@ std::string environment_topic() {
 
 constexpr std::string_view exit_status = "Exit status: ";
 
-/// Whether a sentence of a help text says what a word means.
-bool defines_term(std::string_view sentence) {
-  constexpr std::string_view beginnings[] = {"An operation is",
-                                             "A stage (",
-                                             "An item is",
-                                             "A worker builds",
-                                             "A batch is",
-                                             "The consumer is",
-                                             "A loader is",
-                                             "A configuration is",
-                                             "A sample is",
-                                             "Ranks are",
-                                             "The test program, called",
-                                             "The collector is",
-                                             "The mapping is",
-                                             "The critical path is",
-                                             "'total' is",
-                                             "'self' is",
-                                             "'self time' is",
-                                             "The window is"};
-  for (const std::string_view beginning : beginnings) {
-    if (sentence.substr(0, beginning.size()) == beginning) return true;
-  }
-  return false;
-}
-
 /// What the commands of lotus-tool are for, in the order of its help.
 struct command_group {
   const char* heading;
@@ -190,10 +164,10 @@ std::vector<std::string> option_words(const CLI::App& app) {
   return words;
 }
 
-/// Formats the text at the end of a command's help: the examples, the sentences that define terms,
-/// the other sentences, and the exit statuses, each under a heading. A sentence begins on a new
-/// line. If the text does not list the command's exit statuses, appends those that all commands
-/// share.
+/// Formats the text at the end of a command's help: the examples, the sentences that define terms
+/// (after a line "Terms:"), the other sentences (at the beginning, or after a line "Details:"), and
+/// the exit statuses, each under a heading. A sentence begins on a new line. If the text does not
+/// list the command's exit statuses, appends those that all commands share.
 std::string closing_text(const CLI::App& app) {
   std::string text = app.get_footer();
   if (text.find(exit_status) == std::string::npos) {
@@ -211,8 +185,11 @@ std::string closing_text(const CLI::App& app) {
       part = &examples;
     } else if (line.rfind("Exit status", 0) == 0) {
       part = &statuses;
-    } else if (line.rfind(' ', 0) != 0) {
-      part = defines_term(line) ? &terms : &details;
+    } else if (line == "Terms:" || line == "Details:") {
+      part = line == "Terms:" ? &terms : &details;
+      continue;
+    } else if (line.rfind(' ', 0) != 0 && part != &terms) {
+      part = &details;
     }
     const bool is_indented = part == &terms || part == &details;
     const std::string margin(is_indented ? 2 : 0, ' ');

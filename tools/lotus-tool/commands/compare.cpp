@@ -152,10 +152,7 @@ void print_conclusion(const compared_loader& l, const comparison& found, std::os
   };
   const std::string throughput = throughput_of(l);
   if (!throughput.empty()) {
-    // Runs of the same program differ by less than a tenth, as in is_faster().
-    const bool slower =
-        l.rate_change ? l.rate_change->high < 0 : l.batches_per_s.grown_by().value_or(0) < -0.1;
-    const style as = is_faster(l, 0) ? style::green : slower ? style::red : style::bold;
+    const style as = is_faster(l, 0) ? style::green : is_slower(l) ? style::red : style::bold;
     out << styled(out, as, fitted(out, printable_line(throughput), "", "  ")) << '\n';
     tell(conclusion_of(l));
   } else {

@@ -307,11 +307,17 @@ std::vector<const compared_times*> slower_rows(const compared_loader& loader, do
   return slower;
 }
 
+constexpr double runs_differ = 0.1;
+
 bool is_faster(const compared_loader& loader, double allowed) noexcept {
-  constexpr double runs_differ = 0.1;
   const std::optional<change>& likely = loader.rate_change;
   if (likely) return likely->value > allowed && likely->low > 0;
   return loader.batches_per_s.grown_by().value_or(0) > std::fmax(allowed, runs_differ);
+}
+
+bool is_slower(const compared_loader& loader) noexcept {
+  const std::optional<change>& likely = loader.rate_change;
+  return likely ? likely->high < 0 : loader.batches_per_s.grown_by().value_or(0) < -runs_differ;
 }
 
 bool compared_times::is_slower(double allowed) const noexcept {

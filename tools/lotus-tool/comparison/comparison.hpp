@@ -112,6 +112,8 @@ std::vector<const compared_times*> slower_rows(const compared_loader& loader, do
 /// program differ. If throughput rose, slower rows do not make the comparison fail: they are a side
 /// effect of an improvement, such as more workers.
 bool is_faster(const compared_loader& loader, double allowed) noexcept;
+/// Whether throughput fell, by the same rules.
+bool is_slower(const compared_loader& loader) noexcept;
 
 struct comparison {
   std::vector<compared_loader> loaders;

@@ -26,15 +26,17 @@ void add_stats(CLI::App& app, action& chosen) {
       "  lotus-tool stats run/ --sort total --limit 5\n"
       "  lotus-tool stats run/ --style profile --sort cumtime --row-limit 10\n"
       "  lotus-tool stats run/ --json | jq '.runs[0].ops.SDecode.p90_ns'\n"
+      "Terms:\n"
       "An operation is a part of the program that is marked with LOTUS_SCOPE.\n"
       "'total' is the sum of the times of all calls of an operation.\n"
       "'self' is 'total' without the time in other operations that were called inside.\n"
-      "Percentiles, such as p50 (the median), are interpolated linearly.\n"
-      "--sort logged keeps the order of the logs.\n"
-      "ncalls, tottime and cumtime are cProfile's words for count, self and total.\n"
       "A stage (LOTUS_STAGE) is a part of the pipeline with its own threads.\n"
       "An item is a numbered part of a batch, such as one image.\n"
       "The consumer is the thread that receives the batches, such as a training loop.\n"
+      "Details:\n"
+      "Percentiles, such as p50 (the median), are interpolated linearly.\n"
+      "--sort logged keeps the order of the logs.\n"
+      "ncalls, tottime and cumtime are cProfile's words for count, self and total.\n"
       "If a batch arrives while the consumer waits for another one, its wait is 0.\n"
       "The standard deviation of n values divides by n, not by n - 1.\n"
       "--explain describes every column.");
@@ -112,8 +114,8 @@ void add_diagnose(CLI::App& app, action& chosen) {
       ->option_text("VERDICT")
       ->allow_extra_args(false);
   command->add_flag("--ranks", options->ranks,
-                    "compare the ranks of one training: how long steps wait\n"
-                    "for batches, and which rank causes it");
+                    "compare the ranks of one training: how long steps\n"
+                    "wait for batches, and which rank causes it");
   CLI::Option* const json = add_json(*command, options->json);
   command
       ->add_flag("--details", options->details, "also print all warnings, suggestions and numbers")
@@ -134,6 +136,9 @@ void add_accelerator(CLI::App& app, action& chosen) {
       "  lotus-tool accelerator trace.json run/   # also shows what delayed the batches\n"
       "  lotus-tool accelerator training/         # compares all ranks in the folder\n"
       "  lotus-tool accelerator report.sqlite     # from nsys export --type sqlite\n"
+      "Terms:\n"
+      "Ranks are the processes of a distributed training job.\n"
+      "Details:\n"
       "A device is idle while none of its streams runs a kernel, copy or memset.\n"
       "The cause of idle time is what the host (the CPU) did until it submitted the next "
       "work: it waited for a batch, copied data to the device, waited for the device to "
@@ -144,7 +149,6 @@ void add_accelerator(CLI::App& app, action& chosen) {
       "The idle times of streams are defined as in HolisticTraceAnalysis, a tool for "
       "PyTorch traces.\n"
       "--explain describes every column.\n"
-      "Ranks are the processes of a distributed training job.\n"
       "The slowest rank is the one that takes the most time without communication.\n"
       "The other ranks wait for it, and this wait is part of their communication.");
   command
@@ -185,6 +189,11 @@ void add_compare(CLI::App& app, action& chosen) {
       "  lotus-tool compare before/ after/ --fail-above 5%     # exits with 3 if slower\n"
       "  lotus-tool compare --a old1/ old2/ old3/ --b new1/ new2/ new3/\n"
       "  lotus-tool compare before/ after/ --format markdown   # for a pull request\n"
+      "Terms:\n"
+      "A loader is a set of workers, which build batches, with the consumer, such as a "
+      "training loop, which receives them.\n"
+      "A stage (LOTUS_STAGE) is a part of the pipeline with its own threads.\n"
+      "Details:\n"
       "Runs of one program differ from each other, so give several runs per side.\n"
       "Each change has a 95 % confidence interval.\n"
       "With several runs per side, it is computed from the means of the runs (Welch).\n"
@@ -206,9 +215,6 @@ void add_compare(CLI::App& app, action& chosen) {
       "consumer when preprocessing becomes faster.\n"
       "CPU times, times of stages, and times measured fewer than 5 times never fail.\n"
       "If a program has several loaders, each is compared with that of the same name.\n"
-      "A loader is a set of workers, which build batches, with the consumer, such as a "
-      "training loop, which receives them.\n"
-      "A stage (LOTUS_STAGE) is a part of the pipeline with its own threads.\n"
       "Exit status: 0 = success, 1 = bad input, 2 = usage error.\n"
       "Exit status 3: a time grew by more than --fail-above allows.");
   CLI::Option* const before = command->add_option(

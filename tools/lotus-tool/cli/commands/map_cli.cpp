@@ -86,13 +86,15 @@ void add_map_attribute(CLI::App& map, action& chosen) {
       "      --trace run/\n"
       "  lotus-tool map attribute --mapping mapping_funcs.json \\\n"
       "      --counters b8.tsv b16.tsv --elapsed times.csv\n"
+      "Terms:\n"
+      "A configuration is a run with certain settings, such as the batch size.\n"
+      "An operation is a part of a program that is marked with LOTUS_SCOPE.\n"
+      "Details:\n"
       "A table of counters can be VTune's TAB-separated microarchitecture table.\n"
       "It can also be a profile of callgrind, or output of perf report -t '|' or of "
       "'perf stat -x,'.\n"
-      "A configuration is a run with certain settings, such as the batch size.\n"
       "Each of several tables needs its --trace folder or --elapsed row: the one that has "
       "the name of the table's file without extension, or ends in the same number.\n"
-      "An operation is a part of a program that is marked with LOTUS_SCOPE.\n"
       "Counters of a function that several operations call are split among these.\n"
       "--weights elapsed: in proportion to the elapsed times of the operations.\n"
       "--weights mix: in proportion to these times, each multiplied by the function's share "
@@ -121,10 +123,12 @@ void add_map_run(CLI::App& map, action& chosen) {
       "Examples:\n"
       "  lotus-tool map run --runs 10 --op Decode -- ./probe images/\n"
       "  lotus-tool map run --confidence 0.99 --span 0.3ms -- ./probe images/\n"
+      "Terms:\n"
       "The test program, called a probe, runs each operation in a LOTUS_MAP_REGION block.\n"
-      "It is run several times, because one run has few samples of a function.\n"
       "The collector is the profiler that samples the probe.\n"
       "The mapping is the result: a file that lists the functions of each operation.\n"
+      "Details:\n"
+      "The probe is run several times, because one run has few samples of a function.\n"
       "'builtin' needs only the kernel's permission (kernel.perf_event_paranoid <= 2).\n"
       "The other collectors (perf, callgrind, vtune, uprof) must be installed.\n"
       "With --json or --csv, a mapping file is written only if -o is given.");
@@ -204,9 +208,11 @@ void add_map_join(CLI::App& map, action& chosen) {
       "Examples:\n"
       "  lotus-tool map join run/\n"
       "  lotus-tool map join run/ --json | jq .\n"
+      "Terms:\n"
       "An operation is a part of a program that is marked with LOTUS_SCOPE.\n"
       "A sample is the function that a thread ran at one moment.\n"
-      "It counts for the innermost operation in which the thread was at that moment.\n"
+      "Details:\n"
+      "A sample counts for the innermost operation in which its thread was at that moment.\n"
       "Samples come from 'lotus-tool map record' or 'perf record -k CLOCK_MONOTONIC'.");
   command->add_option("DIR", options->dir, logs_folder)->required();
   command
@@ -253,7 +259,9 @@ attribution_arguments add_attribution(CLI::App& command, attribution_inputs& opt
 void add_map(CLI::App& app, action& chosen) {
   CLI::App* map = app.add_subcommand("map", "Show functions and hardware counters of operations");
   map->footer(
+      "Terms:\n"
       "An operation is a part of a program that is marked with LOTUS_SCOPE.\n"
+      "Details:\n"
       "'lotus-tool map COMMAND --help' describes a command.");
   map->require_subcommand(1);
   add_map_run(*map, chosen);

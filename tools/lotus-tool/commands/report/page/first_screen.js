@@ -226,7 +226,7 @@ function showResult(predictedFor = () => undefined) {
     const known = before && after;
     const predicted = predictedFor(pair);
     const result = !known ? comparisonSentence(pair, true) : threeDigits(after / before) + " times as fast: " + threeDigits(before) + " → " + batchesPerSecond(after) +
-      (predicted ? " (predicted from the first run alone: " + threeDigits(predicted.per_s / before) + " times, " + threeDigits(predicted.per_s) + " batches/s)" : "");
+      (predicted ? " (predicted from the first run alone for " + predicted.at + ": " + threeDigits(predicted.per_s / before) + " times, " + threeDigits(predicted.per_s) + " batches/s)" : "");
     return [element(i ? "h2" : "h1", (pairs.length > 1 ? (pair.loader || "default loader") + ": " : "") + result),
       ...(known ? [element("p", comparisonSentence(pair, false))] : [])];
   }));
