@@ -3,18 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include "accelerator/accelerator_text.hpp"
 #include "accelerator/accelerator_words.hpp"
-#include "accelerator/analysis.hpp"
 #include "accelerator/device_figures.hpp"
 #include "accelerator/host_timeline.hpp"
-#include "accelerator/ranks.hpp"
 #include "describe/description.hpp"
 
 namespace lotus::tool {

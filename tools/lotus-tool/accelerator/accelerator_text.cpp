@@ -5,13 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <ostream>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "accelerator/analysis.hpp"
 #include "accelerator/ranks.hpp"
 #include "base/errors.hpp"
 #include "base/printable.hpp"

@@ -2,15 +2,10 @@
 
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "accelerator/analysis.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
 #include "model/path/critical_path.hpp"

@@ -1,18 +1,8 @@
 #include "accelerator/analysis.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <optional>
-#include <set>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "accelerator/gap_causes.hpp"
 #include "accelerator/recorded_waits.hpp"

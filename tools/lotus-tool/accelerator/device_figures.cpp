@@ -1,12 +1,8 @@
 #include "accelerator/device_figures.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <map>
 #include <set>
 #include <utility>
-#include <vector>
 
 namespace lotus::tool {
 namespace {

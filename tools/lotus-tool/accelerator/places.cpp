@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 namespace lotus::tool {
 namespace {

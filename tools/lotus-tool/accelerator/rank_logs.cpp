@@ -6,9 +6,6 @@
 #include <set>
 #include <system_error>
 #include <utility>
-#include <vector>
-
-#include "log/folder/loaders.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -3,26 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <filesystem>
-#include <memory>
-#include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include "accelerator/accelerator_words.hpp"
-#include "accelerator/analysis.hpp"
 #include "accelerator/rank_logs.hpp"
-#include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
 #include "base/statistics/distribution.hpp"
 #include "base/text.hpp"
 #include "log/folder/log_files.hpp"
-#include "model/run_data.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {

@@ -2,15 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <set>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "log/shown_name.hpp"
 #include "model/path/critical_path.hpp"
-#include "model/run_data.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 namespace lotus::tool {
 namespace {

@@ -6,12 +6,9 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
@@ -20,7 +17,6 @@
 #include "describe/description.hpp"
 #include "findings/words.hpp"
 #include "log/folder/loaders.hpp"
-#include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 #include "model/ranks/exposed_time.hpp"
 #include "model/run_data.hpp"

@@ -3,31 +3,21 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/errors.hpp"
 #include "base/nearest.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
-#include "curve/measured_runs.hpp"
 #include "describe/description.hpp"
 #include "findings/checks/check.hpp"
 #include "findings/claims.hpp"
-#include "findings/diagnosis.hpp"
 #include "findings/gains.hpp"
 #include "findings/run_limits.hpp"
 #include "findings/words.hpp"
 #include "log/shown_name.hpp"
-#include "model/run_data.hpp"
-#include "replay/change.hpp"
 #include "replay/change_text.hpp"
-#include "replay/prediction.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/single_changes.hpp"
 

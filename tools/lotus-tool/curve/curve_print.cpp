@@ -5,16 +5,12 @@
 #include <cstddef>
 #include <filesystem>
 #include <optional>
-#include <ostream>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
-#include "curve/curve.hpp"
 #include "replay/prediction.hpp"
 
 namespace lotus::tool {

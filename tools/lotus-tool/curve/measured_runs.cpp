@@ -2,27 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <map>
-#include <optional>
-#include <set>
-#include <string>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "findings/checks/check.hpp"
-#include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 #include "log/shown_name.hpp"
-#include "model/run_data.hpp"
 #include "replay/plan.hpp"
-#include "replay/recorded/recorded_pipeline.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -2,14 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstddef>
-#include <cstdint>
 #include <initializer_list>
 #include <iterator>
-#include <optional>
-#include <string_view>
 #include <system_error>
-#include <utility>
 
 namespace lotus::tool {
 namespace {

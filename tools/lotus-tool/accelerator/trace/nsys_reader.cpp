@@ -5,18 +5,14 @@
 #include <charconv>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #ifdef LOTUS_TOOL_SQLITE
   #include <sqlite3.h>
@@ -24,7 +20,6 @@
   #include "base/formats/bounded_database.hpp"
 #endif
 
-#include "accelerator/trace/device_trace.hpp"
 #include "base/errors.hpp"
 #include "base/guarded_reader.hpp"
 

@@ -3,21 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
-#include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "base/files/byte_stream.hpp"
 #include "base/files/found_file.hpp"
-#include "base/files/output_buffer.hpp"
-#include "base/formats/json_reader.hpp"
 #include "base/text.hpp"
 #include "log/folder/log_files.hpp"
 

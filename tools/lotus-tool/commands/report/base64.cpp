@@ -1,9 +1,5 @@
 #include "commands/report/base64.hpp"
 
-#include <cstddef>
-#include <string>
-#include <string_view>
-
 namespace lotus::tool {
 
 void append_base64(std::string& to, std::string_view bytes) {

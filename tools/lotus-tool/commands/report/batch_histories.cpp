@@ -1,21 +1,13 @@
 #include "commands/report/batch_histories.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <optional>
-#include <string>
-#include <vector>
 
-#include "base/formats/json_writer.hpp"
 #include "base/largest.hpp"
 #include "base/terminal/table.hpp"
 #include "commands/report/base64.hpp"
-#include "log/operation_names.hpp"
 #include "lotus/format/varint.hpp"
-#include "model/path/critical_path.hpp"
 #include "model/pipeline/side_data.hpp"
-#include "model/run_data.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {

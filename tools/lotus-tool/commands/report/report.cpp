@@ -1,15 +1,10 @@
 #include "commands/report/report.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
-#include <ostream>
 #include <set>
 #include <sstream>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "accelerator/ranks.hpp"
 #include "base/diagnostics.hpp"
@@ -26,7 +21,6 @@
 #include "curve/measured_runs.hpp"
 #include "describe/description.hpp"
 #include "log/folder/loaders.hpp"
-#include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "model/run_data.hpp"
 #include "model/tracks.hpp"

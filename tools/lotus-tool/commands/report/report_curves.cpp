@@ -6,13 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "base/formats/json_writer.hpp"
 #include "base/parallel.hpp"
 #include "curve/curve.hpp"
-#include "curve/measured_runs.hpp"
 #include "describe/description.hpp"
-#include "findings/diagnosis.hpp"
-#include "model/run_data.hpp"
 #include "replay/change.hpp"
 #include "replay/change_text.hpp"
 #include "replay/prediction.hpp"

@@ -1,16 +1,10 @@
 #include "commands/report/report_hardware.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <map>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "base/diagnostics.hpp"
-#include "base/formats/json_writer.hpp"
-#include "mapping/attribution.hpp"
 #include "mapping/mapping.hpp"
 #include "mapping/read/counters.hpp"
 #include "mapping/read/function_report.hpp"

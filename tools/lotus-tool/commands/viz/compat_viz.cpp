@@ -1,20 +1,14 @@
 #include "commands/viz/compat_viz.hpp"
 
 #include <cstdint>
-#include <ostream>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "accelerator/trace/torch_trace.hpp"
-#include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
 #include "base/formats/json_writer.hpp"
 #include "base/text.hpp"
-#include "commands/viz/viz.hpp"
 #include "log/batch_kinds.hpp"
-#include "log/folder/log_files.hpp"
 #include "log/log_line.hpp"
 #include "log/log_reader.hpp"
 #include "log/operation_names.hpp"

@@ -1,26 +1,13 @@
 #include "commands/viz/draw.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <numeric>
-#include <string>
 #include <tuple>
-#include <utility>
-#include <vector>
 
-#include "commands/viz/formats/trace_sink.hpp"
-#include "commands/viz/nesting_lanes.hpp"
-#include "commands/viz/view.hpp"
 #include "log/folder/log_files.hpp"
-#include "log/operation_names.hpp"
 #include "log/shown_name.hpp"
 #include "model/calls/nesting_times.hpp"
-#include "model/pipeline/side_data.hpp"
-#include "model/run_data.hpp"
-#include "model/tracks.hpp"
-#include "waits/join/sampled_waits.hpp"
 
 namespace lotus::tool {
 namespace {

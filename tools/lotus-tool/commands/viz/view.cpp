@@ -3,24 +3,15 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include "base/errors.hpp"
 #include "base/nearest.hpp"
-#include "log/operation_names.hpp"
-#include "log/window/log_window.hpp"
 #include "model/pipeline/items.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "model/pipeline/stages.hpp"
-#include "model/run_data.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {

@@ -1,14 +1,11 @@
 #include "commands/viz/viz.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
 #include <optional>
-#include <ostream>
 #include <set>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -26,10 +23,8 @@
 #include "commands/viz/draw.hpp"
 #include "commands/viz/formats/trace_sink.hpp"
 #include "commands/viz/formats/viz_formats.hpp"
-#include "commands/viz/view.hpp"
 #include "findings/diagnosis.hpp"
 #include "findings/screen/first_screen.hpp"
-#include "log/folder/log_files.hpp"
 #include "log/operation_names.hpp"
 #include "log/shown_name.hpp"
 #include "log/window/log_window.hpp"

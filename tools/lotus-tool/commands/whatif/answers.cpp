@@ -4,11 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
-#include <optional>
-#include <ostream>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
@@ -19,12 +15,8 @@
 #include "describe/description.hpp"
 #include "findings/gains.hpp"
 #include "findings/run_limits.hpp"
-#include "findings/words.hpp"
-#include "replay/change.hpp"
 #include "replay/change_text.hpp"
-#include "replay/prediction.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
-#include "replay/target.hpp"
 
 namespace lotus::tool {
 namespace {

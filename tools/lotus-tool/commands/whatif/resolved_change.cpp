@@ -7,20 +7,14 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "base/errors.hpp"
 #include "base/nearest.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
-#include "findings/diagnosis.hpp"
 #include "log/shown_name.hpp"
-#include "model/run_data.hpp"
-#include "replay/change.hpp"
 #include "replay/recorded/calls_in_batches.hpp"
-#include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/single_changes.hpp"
 #include "waits/join/blocked_on.hpp"
 

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
-#include <optional>
-#include <ostream>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,10 +21,8 @@
 #include "findings/gains.hpp"
 #include "findings/run_limits.hpp"
 #include "findings/words.hpp"
-#include "log/folder/log_files.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "model/run_data.hpp"
-#include "replay/change.hpp"
 #include "replay/change_text.hpp"
 #include "replay/prediction.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"

@@ -3,15 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <set>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "describe/description.hpp"
 #include "model/quantities.hpp"

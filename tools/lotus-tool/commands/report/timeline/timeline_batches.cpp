@@ -1,15 +1,10 @@
 #include "commands/report/timeline/timeline_batches.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <map>
-#include <vector>
 
-#include "base/formats/json_writer.hpp"
 #include "log/batch_kinds.hpp"
-#include "model/run_data.hpp"
-#include "model/run_model.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -1,24 +1,17 @@
 #include "commands/report/timeline/timeline_data.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "base/formats/json_writer.hpp"
 #include "base/parallel.hpp"
 #include "commands/report/base64.hpp"
-#include "commands/report/batch_histories.hpp"
 #include "commands/report/timeline/timeline_batches.hpp"
 #include "commands/report/timeline/undrawn_sums.hpp"
 #include "log/folder/log_files.hpp"
-#include "log/operation_names.hpp"
 #include "log/shown_name.hpp"
 #include "lotus/format/varint.hpp"
 #include "model/calls/nesting_times.hpp"
@@ -26,7 +19,6 @@
 #include "model/pipeline/off_cpu.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "model/pipeline/side_figures.hpp"
-#include "model/run_data.hpp"
 #include "model/run_model.hpp"
 #include "model/tracks.hpp"
 

@@ -1,15 +1,9 @@
 #include "commands/report/timeline/undrawn_sums.hpp"
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "commands/report/base64.hpp"
 #include "lotus/format/varint.hpp"
-#include "model/run_data.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {
