@@ -1,7 +1,6 @@
 """Tests that speedscope opens the output of viz, in Chromium: speedscope_test.py LOTUS_TOOL ENGINES [FOLDER for pictures]
 
-Its sandwich view shows every frame of a thread with its total time and self time. These must be the recorded times,
-both for the default format and for speedscope's own format.
+Its sandwich view shows every frame of a thread with its total time and self time. These must be the recorded times.
 """
 import functools
 import http.server
@@ -70,10 +69,10 @@ def frames(page):
     return {row[2]: (in_ms(row[0]), in_ms(row[1])) for row in rows if len(row) == 3 and "%" in row[0]}
 
 
-def check(form, thread, page):
+def check(thread, page):
     title = page.locator("body").inner_text().split("(")
     if not any(thread in part for part in title):
-        sys.exit(f"{form}: speedscope shows no {thread}: {title[:3]}")
+        sys.exit(f"speedscope shows no {thread}: {title[:3]}")
     for _ in range(100):  # until it has drawn them
         seen = frames(page)
         operations = {name: times for name, times in seen.items() if not name.startswith("BatchPreprocessed")}
@@ -81,11 +80,11 @@ def check(form, thread, page):
             break
         page.wait_for_timeout(100)
     else:
-        sys.exit(f"{form}, {thread}: speedscope shows {seen}, where {WANTED[thread]} was recorded")
+        sys.exit(f"{thread}: speedscope shows {seen}, where {WANTED[thread]} was recorded")
     batches = [times for name, times in seen.items() if name.startswith("BatchPreprocessed")]
     if round(sum(total for total, _ in batches)) != 1900:
-        sys.exit(f"{form}, {thread}: batches of {batches}, where 1900 ms was recorded")
-    print(f"{form}, {thread}: {len(seen)} frames")
+        sys.exit(f"{thread}: batches of {batches}, where 1900 ms was recorded")
+    print(f"{thread}: {len(seen)} frames")
 
 
 def main():
@@ -97,19 +96,16 @@ def main():
         threading.Thread(target=server.serve_forever, daemon=True).start()
         browser = playwright.chromium.launch(  # speedscope draws by WebGL
             executable_path=chromium, args=["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"])
-        for form in ("chrome", "speedscope"):
-            subprocess.run([tool, "viz", os.path.join(folder, "run"), "-o", os.path.join(site, form + ".json"),
-                            *([] if form == "chrome" else ["--format", form])], check=True)
-            page = browser.new_page(viewport={"width": 1280, "height": 900})
-            page.goto(f"http://127.0.0.1:{server.server_address[1]}/index.html#profileURL=/{form}.json")
-            page.get_by_text("Sandwich").click(timeout=30000)
-            for number, thread in enumerate(WANTED, 1):
-                page.get_by_text(f"({number}/{len(WANTED)})").filter(visible=True).wait_for(timeout=30000)
-                if len(sys.argv) > 3:
-                    page.screenshot(path=os.path.join(sys.argv[3], f"speedscope_{form}_{number}.png"))
-                check(form, thread, page)
-                page.keyboard.press("n")  # to the next thread
-            page.close()
+        subprocess.run([tool, "viz", os.path.join(folder, "run"), "-o", os.path.join(site, "run.json")], check=True)
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.goto(f"http://127.0.0.1:{server.server_address[1]}/index.html#profileURL=/run.json")
+        page.get_by_text("Sandwich").click(timeout=30000)
+        for number, thread in enumerate(WANTED, 1):
+            page.get_by_text(f"({number}/{len(WANTED)})").filter(visible=True).wait_for(timeout=30000)
+            if len(sys.argv) > 3:
+                page.screenshot(path=os.path.join(sys.argv[3], f"speedscope_{number}.png"))
+            check(thread, page)
+            page.keyboard.press("n")  # to the next thread
         browser.close()
         server.shutdown()
 

@@ -1,4 +1,4 @@
-// Tests the output of viz in the formats of Perfetto and speedscope.
+// Tests the output of viz in the format of Perfetto, and of both formats compressed.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -177,18 +177,6 @@ TEST_CASE("a Perfetto trace has stages, counters, asynchronous operations and ti
         std::set<std::int64_t>(arriving.begin(), arriving.end()));
 }
 
-TEST_CASE("a speedscope profile has stages by name, but no counters and no time off the CPU") {
-  const temp_dir dir;
-  add_side_log(dir);
-  const auto document =
-      parse_json(run({"viz", dir.path(), "-o", "-", "--format", "speedscope"}).out);
-  std::set<std::string> frames;
-  for (const auto& frame : document["shared"]["frames"].array())
-    frames.insert(frame["name"].text());
-  CHECK(frames == std::set<std::string>{"BatchWait", "step", "Decode", "Load", "Collate"});
-  CHECK(document["profiles"].size() == 3);
-}
-
 TEST_CASE("names of any bytes are text in a Perfetto trace") {
   const temp_dir dir;
   dir.file("lotustrace_log_worker_pid_1", "SA%FF%0A,5,2\n");
@@ -201,52 +189,9 @@ TEST_CASE("names of any bytes are text in a Perfetto trace") {
   CHECK(contains(text, "timestamp: 7\n"));
 }
 
-TEST_CASE("a speedscope profile is balanced and in order, and its frames add up") {
-  const result r = run({"viz", traces() + "/c_ooo_w4", "-o", "-", "--format", "speedscope"});
-  REQUIRE(r.status == 0);
-  const auto document = parse_json(r.out);
-  const auto& frames = document["shared"]["frames"];
-  CHECK(document["$schema"].text() == "https://www.speedscope.app/file-format-schema.json");
-  // The frames are 7 operations, and the preprocessing, wait and step, whose names have no numbers.
-  CHECK(frames.size() == 7 + 3);
-  REQUIRE(document["profiles"].size() == 5);
-  // The viewer must show the name of the run, and first a thread that builds batches, not the
-  // consumer.
-  CHECK(document["name"].text() == "b8_gpu4");
-  const auto shown = static_cast<std::size_t>(document["activeProfileIndex"].integer());
-  CHECK(contains(document["profiles"][shown]["name"].text(), "worker"));
-  std::map<std::string, std::int64_t> totals;
-  for (const auto& profile : document["profiles"].array()) {
-    CHECK(profile["type"].text() == "evented");
-    CHECK(profile["unit"].text() == "nanoseconds");
-    std::int64_t last = profile["startValue"].integer();
-    std::vector<std::pair<std::int64_t, std::int64_t>> open;
-    for (const auto& event : profile["events"].array()) {
-      const std::int64_t at = event["at"].integer();
-      const std::int64_t frame = event["frame"].integer();
-      REQUIRE(at >= last);
-      last = at;
-      if (event["type"].text() == "O") {
-        open.emplace_back(frame, at);
-      } else {
-        REQUIRE_FALSE(open.empty());
-        REQUIRE(open.back().first == frame);
-        totals[frames[static_cast<std::size_t>(frame)]["name"].text()] += at - open.back().second;
-        open.pop_back();
-      }
-    }
-    CHECK(open.empty());
-    CHECK(profile["endValue"].integer() == last);
-  }
-  const auto reference =
-      parse_json(read_file(traces() + "/c_ooo_w4/expected/reference_b8_gpu4.json"));
-  CHECK(totals["Loader"] == reference["ops"]["SLoader"]["total_ns"].integer());
-  CHECK(totals["ToTensor"] == reference["ops"]["SToTensor"]["total_ns"].integer());
-}
-
 TEST_CASE("every format can be compressed") {
   const temp_dir dir;
-  for (const std::string format : {"chrome", "perfetto", "speedscope"}) {
+  for (const std::string format : {"chrome", "perfetto"}) {
     const std::string plain = dir.path() + "/plain";
     const std::string packed = dir.path() + "/packed.gz";
     const std::vector<std::string> call{"viz", traces() + "/quirks/good", "--format", format, "-o"};

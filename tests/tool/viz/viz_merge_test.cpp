@@ -107,7 +107,7 @@ TEST_CASE("a trace or run that is not merged is reported") {
   const result both = run({"viz", dir.path()});
   CHECK(both.status == 0);
   CHECK(contains(both.err, "warning: " + dir.path() + "/b: skipped"));
-  const result other = run({"viz", dir.path() + "/a", "-o", "-", "--format", "speedscope"});
+  const result other = run({"viz", dir.path() + "/a", "-o", "-", "--format", "perfetto"});
   CHECK(other.status == 0);
   CHECK(contains(other.err, "warning: " + dir.path() + "/a/t.json: not merged"));
 }

@@ -188,12 +188,6 @@ TEST_CASE("slices of one stage share a name, and threads have their program's fu
   // With --compat, names must contain the batches' numbers, as in the original LotusTrace.
   const json compat = draw(dir.path(), {"--compat"});
   CHECK(named(compat, "SBatchWait_1").size() == 1);
-  // The profile for speedscope must have a title and first show a thread that builds batches.
-  const json profile =
-      parse_json(run({"viz", dir.path(), "-o", "-", "--format", "speedscope"}).out);
-  CHECK(contains(profile["name"].text(), "pid 7"));
-  const auto active = static_cast<std::size_t>(profile["activeProfileIndex"].integer());
-  CHECK(contains(profile["profiles"][active]["name"].text(), "worker"));
 }
 
 TEST_CASE("the verdict and the critical path are tracks with the times that diagnose shows") {

@@ -24,11 +24,9 @@ TEST_CASE("ranges that the program named are on a track below their thread, with
   // The range overlaps only partly with the iteration, so it must be on another track.
   CHECK(named(document, "across")[0]["tid"].integer() != slice["tid"].integer());
   CHECK(named(document, "Crop")[0]["tid"].integer() != slice["tid"].integer());
-  for (const char* format : {"perfetto", "speedscope"}) {
-    const result r = run({"viz", dir.path(), "-o", dir.path() + "/out", "--format", format});
-    CHECK(r.status == 0);
-    const std::string drawn = read_file(dir.path() + "/out");
-    CHECK(contains(drawn, "iteration"));
-    CHECK_FALSE(contains(drawn, "iteration_"));
-  }
+  const result r = run({"viz", dir.path(), "-o", dir.path() + "/out", "--format", "perfetto"});
+  CHECK(r.status == 0);
+  const std::string drawn = read_file(dir.path() + "/out");
+  CHECK(contains(drawn, "iteration"));
+  CHECK_FALSE(contains(drawn, "iteration_"));
 }

@@ -27,7 +27,7 @@ namespace {
 
 struct format_words {
   word_choices choices;
-  /// The names of the formats, separated by bars as in "chrome|perfetto|speedscope".
+  /// The names of the formats, separated by bars as in "chrome|perfetto".
   std::string with_bars;
 };
 
@@ -54,10 +54,9 @@ void add_viz(CLI::App& app, action& chosen) {
   command->footer(
       "Examples:\n"
       "  lotus-tool viz run/ -o trace.json      # for https://ui.perfetto.dev\n"
+      "                                         # or https://www.speedscope.app\n"
       "  lotus-tool viz run/ -o slow.json --only-slowest 5\n"
       "  lotus-tool viz run/ -o part.json --from batch:10 --to batch:20 --op Decode\n"
-      "  lotus-tool viz run/ -o run.speedscope.json --format speedscope\n"
-      "                                         # for https://www.speedscope.app\n"
       "Terms:\n"
       "A stage (LOTUS_STAGE) is a part of the pipeline with its own threads.\n"
       "An item is a numbered part of a batch, such as one image.\n"

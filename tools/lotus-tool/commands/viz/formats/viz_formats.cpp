@@ -1,14 +1,11 @@
 #include "commands/viz/formats/viz_formats.hpp"
 
-#include <vector>
-
 namespace lotus::tool {
 
 const std::vector<viz_format>& viz_formats() {
   static const std::vector<viz_format> formats{
       {"chrome", make_chrome},
       {"perfetto", make_perfetto},
-      {"speedscope", make_speedscope},
   };
   return formats;
 }

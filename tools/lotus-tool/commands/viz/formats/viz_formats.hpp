@@ -19,7 +19,6 @@ using make_sink = std::unique_ptr<trace_sink>(output_file& file, const name_tabl
                                               const torch_trace* torch);
 make_sink make_chrome;
 make_sink make_perfetto;
-make_sink make_speedscope;
 
 struct viz_format {
   const char* name;
