@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -24,6 +23,7 @@
 #include "mapping/read/function_report.hpp"
 #include "sampling/read/module_questions.hpp"
 #include "sampling/read/symbols.hpp"
+#include "sampling/read/unnamed_functions.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -182,6 +182,7 @@ class module_file {
       dwfl_report_end(dwfl_, nullptr, nullptr);
     }
     if (module_ != nullptr) elf_ = dwfl_module_getelf(module_, &bias_);
+    unnamed_ = unnamed_functions(elf_);
   }
   module_file(const module_file&) = delete;
   module_file& operator=(const module_file&) = delete;
@@ -198,7 +199,10 @@ class module_file {
     source_frame function;
     function.function = at(file_offset).function;
     const auto address = elf_ != nullptr ? address_of(file_offset) : std::nullopt;
-    if (address && function.function == no_symbols) function.begin = begin_of(*address);
+    if (address && symbol_at(*address) == nullptr) {
+      function.begin = unnamed_.begin_of(*address - bias_);
+      function.has_object = function.function != no_symbols;  // it is a virtual function
+    }
     const unit_range* const unit = address ? unit_at(*address) : nullptr;
     if (unit == nullptr) return {function};
     source_frame frame;
@@ -221,7 +225,7 @@ class module_file {
     frame.begin = function.begin;
     frame.defined_in.clear();
     frame.defined_at = 0;
-    frame.has_object = false;
+    frame.has_object = function.has_object;
     if (outermost) set_definition(*outermost, frame);
     all.push_back(frame);
     return all;
@@ -231,19 +235,28 @@ class module_file {
     code_place place{std::string(no_symbols), path_, {}};
     const auto address = elf_ != nullptr ? address_of(file_offset) : std::nullopt;
     if (!address) return place;
-    GElf_Off distance = 0;
-    GElf_Sym symbol{};
-    const char* name =
-        dwfl_module_addrinfo(module_, *address, &distance, &symbol, nullptr, nullptr, nullptr);
-    // If the nearest symbol ends before this address, the function at the address is unknown.
-    if (name != nullptr && (symbol.st_size == 0 || distance < symbol.st_size)) {
+    if (const char* const name = symbol_at(*address)) {
       place.function = demangled(name);
+    } else {
+      std::string found = unnamed_.virtual_name(unnamed_.begin_of(*address - bias_));
+      if (!found.empty()) place.function = std::move(found);
     }
     place.inlined = inlined_at(*address);
     return place;
   }
 
  private:
+  /// Returns the symbol of the function at an address; null if there is none.
+  const char* symbol_at(GElf_Addr address) {
+    GElf_Off distance = 0;
+    GElf_Sym symbol{};
+    const char* const name =
+        dwfl_module_addrinfo(module_, address, &distance, &symbol, nullptr, nullptr, nullptr);
+    // If the nearest symbol ends before this address, the function at the address is unknown.
+    const bool is_inside = symbol.st_size == 0 || distance < symbol.st_size;
+    return is_inside ? name : nullptr;
+  }
+
   /// Whether the file or its separate debug file has a full symbol table.
   bool has_symbol_table() {
     GElf_Addr bias = 0;
@@ -280,44 +293,6 @@ class module_file {
     Dwarf_Addr bias;
     Dwarf_Die* die;
   };
-
-  /// Returns where the function at `address` begins, as an address of the ELF file, from which
-  /// bias_ is subtracted; 0 if unknown. Looks it up in the index of the unwind tables.
-  std::uint64_t begin_of(GElf_Addr address) {
-    if (!begins_read_) read_begins();
-    const auto after = std::upper_bound(begins_.begin(), begins_.end(), address - bias_);
-    return after == begins_.begin() ? 0 : *(after - 1);
-  }
-
-  /// Reads the addresses at which functions begin from the section .eh_frame_hdr (Linux Standard
-  /// Base, 10.6.2). Supports only the encoding that compilers use.
-  void read_begins() {
-    begins_read_ = true;
-    constexpr std::array<unsigned char, 4> usual{1, 0x1b, 0x03, 0x3b};
-    std::size_t names = 0;
-    if (elf_getshdrstrndx(elf_, &names) != 0) return;
-    Elf_Scn* section = nullptr;
-    while ((section = elf_nextscn(elf_, section)) != nullptr) {
-      GElf_Shdr header;
-      if (gelf_getshdr(section, &header) == nullptr) continue;
-      const char* const name = elf_strptr(elf_, names, header.sh_name);
-      if (name == nullptr || std::string_view(name) != ".eh_frame_hdr") continue;
-      const Elf_Data* const data = elf_rawdata(section, nullptr);
-      constexpr std::size_t table_at = 12;
-      constexpr std::size_t row_bytes = 8;
-      if (data == nullptr || data->d_buf == nullptr || data->d_size < table_at ||
-          std::memcmp(data->d_buf, usual.data(), usual.size()) != 0) {
-        return;
-      }
-      const auto* const bytes = static_cast<const char*>(data->d_buf);
-      for (std::size_t at = table_at; at + row_bytes <= data->d_size; at += row_bytes) {
-        std::int32_t distance = 0;
-        std::memcpy(&distance, bytes + at, sizeof distance);
-        begins_.push_back(header.sh_addr + static_cast<std::uint64_t>(std::int64_t{distance}));
-      }
-      return;
-    }
-  }
 
   /// Returns the compilation unit that contains an address; null if there is no debug info.
   const unit_range* unit_at(GElf_Addr address) {
@@ -400,8 +375,7 @@ class module_file {
   bool units_read_ = false;
   // All functions of a compilation unit, only for units in which find_inlined() failed to find one.
   std::map<Dwarf_Off, std::vector<function_range>> functions_;
-  std::vector<std::uint64_t> begins_;  // addresses of functions, without bias, sorted
-  bool begins_read_ = false;
+  unnamed_functions unnamed_{nullptr};
   Dwfl* dwfl_ = nullptr;
   Dwfl_Module* module_ = nullptr;
   Elf* elf_ = nullptr;

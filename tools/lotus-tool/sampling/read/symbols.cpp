@@ -65,7 +65,8 @@ class symbol_source::module {
     if (state == stripped) {
       diagnostics.note(
           path +
-          ": it is stripped, so only its exported functions have names; install its debug symbols");
+          ": it is stripped, so only its exported and virtual functions have names; install its "
+          "debug symbols");
     }
   }
 

@@ -174,22 +174,60 @@ std::string_view file_name(std::string_view path) noexcept {
   return path.substr(path.rfind('/') + 1);
 }
 
-std::string short_function(const std::string& function) {
-  constexpr std::size_t long_name = 60;
-  if (function.size() <= long_name) return function;
+namespace {
+
+/// Returns a function's name with "..." instead of template arguments that are nested more deeply
+/// than `most`. Returns the whole name if it contains an operator such as operator<, because the
+/// '<' of that begins no template arguments.
+std::string without_nested(const std::string& function, int most) {
   std::string text;
   int depth = 0;
   for (std::size_t i = 0; i < function.size(); ++i) {
     const char c = function[i];
-    // A name with an operator such as operator< is not shortened, because its '<' does not begin
-    // template arguments. The '>' of "->" does not end any either.
     const bool is_operator = text.size() >= 8 && text.compare(text.size() - 8, 8, "operator") == 0;
     if (depth == 0 && is_operator) return function;
+    // The '>' of "->" ends no arguments.
     if (c == '>' && (i == 0 || function[i - 1] != '-') && --depth < 0) return function;
-    if (depth == 0) text += c;
-    if (c == '<' && depth++ == 0) text += "...";
+    if (depth <= most) text += c;
+    if (c == '<' && depth++ == most) text += "...";
   }
   return depth == 0 ? text : function;
+}
+
+/// Returns a name with "X" instead of "std::reference_wrapper<X>", with which programs often start
+/// threads.
+std::string without_wrappers(std::string name) {
+  constexpr std::string_view wrapper = "std::reference_wrapper<";
+  for (std::size_t at = name.find(wrapper); at != std::string::npos; at = name.find(wrapper, at)) {
+    int depth = 1;
+    std::size_t end = at + wrapper.size();
+    while (end < name.size() && (depth += name[end] == '<' ? 1 : name[end] == '>' ? -1 : 0) > 0) {
+      ++end;
+    }
+    if (end == name.size()) break;
+    name.erase(end, 1).erase(at, wrapper.size());
+  }
+  return name;
+}
+
+}  // namespace
+
+std::string short_function(const std::string& full_name) {
+  constexpr std::size_t long_name = 60;
+  if (full_name.size() <= long_name) return full_name;
+  const std::string function = without_wrappers(full_name);
+  if (function.size() <= long_name) return function;
+  // The innermost arguments say least, and then the class or namespace of the template.
+  const std::size_t scope = function.rfind("::", function.find('<'));
+  const bool has_scope = scope != std::string::npos && scope < function.find('<');
+  const std::string inner = has_scope ? "..." + function.substr(scope) : function;
+  for (const std::string* const name : {&function, &inner}) {
+    for (const int most : {3, 2, 1}) {
+      std::string text = without_nested(*name, most);
+      if (text.size() <= long_name) return text;
+    }
+  }
+  return without_nested(function, 0);
 }
 
 std::string shown_place(const source_place& place) {
@@ -354,8 +392,13 @@ source_place working_place(const named_stack& stack, const std::string& program)
       break;
     }
   }
-  source_place place = stack[outer];
-  place.callee = callee_of(stack, outer);
+  // The caller of a function without a name says more, if it has a name.
+  const auto named = std::find_if(
+      stack.begin() + static_cast<std::ptrdiff_t>(outer), stack.end(),
+      [&](const source_place& call) { return call.has_name && is_own(call, program); });
+  source_place place = named == stack.end() ? stack[outer] : *named;
+  place.callee = stack[outer].has_name ? callee_of(stack, outer) : stack[outer].function;
+  if (named == stack.end() && !stack[outer].has_name) place.callee = callee_of(stack, outer);
   return place;
 }
 

@@ -15,8 +15,9 @@
 
 namespace lotus::tool {
 
-/// Returns a function's name in which long template arguments are replaced by "...".
-std::string short_function(const std::string& function);
+/// Shortens a long name of a function: leaves out std::reference_wrapper, then template arguments,
+/// from the innermost on, and the scope of a template. "..." stands for what is left out.
+std::string short_function(const std::string& full_name);
 
 /// Returns a text such as "`Loader::next` (loader.h:61)" or "`inflate` (libz.so.1)".
 std::string shown_place(const source_place& place);

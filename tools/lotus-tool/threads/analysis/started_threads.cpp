@@ -29,6 +29,7 @@ started_threads::started_threads(const thread_samples& samples, const named_stac
     known.start = std::move(start);
   }
   look_into_wrappers(stacks, starts);
+  join_first_threads(stacks, starts);
   for (std::size_t i = 0; i < samples.threads.size(); ++i) {
     if (samples.threads[i].wait_samples > 0 || samples.threads[i].span_ns > 0) seen_[i] = true;
     has_start_.push_back(!starts[i].empty());
@@ -86,6 +87,36 @@ void started_threads::look_into_wrappers(const named_stacks& stacks, std::vector
       }
     }
     if (!any) return;
+  }
+}
+
+/// A thread that starts others and then does the same as they do belongs to their group: it was
+/// nearly always seen in the function with which they began.
+void started_threads::join_first_threads(const named_stacks& stacks, std::vector<counts>& starts) {
+  constexpr std::uint64_t enough = 10;
+  constexpr double nearly_all = 0.9;
+  std::set<std::string> known;
+  for (const counts& of : starts) {
+    if (!of.empty()) known.insert(most_frequent(of)->first);
+  }
+  std::vector<counts> called(starts.size());  // which of these functions each thread called
+  std::vector<std::uint64_t> samples(starts.size());
+  for (const thread_sample& s : samples_.samples) {
+    if (starts[s.thread].empty()) continue;
+    samples[s.thread] += s.count;
+    const std::string& own = most_frequent(starts[s.thread])->first;
+    std::set<std::string> here;
+    for (const source_place& call : stacks.of(s.stack)) here.insert(call.function);
+    for (const std::string& function : here) {
+      if (function != own && known.count(function) != 0) called[s.thread][function] += s.count;
+    }
+  }
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const auto most = most_frequent(called[i]);
+    const bool is_main = samples_.threads[i].pid == samples_.threads[i].tid;
+    if (is_main || most == called[i].end() || samples[i] < enough) continue;
+    if (static_cast<double>(most->second) < nearly_all * static_cast<double>(samples[i])) continue;
+    starts[i] = {*most};
   }
 }
 

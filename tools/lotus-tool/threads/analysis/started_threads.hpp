@@ -59,6 +59,7 @@ class started_threads {
 
   group_key key_of(std::size_t thread, const counts& starts) const;
   void look_into_wrappers(const named_stacks& stacks, std::vector<counts>& starts);
+  void join_first_threads(const named_stacks& stacks, std::vector<counts>& starts);
 
   const thread_samples& samples_;
   std::vector<bool> seen_;

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <ostream>
+#include <set>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -146,6 +147,31 @@ void print_group(const thread_activity& group, const std::vector<thread_activity
   }
 }
 
+/// Says how to get the names of functions that matter and have none.
+void print_without_symbols(const std::vector<thread_activity>& groups, std::ostream& out) {
+  constexpr double min_share = 0.1;
+  std::set<std::string> modules;
+  const auto add = [&modules](const source_place& place, double share) {
+    if (share < min_share || place.has_name || is_of_runtime(place)) return;
+    modules.insert(printable_line(std::string(file_name(place.module))));
+  };
+  for (const thread_activity& group : groups) {
+    for (const blocked_part& part : group.blocked) add(part.function, part.share);
+    for (const function_share& one : group.functions) {
+      add(one.function, one.share * group.running);
+    }
+  }
+  if (modules.empty()) return;
+  std::string names;
+  for (const std::string& name : modules) names += (names.empty() ? "`" : ", `") + name + '`';
+  out << '\n'
+      << fitted_sentences(out, "Functions of " + names +
+                                   " are shown as addresses, because symbols are missing. To get "
+                                   "names, install debug symbols (a package -dbgsym or -debuginfo) "
+                                   "or set DEBUGINFOD_URLS, and record again.")
+      << '\n';
+}
+
 void print_markers(const std::vector<suggested_marker>& markers, std::ostream& out) {
   if (markers.empty()) return;
   out << '\n'
@@ -241,6 +267,7 @@ void print_threads(const threads_view& view, threads_part part, std::ostream& ou
   for (std::size_t i = 0; i < std::min(view.groups.size(), max_groups); ++i) {
     print_group(view.groups[i], view.groups, out);
   }
+  print_without_symbols(view.groups, out);
   print_markers(view.markers, out);
   out << '\n';
   print_sampling(view.samples, out);
