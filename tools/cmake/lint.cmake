@@ -20,7 +20,7 @@ find_program(LOTUS_CLANG_TIDY NAMES clang-tidy-22 clang-tidy-14 NAMES_PER_DIR)
 if(LOTUS_CLANG_TIDY)
   add_test(NAME clang_tidy COMMAND "${PROJECT_SOURCE_DIR}/tools/tidy.sh" "${PROJECT_BINARY_DIR}")
   set_tests_properties(clang_tidy PROPERTIES
-      LABELS lint PROCESSORS 2 TIMEOUT 1800
+      LABELS lint PROCESSORS 2 TIMEOUT 1800 COST 400
       ENVIRONMENT "CLANG_TIDY=${LOTUS_CLANG_TIDY}")
 else()
   lotus_left_out("test clang_tidy" "clang-tidy-22 (Debian: clang-tidy)")
