@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the files of a release, for x86-64 and aarch64, in dist/ of this checkout, which must not exist:
 #   lotus-tool-VERSION-linux-MACHINE   the tool, linked statically: it runs with any C library
-#   lotus_VERSION_MACHINE.deb          headers, library, tool, manual page
+#   lotus_VERSION_MACHINE.deb          headers, library, tool, manual page, completions
 #   lotus_tool-VERSION-….whl           a Python wheel that contains the tool
 #   lotus-VERSION.hpp                  the single header
 #   SHA256SUMS

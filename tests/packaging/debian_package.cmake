@@ -41,7 +41,8 @@ get_filename_component(lib "${library}" DIRECTORY)
 set(wanted include/lotus/lotus.hpp share/doc/lotus/copyright "${lib}/liblotus.a" "${lib}/cmake/lotus/lotus-config.cmake"
     "${lib}/pkgconfig/lotus.pc" "${lib}/pkgconfig/lotus-header-only.pc")
 if(HAS_TOOL)
-  list(APPEND wanted bin/lotus-tool share/man/man1/lotus-tool.1 share/lotus/queries/stragglers.sql)
+  list(APPEND wanted bin/lotus-tool share/man/man1/lotus-tool.1 share/lotus/queries/stragglers.sql
+       share/bash-completion/completions/lotus-tool share/zsh/vendor-completions/_lotus-tool)
 endif()
 foreach(file IN LISTS wanted)
   if(NOT EXISTS "${root}/usr/${file}")

@@ -1,4 +1,5 @@
-// Tests the features for interactive use: progress bar, colors, and the manual page.
+// Tests the features for interactive use: progress bar, colors, shell completion, and the manual
+// page.
 #include <unistd.h>
 
 #include <array>
@@ -111,4 +112,35 @@ TEST_CASE("the manual page names every command and option, and is valid") {
   const temp_dir dir;
   const std::string file = dir.file("lotus-tool.1", page);
   CHECK(shell("groff -man -Tutf8 -ww -z '" + file + "'").empty());
+}
+
+TEST_CASE("bash completes commands, options and files") {
+  const temp_dir dir;
+  const std::string script = dir.file("completion", run({"completion", "bash"}).out);
+  const auto completed = [&script](const std::string& words, int current) {
+    return shell("set -u\nsource '" + script + "'\nCOMP_WORDS=(" + words + ")\nCOMP_CWORD=" +
+                 std::to_string(current) + "\n_lotus_tool\necho \"${COMPREPLY[@]:-}\"");
+  };
+  CHECK(completed("lotus-tool vi", 1) == "viz\n");
+  CHECK(completed("lotus-tool viz --only", 2) == "--only-slowest\n");
+  CHECK(completed("lotus-tool viz run --tor", 3) == "--torch-trace\n");
+  CHECK(completed("lotus-tool stats --tor", 2) == "\n");
+  CHECK(completed("lotus-tool map bui", 2) == "build\n");
+  CHECK(completed("lotus-tool viz --format per", 3) == "perfetto\n");
+  CHECK(completed("lotus-tool completion f", 2) == "fish\n");
+  // If the completion script suggests nothing, the shell completes file names.
+  CHECK(completed("lotus-tool stats ''", 2) == "\n");
+  CHECK(contains(run({"completion", "bash"}).out, "complete -o default"));
+}
+
+TEST_CASE("zsh and fish accept their completion scripts") {
+  for (const std::string name : {"zsh", "fish"}) {
+    const result r = run({"completion", name});
+    CHECK(r.status == 0);
+    CHECK(contains(r.out, "only-slowest"));
+    if (!is_installed(name)) continue;
+    const temp_dir dir;
+    CHECK(shell(name + " -n '" + dir.file("script", r.out) + "'").empty());
+  }
+  CHECK(run({"completion", "tcsh"}).status == 2);
 }

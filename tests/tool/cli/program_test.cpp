@@ -139,9 +139,9 @@ TEST_CASE("help COMMAND prints the same as COMMAND --help, in 80 columns, with t
        {"",         "run",         "viz",       "stats",         "map",
         "map run",  "accelerator", "map build", "map attribute", "map record",
         "map join", "diagnose",    "whatif",    "top",           "compare",
-        "export",   "unpack",      "snapshot",  "recover",       "man",
+        "export",   "unpack",      "snapshot",  "recover",       "completion",
         "threads",  "attach",      "tune",      "schema",        "mcp",
-        "help"}) {
+        "man",      "help"}) {
     INFO(command);
     const result r = call(dir, "help " + command);
     CHECK(r.status == 0);
@@ -151,7 +151,8 @@ TEST_CASE("help COMMAND prints the same as COMMAND --help, in 80 columns, with t
     // These two only list other commands.
     if (!command.empty() && command != "map") CHECK(contains(r.out, "\nExamples:\n"));
     CHECK(contains(r.out, "\nExit status: "));
-    CHECK(contains(r.out, "\nDetails:\n  ") == (command != "man" && command != "help"));
+    CHECK(contains(r.out, "\nDetails:\n  ") ==
+          (command != "completion" && command != "man" && command != "help"));
     std::istringstream lines(r.out);
     for (std::string line; std::getline(lines, line);) {
       INFO(line);

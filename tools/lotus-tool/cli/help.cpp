@@ -134,7 +134,7 @@ const std::vector<command_group>& command_groups() {
       {"Understand", {"diagnose", "stats", "threads", "accelerator", "compare"}},
       {"Change", {"whatif", "tune"}},
       {"Show", {"report", "viz", "top", "export"}},
-      {"Other", {"mcp", "schema", "man", "help"}},
+      {"Other", {"mcp", "schema", "completion", "man", "help"}},
   };
   return all;
 }

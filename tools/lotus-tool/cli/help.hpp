@@ -1,5 +1,5 @@
-// Texts about lotus-tool itself, made from the definitions of the command line: --help and the
-// manual page.
+// Texts about lotus-tool itself, made from the definitions of the command line: --help, the manual
+// page and completions.
 #ifndef LOTUS_TOOL_CLI_HELP_HPP
 #define LOTUS_TOOL_CLI_HELP_HPP
 
@@ -29,7 +29,7 @@ void add_help(CLI::App& app, action& chosen);
 /// Groups the commands by what they are for. Call it when all have been added.
 void group_commands(CLI::App& app);
 
-/// Adds the command `man`. `app` must outlive `chosen`.
+/// Adds the commands `completion` and `man`. `app` must outlive `chosen`.
 void add_self_description(CLI::App& app, action& chosen);
 
 }  // namespace lotus::tool

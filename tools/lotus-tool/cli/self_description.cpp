@@ -90,6 +90,147 @@ void describe_options(const CLI::App& app, std::string& page) {
   }
 }
 
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+/// Returns the words that an option accepts, such as "chrome perfetto"; empty if it accepts any
+/// text.
+std::string choices_of(const CLI::Option& option) {
+  const std::string& text = option.get_option_text();
+  return text.find('|') == std::string::npos ? "" : replaced(text, "|", " ");
+}
+
+/// Returns the words that may follow a command on the command line, except options: its
+/// subcommands, and the words that its positional arguments accept.
+std::string plain_words(const CLI::App& app) {
+  std::vector<std::string> words;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    words.push_back(sub->get_name());
+  }
+  for (const CLI::Option* option : options_of(app)) {
+    if (option->get_positional() && !choices_of(*option).empty()) {
+      words.push_back(choices_of(*option));
+    }
+  }
+  return joined(words);
+}
+
+/// Returns shell code for the beginning of a completion script. The code finds out which command
+/// the user has typed before the word that the shell completes, and stores its name in $command.
+std::string find_command(const CLI::App& app, const std::string& words_before) {
+  std::string names;
+  for (const named_command& c : commands_of(app)) {
+    names += names.empty() ? "" : "|";
+    names.append(1, '"').append(c.words).append(1, '"');
+  }
+  return "  for word in " + words_before +
+         "; do\n"
+         "    case \"${command:+$command }$word\" in\n"
+         "      " +
+         names + ") command=\"${command:+$command }$word\" ;;\n    esac\n  done\n";
+}
+
+/// Returns the branches of the shell statement `case "$command/$previous"`, in which $previous is
+/// the word before the one that the shell completes. Each option that accepts only certain words
+/// has a branch; it consists of `before`, these words and `behind`.
+std::string value_cases(const CLI::App& app, std::string_view before, std::string_view behind) {
+  std::string text;
+  for (const named_command& c : commands_of(app)) {
+    for (const CLI::Option* option : options_of(*c.app)) {
+      if (option->get_positional() || choices_of(*option).empty()) continue;
+      for (const std::string& name : option->get_lnames()) {
+        text += "    \"" + c.words + "/--" + name + "\") ";
+        text.append(before).append(choices_of(*option)).append(behind) += " ;;\n";
+      }
+    }
+  }
+  return text;
+}
+
+/// Returns the branches of the shell statement `case "$command"`: one for each command, and the
+/// branch "" if the user has typed no command. A branch consists of `before`, the result of words()
+/// for the command, and `behind`.
+std::string command_cases(const CLI::App& app, std::string_view before, std::string_view behind,
+                          std::string (*words)(const CLI::App&)) {
+  std::string text = "    \"\") ";
+  text.append(before).append(words(app)).append(behind) += " ;;\n";
+  for (const named_command& c : commands_of(app)) {
+    text += "    \"" + c.words + "\") ";
+    text.append(before).append(words(*c.app)).append(behind) += " ;;\n";
+  }
+  return text;
+}
+
+std::string all_options(const CLI::App& app) {
+  return joined(option_words(app));
+}
+
+std::string bash_script(const CLI::App& app) {
+  // The option `-o default` makes bash complete file names if none of the script's words matches.
+  return "# Completion of lotus-tool for bash.\n"
+         "_lotus_tool() {\n"
+         "  local current=\"${COMP_WORDS[COMP_CWORD]}\" previous=\"${COMP_WORDS[COMP_CWORD-1]}\"\n"
+         "  local command= word words=\n" +
+         find_command(app, "\"${COMP_WORDS[@]:1:COMP_CWORD-1}\"") +
+         "  if [[ $current == -* ]]; then\n    case \"$command\" in\n" +
+         command_cases(app, "words=\"", "\"", all_options) +
+         "    esac\n  else\n    case \"$command\" in\n" +
+         command_cases(app, "words=\"", "\"", plain_words) +
+         "    esac\n    case \"$command/$previous\" in\n" + value_cases(app, "words=\"", "\"") +
+         "    esac\n  fi\n"
+         "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+         "}\n"
+         "complete -o default -F _lotus_tool lotus-tool\n";
+}
+
+std::string zsh_script(const CLI::App& app) {
+  return "#compdef lotus-tool\n"
+         "# Completion of lotus-tool for zsh.\n"
+         "_lotus_tool() {\n"
+         "  local command= word\n" +
+         find_command(app, "\"${(@)words[2,CURRENT-1]}\"") +
+         "  case \"$command/$words[CURRENT-1]\" in\n" +
+         value_cases(app, "compadd -- ", "; return") + "  esac\n  case \"$command\" in\n" +
+         command_cases(app, "compadd -- ", "", plain_words) + "  esac\n  case \"$command\" in\n" +
+         command_cases(app, "compadd -- ", "", all_options) +
+         "  esac\n  [[ -n $command ]] && _files\n}\ncompdef _lotus_tool lotus-tool\n";
+}
+
+std::string fish_quoted(std::string text) {
+  text = replaced(std::move(text), "\\", "\\\\");
+  return '\'' + replaced(std::move(text), "'", "\\'") + '\'';
+}
+
+std::string fish_script(const CLI::App& app) {
+  std::string text = "# Completion of lotus-tool for fish.\n";
+  std::string top;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    top += ' ' + sub->get_name();
+  }
+  for (const named_command& c : commands_of(app)) {
+    const std::size_t space = c.words.rfind(' ');
+    const std::string seen = space == std::string::npos
+                                 ? "not __fish_seen_subcommand_from" + top
+                                 : "__fish_seen_subcommand_from " + c.words.substr(0, space);
+    text += "complete -c lotus-tool -n " + fish_quoted(seen) + " -a " + c.app->get_name() + " -d " +
+            fish_quoted(c.app->get_description()) + '\n';
+    for (const CLI::Option* option : options_of(*c.app)) {
+      if (option->get_positional()) continue;
+      text += "complete -c lotus-tool -n " +
+              fish_quoted("__fish_seen_subcommand_from " + c.app->get_name());
+      for (const std::string& name : option->get_lnames()) text += " -l " + name;
+      for (const std::string& name : option->get_snames()) text += " -s " + name;
+      if (takes_value(*option)) text += " -r";
+      if (!choices_of(*option).empty()) text += " -f -a " + fish_quoted(choices_of(*option));
+      text += " -d " + fish_quoted(option->get_description()) + '\n';
+    }
+  }
+  return text;
+}
+
 std::string man_page(const CLI::App& app) {
   std::string page = R"(.TH LOTUS\-TOOL 1 "" "lotus )" LOTUS_TOOL_VERSION
                      "\" \"User Commands\"\n.SH NAME\nlotus\\-tool \\- " +
@@ -113,6 +254,13 @@ std::string man_page(const CLI::App& app) {
       ".TP\n.B COLUMNS\nThe width of lines. Default: the terminal's width, or 80 in a pipe or "
       "file.\n";
   return page;
+}
+
+std::string completion_script(const CLI::App& app, const std::string& shell) {
+  if (shell == "bash") return bash_script(app);
+  if (shell == "zsh") return zsh_script(app);
+  if (shell == "fish") return fish_script(app);
+  throw usage_error("no completion for '" + shell + "'; there is one for bash, zsh and fish");
 }
 
 /// A command with the option --json.
@@ -187,6 +335,19 @@ void add_schema(CLI::App& app, action& chosen) {
 }
 
 void add_self_description(CLI::App& app, action& chosen) {
+  auto shell = std::make_shared<std::string>();
+  CLI::App* completion = app.add_subcommand("completion", "Print a completion script for a shell");
+  completion->footer(
+      "Examples:\n"
+      "  source <(lotus-tool completion bash)\n"
+      "  lotus-tool completion fish > ~/.config/fish/completions/lotus-tool.fish");
+  completion->add_option("SHELL", *shell, "the shell")->required()->option_text("bash|zsh|fish");
+  completion->callback([shell, &app, &chosen] {
+    chosen = [shell, &app](std::ostream& out, std::ostream&) {
+      out << completion_script(app, *shell);
+      return exit_fine;
+    };
+  });
   CLI::App* man = app.add_subcommand("man", "Print the manual page");
   man->footer("Examples:\n  lotus-tool man | man -l -\n  lotus-tool man > lotus-tool.1");
   man->callback([&app, &chosen] {

@@ -48,7 +48,7 @@ struct change_option {
   bool repeated = false;
 };
 
-/// All changes. The help, the manual page, the documentation and the server of `lotus-tool mcp` are
+/// All changes. The help, the completions, the documentation and the server of `lotus-tool mcp` are
 /// made from this table.
 constexpr change_option change_options[] = {
     {"--workers", "N|STAGE=N", "use N workers, or N threads in stage STAGE",
