@@ -227,3 +227,19 @@ TEST_CASE("short waits for a CPU are not blamed if workers sleep most of the tim
   CHECK(contains(a.text(), "the worker needs 9.000 ms per batch"));
   CHECK_FALSE(contains(a.text(), "wait for a CPU longer than they run"));
 }
+
+TEST_CASE("a stage that divides batches among threads is told apart from one that does not") {
+  planted_logs logs;
+  for (std::int64_t i = 0; i < 60; ++i) {
+    const std::int64_t begin = (5 + 10 * i) * ms;
+    logs.stage(1, "Read", i, begin - 2 * ms, 2 * ms);
+    for (const int thread : {2, 3}) logs.stage(thread, "Decode", i, begin, 10 * ms);
+    logs.waited(9, i, begin + (i == 0 ? 0 : ms), i == 0 ? 10 * ms : 9 * ms);
+    logs.used(9, i, begin + 10 * ms);
+  }
+  // It counts how many of its own batches a stage divides, not how many of all stages.
+  logs.stage(1, "Read", 60, 605 * ms, 2 * ms);
+  const std::vector<json> findings = diagnose(logs).whole["findings"].array();
+  CHECK(std::any_of(findings.begin(), findings.end(),
+                    [](const json& one) { return one["id"].text() == "forked-batches"; }));
+}

@@ -76,6 +76,33 @@ TEST_CASE("the critical path of a chain lies in its slowest stage") {
   CHECK(shares["Decode"] + shares["Inside"] > 95);
 }
 
+TEST_CASE("a batch that its builder divides among threads is built by these threads") {
+  for (const int parts : {1, 3}) {
+    CAPTURE(parts);
+    planted_logs logs;
+    constexpr std::int64_t batches = 60;
+    for (std::int64_t i = 0; i < batches; ++i) {
+      const std::int64_t begin = 20 * i * ms;
+      for (int part = 0; part < parts; ++part) {
+        logs.stage(2 + part, "Parse", i, begin + (1 + part) * ms, 16 * ms);
+      }
+      logs.made(1, i, begin, 20 * ms);
+      logs.waited(9, i, i == 0 ? 0 : begin + ms, i == 0 ? 20 * ms : 19 * ms);
+      logs.used(9, i, begin + 20 * ms);
+    }
+    const answer a = diagnose(logs);
+    CHECK(a.verdict() == "preprocessing-bound");
+    CHECK(shares_of(a)["Parse"] == Approx(100.0 * (15 + parts) / 20).margin(1));
+    const temp_dir dir;
+    logs.write(dir);
+    const result r = run({"whatif", dir.path(), "--faster", "Parse=2", "--json", "-q"});
+    REQUIRE(r.status == 0);
+    const json predicted = parse_json(r.out)["changes"][0];
+    const double gain = 20 / (20 - (15.0 + parts) / 2);
+    CHECK(predicted["gain"].number() == Approx(gain).epsilon(0.05));
+  }
+}
+
 TEST_CASE("the critical path of every pipeline adds up to the run's time") {
   for (const auto* shapes : {&planted_loaders(), &planted_stages()}) {
     for (const planted_shape& shape : *shapes) {

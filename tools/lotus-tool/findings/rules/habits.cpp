@@ -15,6 +15,8 @@
 #include "findings/words.hpp"
 #include "log/shown_name.hpp"
 #include "model/identifiers.hpp"
+#include "model/path/span_segments.hpp"
+#include "model/pipeline/forked_spans.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "model/run_model.hpp"
 
@@ -28,6 +30,16 @@ constexpr std::size_t fewest_batches = 20;
 std::size_t until(const std::vector<std::int64_t>& times, std::int64_t at_ns) {
   return static_cast<std::size_t>(std::upper_bound(times.begin(), times.end(), at_ns) -
                                   times.begin());
+}
+
+/// Returns whether threads wait for the spans of a stage in their own spans of the same batches.
+bool is_joined(const run_data& run, stage_id stage) {
+  const std::vector<preprocessing_span>& spans = run.batches.preprocessing_spans();
+  const forked_spans forked(run, segmented_spans(run.batches));
+  for (span_number n = 0; forked.any() && n < spans.size(); ++n) {
+    if (spans[n].stage == stage && forked.is_forked(n)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -63,10 +75,9 @@ std::optional<finding> forked_batches(const run_facts& f) {
   std::sort(spans.begin(), spans.end(), [](const stage_span& a, const stage_span& b) {
     return std::tie(a.name, a.number, a.start_ns) < std::tie(b.name, b.number, b.start_ns);
   });
-  // `most`: on how many threads a stage works on the same batch or item at once, at most. `forked`:
-  // for how many of the `numbers` batches or items there are several such threads.
-  std::size_t numbers = 0;
-  std::size_t forked = 0;
+  // For each stage: the number of batches or items, and of those on which several threads worked at
+  // once. `most`: on how many threads a stage works on the same batch or item at once, at most.
+  std::map<std::uint32_t, std::pair<std::size_t, std::size_t>> numbers;
   std::size_t most = 0;
   std::uint32_t most_in = 0;
   for (std::size_t first = 0; first < spans.size();) {
@@ -83,7 +94,8 @@ std::optional<finding> forked_batches(const run_facts& f) {
       end_ns = std::max(end_ns, spans[i].end_ns());
       at_once = std::max(at_once, open.size());
     }
-    ++numbers;
+    auto& [all, forked] = numbers[spans[first].name];
+    ++all;
     if (at_once > 1) ++forked;
     if (at_once > most) {
       most = at_once;
@@ -91,7 +103,7 @@ std::optional<finding> forked_batches(const run_facts& f) {
     }
     first = i;
   }
-  if (2 * forked < numbers) return std::nullopt;
+  if (2 * numbers[most_in].second < numbers[most_in].first) return std::nullopt;
   constexpr double much = 0.3;
   const bool queues = f.states().queue >= much;
   phrase to_do;
@@ -99,7 +111,8 @@ std::optional<finding> forked_batches(const run_facts& f) {
     to_do = {"They mostly wait for a CPU: use % threads for one batch, as many as there are CPUs.",
              {count_word{f.cpus}}};
   }
-  return finding{forked_id,
+  // The simulation knows parts for which the thread that builds the batch waits.
+  return finding{is_joined(f.run, stage_id(most_in)) ? "joined-batches" : forked_id,
                  {"up to % threads work on the same batch or item in % at once.",
                   {count_word{most}, name_word{shown_name(f.run.names.name(most_in))}}},
                  std::move(to_do),

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/path/span_segments.hpp"
+#include "model/pipeline/forked_spans.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {
@@ -94,6 +95,7 @@ class path_walker {
         spans_(run.batches.preprocessing_spans()),
         is_segmented_(segmented_spans(run.batches)),
         links_(run.batches, is_segmented_),
+        forked_(run, is_segmented_),
         activities_(activities),
         sum_(run, activities) {}
 
@@ -244,7 +246,7 @@ class path_walker {
   optional_span last_span(const batch& b, std::int64_t used_ns) const {
     optional_span last;
     for (span_number n = b.first_span; n < b.first_span + b.spans; ++n) {
-      if (!is_segmented_[n] || spans_[n].start_ns >= used_ns) continue;
+      if (!is_segmented_[n] || forked_.is_forked(n) || spans_[n].start_ns >= used_ns) continue;
       if (!last || spans_[*last].end_ns() < spans_[n].end_ns()) last = n;
     }
     return last;
@@ -255,13 +257,42 @@ class path_walker {
   span_number walk_span(span_number n) {
     const preprocessing_span& s = spans_[n];
     if (s.end_ns() < now_ns_) pass(path_kind::delivery, s.end_ns());
-    const std::int64_t from_ns = std::max(s.start_ns, begin_ns_);
+    while (const optional_span part = waited_for_before(n)) {
+      work_until(n, std::min(spans_[*part].end_ns(), now_ns_));
+      work_until(*part, spans_[*part].start_ns);
+    }
+    work_until(n, s.start_ns);
+    return n;
+  }
+
+  /// Walks back through the work in a span, from `now_ns_` to another time.
+  void work_until(span_number n, std::int64_t from_ns) {
+    from_ns = std::max(from_ns, begin_ns_);
     if (from_ns < now_ns_) {
       intervals_.push_back({n, from_ns, now_ns_});
-      segments_.push_back({from_ns, now_ns_, path_kind::operation, s.file});
+      segments_.push_back({from_ns, now_ns_, path_kind::operation, spans_[n].file});
     }
     now_ns_ = std::min(now_ns_, from_ns);
-    return n;
+  }
+
+  /// Returns the span of another thread for which the thread of `n` waited last before `now_ns_`;
+  /// nullopt if it waited for none.
+  optional_span waited_for_before(span_number n) const {
+    const off_cpu_time* const off =
+        run_.side.off_cpu_of(spans_[n].file, spans_[n].stage == preprocess_stage);
+    optional_span last;
+    std::int64_t last_ns = begin_ns_;
+    for (const span_number m : forked_.of(n)) {
+      const std::int64_t start_ns = spans_[m].start_ns;
+      const std::int64_t end_ns = std::min(spans_[m].end_ns(), now_ns_);
+      if (end_ns <= start_ns || end_ns <= last_ns) continue;
+      const bool works =
+          off != nullptr && 2 * off->split(start_ns, end_ns).cpu_ns > end_ns - start_ns;
+      if (works) continue;
+      last = m;
+      last_ns = end_ns;
+    }
+    return last;
   }
 
   /// Finds the event that allowed span `n` to begin, such as the end of the thread's previous span.
@@ -386,6 +417,7 @@ class path_walker {
   std::vector<preprocessing_interval> intervals_;
   std::vector<path_segment> segments_;
   span_links links_;
+  forked_spans forked_;
   std::vector<path_activity>* activities_;
   path_sum sum_;
   const std::vector<delivered>* deliveries_ = nullptr;  // all receptions of the current epoch

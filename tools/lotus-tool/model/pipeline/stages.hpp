@@ -22,7 +22,8 @@ struct stage_figures {
   std::size_t numbers = 0;                 ///< how many items or batches went through the stage
   double numbers_per_batch = 1;            ///< mean number of items per batch, if of_items
   std::vector<std::int64_t> durations_ns;  ///< durations of the stage's spans, unordered
-  /// Total duration of the stage's spans, without nested spans of other stages on the same thread.
+  /// Total duration of the stage's spans, without nested spans of other stages on the same thread,
+  /// and without waits for parts of the batch in other threads (forked_spans).
   std::int64_t self_ns = 0;
   /// The number of items or batches that the stage can process at the same time; see
   /// measure_stages().
@@ -30,7 +31,7 @@ struct stage_figures {
   /// The pool of threads that the stage shares with other stages, as a number; nullopt for a stage
   /// with its own threads.
   std::optional<std::size_t> pool;
-  /// Mean time that one item or batch spends in spans of this stage.
+  /// Mean time that one item or batch spends in spans of this stage, without such waits.
   double mean_service_ns = 0;
   /// Items or batches per second that the slots could process if they were always busy.
   std::optional<double> capacity_per_s;

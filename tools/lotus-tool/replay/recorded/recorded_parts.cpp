@@ -63,6 +63,21 @@ void add_span(const run_data& run, span_number n, const std::vector<span_segment
 
 }  // namespace
 
+void merge_parts(std::deque<recorded_part>& parts) {
+  const auto key = [](const recorded_part& p) { return std::tie(p.work, p.name); };
+  std::sort(parts.begin(), parts.end(),
+            [key](const recorded_part& a, const recorded_part& b) { return key(a) < key(b); });
+  auto last = parts.begin();
+  for (const recorded_part& part : parts) {
+    if (last != parts.begin() && key(*(last - 1)) == key(part)) {
+      add(*(last - 1), part);
+    } else {
+      *last++ = part;
+    }
+  }
+  parts.erase(last, parts.end());
+}
+
 std::deque<recorded_part> parts_of(const run_data& run, const std::vector<optional_work>& work_of) {
   std::vector<bool> has_work(work_of.size());
   for (std::size_t n = 0; n < work_of.size(); ++n) has_work[n] = work_of[n].has_value();
@@ -82,19 +97,7 @@ std::deque<recorded_part> parts_of(const run_data& run, const std::vector<option
     }
     of = std::deque<recorded_part>();
   }
-  const auto key = [](const recorded_part& p) { return std::tie(p.work, p.name); };
-  std::sort(parts.begin(), parts.end(),
-            [key](const recorded_part& a, const recorded_part& b) { return key(a) < key(b); });
-  // A work may consist of several spans. Merge their parts that belong to the same operation.
-  auto last = parts.begin();
-  for (const recorded_part& part : parts) {
-    if (last != parts.begin() && key(*(last - 1)) == key(part)) {
-      add(*(last - 1), part);
-    } else {
-      *last++ = part;
-    }
-  }
-  parts.erase(last, parts.end());
+  merge_parts(parts);
   return parts;
 }
 

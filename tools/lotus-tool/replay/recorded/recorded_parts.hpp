@@ -22,6 +22,10 @@ namespace lotus::tool {
 ///   which the span belongs, if any.
 std::deque<recorded_part> parts_of(const run_data& run, const std::vector<optional_work>& work_of);
 
+/// Sorts parts by work and name, and joins those of the same operation in one work, which may
+/// consist of several spans.
+void merge_parts(std::deque<recorded_part>& parts);
+
 /// A batch, or an item that becomes part of a batch.
 struct found_unit {
   batch_id batch;  ///< the batch; for an item, the batch that contains the item

@@ -12,6 +12,7 @@
 
 #include "base/parallel.hpp"
 #include "model/path/span_segments.hpp"
+#include "model/pipeline/forked_spans.hpp"
 #include "model/pipeline/items.hpp"
 #include "model/pipeline/stage_threads.hpp"
 #include "model/pipeline/stages.hpp"
@@ -84,7 +85,8 @@ class recorder_of_pipeline {
       : run_(run),
         batches_(run.batches),
         spans_(run.batches.preprocessing_spans()),
-        is_segmented_(segmented_spans(run.batches)) {}
+        is_segmented_(segmented_spans(run.batches)),
+        forked_(run, is_segmented_) {}
 
   recording record() {
     recording result;
@@ -124,11 +126,12 @@ class recorder_of_pipeline {
     return {};
   }
 
-  /// Returns whether a span is work of a stage: it is not nested in another span of its thread, and
-  /// its batch was received after the start of the span. (Nested spans count as operations.)
+  /// Returns whether a span is work of a stage: it is not nested in another span of its thread, no
+  /// other thread waits for it in its own span of the batch, and its batch was received after the
+  /// start of the span. (Nested spans and those that are waited for count as operations.)
   bool is_work(span_number span) const {
     const preprocessing_span& s = spans_[span];
-    if (!s.batch || !is_segmented_[span]) return false;
+    if (!s.batch || !is_segmented_[span] || forked_.is_forked(span)) return false;
     const std::optional<std::int64_t> used_ns = batches_.left_ns(batches_.at(*s.batch));
     return used_ns && (s.start_ns < *used_ns || batches_.pushed());
   }
@@ -246,6 +249,7 @@ class recorder_of_pipeline {
       }
     });
     for (std::uint32_t u = 0; batches_.in_parts() && u < p_.units.size(); ++u) join_segments(u);
+    if (forked_.any()) join_forked(work_of);
     if (p_.cpu_known) return;
     // At least one CPU time is missing. Incomplete CPU times would be worse than none, so treat all
     // time as blocked.
@@ -308,6 +312,39 @@ class recorder_of_pipeline {
         p_.parts.begin(), p_.parts.end(), work,
         [](const recorded_part& p, std::uint32_t wanted) { return p.work < wanted; });
     for (; part != p_.parts.end() && part->work == work; ++part) scale(*part);
+  }
+
+  /// Replaces the time in which a thread waits for parts of its batch in other threads by the work
+  /// that these do, as operations with the names of their stages. Parts that run at the same time
+  /// count for as long as the thread waits for them; the rest of their CPU time is unrecorded.
+  void join_forked(const std::vector<optional_work>& work_of) {
+    for (span_number n = 0; n < spans_.size(); ++n) {
+      if (!work_of[n] || forked_.of(n).empty()) continue;
+      std::vector<recorded_part> parts;
+      double sum_ns = 0;
+      for (const span_number m : forked_.of(n)) {
+        const preprocessing_span& s = spans_[m];
+        const measured_work of = work_in(run_.side.off_cpu_of(s.file, s.stage == preprocess_stage),
+                                         s.start_ns, s.end_ns(), p_.cpu_known);
+        parts.push_back({*work_of[n], s.stage.value(), of.cpu_ns, of.blocked_ns, of.queued_ns});
+        sum_ns += of.all_ns();
+        if (of.all_ns() > 0) intervals_.push_back({s.start_ns, s.end_ns(), of.on_cpu()});
+      }
+      measured_work& w = p_.works[*work_of[n]];
+      const double waited_ns = std::min(w.blocked_ns, static_cast<double>(forked_.waited_ns(n)));
+      if (sum_ns <= 0 || waited_ns <= 0) continue;
+      w.blocked_ns -= waited_ns;
+      for (recorded_part& part : parts) {
+        for (double* const ns : {&part.cpu_ns, &part.blocked_ns, &part.queued_ns}) {
+          *ns *= waited_ns / sum_ns;
+        }
+        w.cpu_ns += part.cpu_ns;
+        w.blocked_ns += part.blocked_ns;
+        w.queued_ns += part.queued_ns;
+        p_.parts.push_back(part);
+      }
+    }
+    merge_parts(p_.parts);
   }
 
   void add_use(std::uint32_t unit) {
@@ -421,6 +458,7 @@ class recorder_of_pipeline {
   const std::vector<preprocessing_span>& spans_;
   // Whether each span can be split into operations; see segmented_spans().
   std::vector<bool> is_segmented_;
+  forked_spans forked_;
   recorded_pipeline p_;
   std::map<stage_id, std::uint32_t> stage_index_;  // for each stage: its index in p_.stages
   std::uint32_t item_stages_ = 0;

@@ -1,0 +1,74 @@
+#include "model/pipeline/forked_spans.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "model/pipeline/off_cpu.hpp"
+
+namespace lotus::tool {
+
+forked_spans::forked_spans(const run_data& run, const std::vector<bool>& is_segmented)
+    : run_(run), is_forked_(is_segmented.size()) {
+  const std::vector<preprocessing_span>& spans = run.batches.preprocessing_spans();
+  struct count {
+    std::size_t all = 0;
+    std::size_t forked = 0;
+  };
+  std::map<stage_id, count> stages;
+  std::vector<std::pair<span_number, span_number>> found;  // a span, and one inside it
+  const auto counts = [&](span_number n) { return is_segmented[n] && spans[n].file; };
+  for (const batch& b : run.batches.all()) {
+    for (span_number n = b.first_span; n < b.first_span + b.spans; ++n) {
+      if (!counts(n) || spans[n].of_item) continue;
+      ++stages[spans[n].stage].all;
+      for (span_number m = n + 1; m < b.first_span + b.spans; ++m) {
+        if (spans[m].start_ns >= spans[n].end_ns()) break;  // the spans are sorted by start
+        if (!counts(m) || spans[m].of_item || is_forked_[m] || is_forked_[n]) continue;
+        if (spans[m].end_ns() > spans[n].end_ns() || spans[m].stage == spans[n].stage ||
+            spans[m].file == spans[n].file) {
+          continue;
+        }
+        is_forked_[m] = true;
+        ++stages[spans[m].stage].forked;
+        found.emplace_back(n, m);
+      }
+    }
+  }
+  // A few spans of a stage may lie inside another one by chance.
+  constexpr double nearly_all = 0.9;
+  for (const auto& [outer, inner] : found) {
+    const count& of = stages[spans[inner].stage];
+    is_forked_[inner] = static_cast<double>(of.forked) >= nearly_all * static_cast<double>(of.all);
+    if (is_forked_[inner]) of_[outer].push_back(inner);
+  }
+}
+
+const std::vector<span_number>& forked_spans::of(span_number n) const {
+  static const std::vector<span_number> none;
+  const auto at = of_.find(n);
+  return at == of_.end() ? none : at->second;
+}
+
+std::int64_t forked_spans::waited_ns(span_number n) const {
+  const std::vector<preprocessing_span>& spans = run_.batches.preprocessing_spans();
+  const off_cpu_time* const off =
+      run_.side.off_cpu_of(spans[n].file, spans[n].stage == preprocess_stage);
+  std::int64_t waited = 0;
+  std::int64_t until_ns = spans[n].start_ns;
+  for (const span_number m : of(n)) {
+    const std::int64_t from_ns = std::max(until_ns, spans[m].start_ns);
+    if (spans[m].end_ns() <= from_ns) continue;
+    until_ns = spans[m].end_ns();
+    const std::int64_t wall_ns = until_ns - from_ns;
+    if (off == nullptr) {
+      waited += wall_ns;
+    } else {
+      const cpu_split split = off->split(from_ns, until_ns);
+      waited += split.blocked_ns.value_or(wall_ns - split.cpu_ns);
+    }
+  }
+  return waited;
+}
+
+}  // namespace lotus::tool
