@@ -11,7 +11,6 @@
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "base/formats/json_writer.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
@@ -216,8 +215,6 @@ double parse_share(const std::string& text, const std::string& option) {
 namespace {
 
 void print(const compare_options& options, const comparison& found, std::ostream& out) {
-  std::string text;
-  json_writer to(text);
   switch (options.form) {
     case compare_form::table:
       print_comparison_table(options, found, out);

@@ -182,7 +182,7 @@ class screen_printer {
 
   std::string advice_of(const first_screen& s) const {
     table rows;
-    const bool sure = !s.advice.empty() && s.advice.front().condition.empty();
+    const bool sure = !s.advice.empty() && s.advice.front().is_sure;
     const std::vector<std::string> head{sure ? "change to try" : "change to try (gain uncertain)",
                                         "predicted run time", "90 % interval"};
     for (const std::string& label : head) note_label(out_, label);
@@ -190,9 +190,11 @@ class screen_printer {
     for (const shown_advice& a : s.advice) {
       // The condition of an uncertain suggestion gets a line of its own, so that the suggestion and
       // its numbers fit on one line.
-      const bool apart = line_width(out_) > 0 && !a.condition.empty();
-      rows.row({apart ? a.what : a.change, a.now + " -> " + a.then, a.low + " to " + a.high});
-      if (apart) rows.row({"  (" + a.condition + ')'});
+      const bool apart = line_width(out_) > 0 && !a.is_sure;
+      rows.row({apart ? what_of(a) : change_of(a),
+                human_time(a.now_ns) + " -> " + human_time(a.then_ns),
+                human_time(a.low_ns) + " to " + human_time(a.high_ns)});
+      if (apart) rows.row({"  (" + condition_of(a) + ')'});
     }
     std::ostringstream text;
     if (has_colours(out_)) allow_colors(text);
@@ -292,7 +294,7 @@ judgement diagnose_one(const run_files& run, const diagnose_options& options,
     }
     return judged;
   } catch (const input_error& error) {
-    return {std::nullopt, error.what(), nullptr};
+    return {std::nullopt, {"%", {name_word{error.what()}}}, nullptr};
   }
 }
 
@@ -338,9 +340,9 @@ int run_diagnose(const diagnose_options& options, std::ostream& out, std::ostrea
     if (judged.found) {
       found.push_back(std::move(*judged.found));
     } else if (runs.size() == 1) {
-      throw input_error(judged.why_not);
+      throw input_error(text_of(judged.why_not));
     } else {
-      diagnostics.warning(judged.why_not);
+      diagnostics.warning(text_of(judged.why_not));
     }
   }
   const int status = diagnostics.finish(options.strict);

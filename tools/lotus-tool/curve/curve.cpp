@@ -29,22 +29,6 @@ using axis_kind = curve_axis::kind;
 constexpr std::array<std::string_view, 5> axis_names{"workers", "prefetch", "cpus", "threads",
                                                      "speed"};
 
-std::string title_of(const curve_axis& axis) {
-  switch (axis.is) {
-    case axis_kind::workers:
-      return "workers";
-    case axis_kind::prefetch:
-      return "batches in flight per worker";
-    case axis_kind::cpus:
-      return "CPUs";
-    case axis_kind::threads:
-      return "threads in " + axis.name;
-    case axis_kind::speed:
-      break;
-  }
-  return "times as fast: " + axis.name;
-}
-
 /// Returns the values to predict, among them `now`: all up to twice as many as now and at least 8
 /// or, if that is more than 16, only some of them.
 std::set<double> values_around(double now) {
@@ -124,29 +108,45 @@ std::vector<curve_limit> limits_of(const what_if& run, const diagnosis& of,
                                    const curve_axis& axis) {
   std::vector<curve_limit> limits;
   const recorded_pipeline& p = run.recorded();
-  if (of.consumer_capacity) limits.push_back({"consumer", *of.consumer_capacity});
+  if (of.consumer_capacity) limits.push_back({{"consumer"}, *of.consumer_capacity});
   if (axis.is == axis_kind::speed) return limits;  // a faster operation changes all other limits
   const double batches = p.achieved_per_s * 1e-9 * run.run_ns();
   const double cpu_ns = p.recorded_cpu_ns() + p.unrecorded_cpu_ns;
   if (p.cpu_known && p.cpus && run.others_share() <= 0 && axis.is != axis_kind::cpus &&
       cpu_ns > 0) {
-    limits.push_back({three_digits(*p.cpus) + (*p.cpus == 1 ? " CPU" : " CPUs"),
-                      *p.cpus * 1e9 * batches / cpu_ns});
+    limits.push_back(
+        {{"%", {count_word{*p.cpus, "CPU", "CPUs"}}}, *p.cpus * 1e9 * batches / cpu_ns});
   }
-  const std::string shared = p.lock ? "the lock " + p.lock->name : run.limited().name;
+  const std::string shared = p.lock ? p.lock->name : run.limited().name;
   if (!shared.empty()) {
     const std::optional<double> per_s = rate_of_shared_calls(run);
-    if (per_s) limits.push_back({shared, *per_s});
+    if (per_s) limits.push_back({{p.lock ? "the lock %" : "%", {name_word{shared}}}, *per_s});
   }
   for (const stage_figures& stage : of.stages) {
     const std::string name = shown_name(stage.name);
     if (name == axis.name || stage.pool || !stage.batches_per_s) continue;
-    limits.push_back({"stage " + name, *stage.batches_per_s});
+    limits.push_back({{"stage %", {name_word{name}}}, *stage.batches_per_s});
   }
   return limits;
 }
 
 }  // namespace
+
+std::string speed_curve::title() const {
+  switch (axis.is) {
+    case axis_kind::workers:
+      return "workers";
+    case axis_kind::prefetch:
+      return "batches in flight per worker";
+    case axis_kind::cpus:
+      return "CPUs";
+    case axis_kind::threads:
+      return "threads in " + axis.name;
+    case axis_kind::speed:
+      break;
+  }
+  return "times as fast: " + axis.name;
+}
 
 double speed_curve::top_per_s() const {
   double most = 0;
@@ -166,27 +166,25 @@ std::vector<curve_limit> speed_curve::shown_limits() const {
   return shown;
 }
 
-const curve_point* speed_curve::point_at(double at) const {
-  const auto found = std::find_if(points.begin(), points.end(),
-                                  [at](const curve_point& point) { return point.at == at; });
-  return found == points.end() ? nullptr : &*found;
-}
-
-std::string why_not_predicted(const diagnosis& of, const what_if& run) {
-  std::string unlike = text_of(why_unlike(run));
+phrase why_not_predicted(const diagnosis& of, const what_if& run) {
+  phrase unlike = why_unlike(run);
   if (!unlike.empty()) return unlike;
-  phrase facts = claims(of).why_not_simulated();
-  if (facts.empty()) return "";
-  facts.pattern.pop_back();  // the final period
-  return "the simulation leaves out what limits this run: " + text_of(facts);
+  const phrase facts = claims(of).why_not_simulated();
+  if (facts.empty()) return {};
+  phrase all = phrase{"the simulation leaves out what limits this run: "}.add(facts);
+  all.pattern.pop_back();  // the final period
+  return all;
 }
 
-std::string why_not_predicted(const run_data& run, const judgement& judged) {
+phrase why_not_simulated(const run_data& run, const judgement& judged) {
   if (!judged.found) return judged.why_not;
-  std::string silent = text_of(why_silent(run, judged.found->checks));
-  if (!silent.empty()) return silent;
-  if (judged.simulated == nullptr) return text_of(judged.found->why_silent);
-  return why_not_predicted(*judged.found, *judged.simulated);
+  const phrase silent = why_silent(run, judged.found->checks);
+  return silent.empty() && judged.simulated == nullptr ? judged.found->why_silent : silent;
+}
+
+phrase why_not_predicted(const run_data& run, const judgement& judged) {
+  const phrase first = why_not_simulated(run, judged);
+  return first.empty() ? why_not_predicted(*judged.found, *judged.simulated) : first;
 }
 
 curve_axis axis_named(const std::string& name, const recorded_pipeline& p,
@@ -275,7 +273,6 @@ speed_curve draw_curve(const what_if& run, const run_data& data, const diagnosis
                        const curve_axis& axis, const std::vector<measured_run>& others) {
   speed_curve curve;
   curve.axis = axis;
-  curve.title = title_of(axis);
   curve.why_not = why_not_predicted(of, run);
   const recorded_pipeline& p = run.recorded();
   const measured_run recorded = measured_from(data, p);
@@ -301,7 +298,7 @@ speed_curve draw_curve(const what_if& run, const run_data& data, const diagnosis
     // As whatif does: a gain that the recording rules out is not shown.
     const phrase forbidden = facts.why_not(point.change);
     if (!forbidden.empty() && point.would_be.gain >= 1 + worthwhile) {
-      curve.note = "More is not predicted: " + text_of(forbidden);
+      curve.note = phrase{"More is not predicted: "}.add(forbidden);
       continue;
     }
     const bool is_now = value == curve.dots.front().at;
@@ -335,7 +332,7 @@ const description<curve_limit>& description_of(const curve_limit*) {
   static const description<curve_limit> all(
       "curve_limit", "a throughput that the run cannot exceed",
       {
-          {"name", &curve_limit::name, "what limits it"},
+          {"name", [](const curve_limit& of) { return text_of(of.name); }, "what limits it"},
           {"batches_per_s", &curve_limit::per_s, "the throughput"},
       });
   return all;
@@ -365,12 +362,13 @@ const description<speed_curve>& description_of(const speed_curve*) {
            [](c of) { return std::string(axis_names[static_cast<std::size_t>(of.axis.is)]); },
            "the kind of quantity", words{{axis_names.begin(), axis_names.end()}}},
           {"of", [](c of) { return of.axis.name; }, "its stage or operation", if_any},
-          {"title", &speed_curve::title, "the quantity in words"},
+          {"title", [](c of) { return of.title(); }, "the quantity in words"},
           {"points", &speed_curve::points, "the predicted curve", if_any},
           {"limits", &speed_curve::limits, "what the throughput cannot exceed", if_any},
           {"measured", &speed_curve::dots, "this run and others of the same program"},
-          {"why_not", &speed_curve::why_not, "why nothing is predicted", if_any},
-          {"note", &speed_curve::note, "why the curve ends where it does", if_any},
+          {"why_not", [](c of) { return text_of(of.why_not); }, "why nothing is predicted", if_any},
+          {"note", [](c of) { return text_of(of.note); }, "why the curve ends where it does",
+           if_any},
       });
   return all;
 }

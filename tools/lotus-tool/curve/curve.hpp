@@ -27,7 +27,7 @@ struct curve_point {
 
 /// A throughput that no point of the curve can exceed, whatever is done about the other limits.
 struct curve_limit {
-  std::string name;  ///< "consumer", "2 CPUs", or the name of a lock, an operation or a stage
+  phrase name;       ///< "consumer", "2 CPUs", or the name of a lock, an operation or a stage
   double per_s = 0;  ///< in batches per second
 };
 
@@ -40,26 +40,27 @@ struct curve_dot {
 
 struct speed_curve {
   curve_axis axis;
-  std::string title;                ///< of the quantity, such as "workers" or "threads in Decode"
   std::vector<curve_point> points;  ///< in order of the quantity; empty if `why_not` is not
   std::vector<curve_limit> limits;
   std::vector<curve_dot> dots;  ///< the run that the predictions are made from, then others
-  std::string why_not;          ///< why nothing is predicted
-  std::string note;             ///< why the curve ends where it does; may be ""
+  phrase why_not;               ///< why nothing is predicted
+  phrase note;                  ///< why the curve ends where it does; may be empty
 
+  /// Returns the quantity in words, such as "workers" or "threads in Decode".
+  std::string title() const;
   /// Returns the throughput at the top of a picture of this curve.
   double top_per_s() const;
   /// Returns the limits that such a picture shows, the lowest first.
   std::vector<curve_limit> shown_limits() const;
-  /// Returns the point at a value; nullptr if there is none.
-  const curve_point* point_at(double at) const;
 };
 
-/// Returns why the effects of changes are not predicted; "" if they are. whatif prints nothing
+/// Returns why a run cannot be simulated; empty if it can.
+phrase why_not_simulated(const run_data& run, const judgement& judged);
+/// Returns why the effects of changes are not predicted; empty if they are. whatif prints nothing
 /// either in this case.
-std::string why_not_predicted(const run_data& run, const judgement& judged);
+phrase why_not_predicted(const run_data& run, const judgement& judged);
 /// The same for a diagnosed run that can be simulated.
-std::string why_not_predicted(const diagnosis& of, const what_if& run);
+phrase why_not_predicted(const diagnosis& of, const what_if& run);
 
 /// Returns the quantity that a user names: "workers", "prefetch", "cpus", "stage:NAME" for the
 /// threads of a stage, or the name of an operation or stage for its speed. In a run whose stages

@@ -167,7 +167,7 @@ std::string dot_text(const speed_curve& curve, const curve_dot& dot) {
     text += curve.axis.name + ' ' + three_digits(dot.at) + "x as fast";
   } else {
     // 1 worker, 2 workers; 1 thread in Decode, 2 threads in Decode
-    std::string what = curve.title;
+    std::string what = curve.title();
     const std::size_t plural = std::min(what.find(' '), what.size()) - 1;
     if (dot.at == 1 && what[plural] == 's') what.erase(plural, 1);
     text += three_digits(dot.at) + ' ' + what;
@@ -180,11 +180,11 @@ std::string dot_text(const speed_curve& curve, const curve_dot& dot) {
 
 void print_curve(const speed_curve& curve, const std::string& title, std::ostream& out) {
   out << styled(out, style::bold,
-                fitted(out, printable_line(title) + ": batches/s over " + curve.title))
+                fitted(out, printable_line(title) + ": batches/s over " + curve.title()))
       << '\n';
   if (!curve.why_not.empty() || curve.points.size() < 2) {
-    const std::string why = curve.why_not.empty() ? curve.note : curve.why_not;
-    out << fitted(out, "no predictions: " + why) << '\n';
+    const phrase& why = curve.why_not.empty() ? curve.note : curve.why_not;
+    out << fitted(out, "no predictions: " + text_of(why)) << '\n';
   } else {
     constexpr std::size_t usual_columns = 80;
     constexpr std::size_t rows = 11;
@@ -218,7 +218,7 @@ void print_curve(const speed_curve& curve, const std::string& title, std::ostrea
     std::string legend = "▀ predicted   ░ 90 % interval   ◆ this run   ● measured";
     const char* before = "   ╌ ";
     for (const curve_limit& limit : curve.shown_limits()) {
-      legend += before + printable_line(limit.name) + ' ' + three_digits(limit.per_s);
+      legend += before + text_of(limit.name) + ' ' + three_digits(limit.per_s);
       before = ", ";
     }
     out << fitted(out, legend, "  ", "    ") << '\n';
@@ -229,7 +229,7 @@ void print_curve(const speed_curve& curve, const std::string& title, std::ostrea
         << '\n';
   }
   if (!curve.note.empty() && curve.points.size() >= 2) {
-    out << fitted_sentences(out, curve.note, "  ") << '\n';
+    out << fitted_sentences(out, text_of(curve.note), "  ") << '\n';
   }
 }
 

@@ -313,7 +313,7 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
                        predictions wanted) {
   const std::string& dir = run.files->dir;
   if (run.empty() && run.aggregated.empty()) {
-    return {std::nullopt, dir + ": the logs contain nothing usable", nullptr};
+    return {std::nullopt, {"%: the logs contain nothing usable", {name_word{dir}}}, nullptr};
   }
   const run_batches& batches = run.batches;
   if (batches.consumers() > 1) {

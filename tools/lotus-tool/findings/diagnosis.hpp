@@ -140,7 +140,7 @@ class what_if;
 /// The diagnosis of a run, or the reason why there is none: its logs cannot be read or are empty.
 struct judgement {
   std::optional<diagnosis> found;
-  std::string why_not;
+  phrase why_not;
   /// The simulation of the run, which must outlive it; nullptr if it cannot be simulated.
   std::shared_ptr<const what_if> simulated;
 };

@@ -8,6 +8,7 @@
 
 #include "accelerator/accelerator_described.hpp"
 #include "base/printable.hpp"
+#include "base/terminal/table.hpp"
 #include "describe/description.hpp"
 #include "findings/checks/check.hpp"
 #include "findings/diagnosis.hpp"
@@ -125,14 +126,17 @@ const description<shown_target>& description_of(const shown_target*) {
 }
 
 const description<shown_advice>& description_of(const shown_advice*) {
+  const auto time = [](double shown_advice::*ns) {
+    return [ns](const shown_advice& of) { return human_time(of.*ns); };
+  };
   static const description<shown_advice> all(
       "advice", "a change to try",
       {
-          {"change", &shown_advice::change, "in words"},
-          {"now", &shown_advice::now, "the run time now"},
-          {"then", &shown_advice::then, "the predicted run time"},
-          {"low", &shown_advice::low, "lower end of its 90 % interval"},
-          {"high", &shown_advice::high, "upper end of it"},
+          {"change", change_of, "in words"},
+          {"now", time(&shown_advice::now_ns), "the run time now"},
+          {"then", time(&shown_advice::then_ns), "the predicted run time"},
+          {"low", time(&shown_advice::low_ns), "lower end of its 90 % interval"},
+          {"high", time(&shown_advice::high_ns), "upper end of it"},
           {"target", [](const shown_advice& of) { return shown(of.target); },
            "what would change; null if nothing in particular"},
       });

@@ -106,9 +106,9 @@ void write_sliders(json_writer& json, const what_if& run, const std::vector<slid
 void write_curves(json_writer& json, const run_data& run, const judgement& judged,
                   measured_runs& others) {
   json.begin_object();
-  const std::string why_not = why_not_predicted(run, judged);
+  const phrase why_not = why_not_predicted(run, judged);
   if (!why_not.empty()) {
-    json.member("why_not", why_not).end_object();
+    json.member("why_not", text_of(why_not)).end_object();
     return;
   }
   const what_if& asked = *judged.simulated;

@@ -337,7 +337,7 @@ void write_run(json_writer& first, json_writer& json, std::string& text, run_dat
   first.member("batch_count", std::count(counted.begin(), counted.end(), true));
   first.key("verdict");
   write_value(first, judged.found);
-  first.member("no_verdict", judged.why_not).key("checks");
+  first.member("no_verdict", text_of(judged.why_not)).key("checks");
   write_value(first, judged.found ? judged.found->checks : failed_checks(run, look_at_work(run)));
   write_facts(first, run);
   if (run.records.whole_from_ns != 0) {

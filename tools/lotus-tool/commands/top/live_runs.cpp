@@ -34,7 +34,7 @@ struct live_verdict {
 /// reason may be that the run's beginning is missing. The sentence contains no rates or shares,
 /// because the screen shows newer ones next to it.
 live_verdict verdict_of(judgement& judged) {
-  if (!judged.found) return {"no verdict: " + judged.why_not, std::nullopt};
+  if (!judged.found) return {"no verdict: " + text_of(judged.why_not), std::nullopt};
   diagnosis& d = *judged.found;
   if (d.is == verdict::start_up_bound || d.has("loaders-mixed") || d.has("negative-delay")) {
     return {"no verdict from the last seconds alone; `lotus-tool diagnose` examines the whole run",

@@ -50,8 +50,8 @@ void forecast::learn(const configuration& at, std::unique_ptr<recorded_trial> tr
     const std::optional<std::size_t> workers = space_.number(at, knob_meaning::workers);
     const std::size_t seen = trial->pipeline->workers();
     if (workers && *workers != seen) {
-      why_not_ = "workers=" + std::to_string(*workers) + ", but " + std::to_string(seen) +
-                 (seen == 1 ? " thread built batches" : " threads built batches");
+      why_not_ = {"workers=%, but % built batches",
+                  {count_word{*workers}, count_word{seen, "thread", "threads"}}};
     }
   }
   if (!why_not_.empty()) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "commands/tune/knobs.hpp"
+#include "findings/words.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/run_data.hpp"
 #include "replay/change.hpp"
@@ -26,7 +27,7 @@ struct recorded_trial {
   run_files files;
   run_data run;
   std::optional<recorded_pipeline> pipeline;
-  std::string why_not;  ///< why the trial permits no prediction; otherwise ""
+  phrase why_not;  ///< why the trial permits no prediction; otherwise empty
 };
 
 /// The possible relations between a setting named "prefetch" and the number of batches in flight.
@@ -53,8 +54,8 @@ class forecast {
   /// prediction that is too low would be worse, because the configuration would never be tried.
   std::optional<double> per_s(const configuration& at) const;
 
-  /// Returns why nothing can be predicted from the latest trial; "" if something can.
-  const std::string& why_not() const noexcept { return why_not_; }
+  /// Returns why nothing can be predicted from the latest trial; empty if something can.
+  const phrase& why_not() const noexcept { return why_not_; }
 
  private:
   struct learned {
@@ -88,7 +89,7 @@ class forecast {
   // For each prefetch_rule, in the order of the enumeration, how much the trials so far contradict
   // it.
   std::array<double, 3> contradicted_{};
-  std::string why_not_;
+  phrase why_not_;
   mutable std::map<std::pair<std::size_t, std::size_t>, simulation> simulations_;
   mutable std::map<configuration, std::optional<double>> predicted_;  // valid until the next trial
 };

@@ -479,12 +479,12 @@ std::vector<std::string> search::not_run() const {
                         ")");
   }
   if (unknown > 0) {
-    const std::string& why = predictions_.why_not();
+    const phrase& why = predictions_.why_not();
     sentences.push_back(counted(unknown) +
                         ", which the search did not reach and could not predict" +
                         (!predictions_hold() ? " (predictions were off by more than 20 % twice)"
                          : why.empty()       ? ""
-                                             : " (" + why + ")"));
+                                             : " (" + text_of(why) + ")"));
   }
   return sentences;
 }

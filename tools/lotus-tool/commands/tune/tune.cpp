@@ -254,15 +254,15 @@ class tuner {
              text_of(why_no_pipeline(to.run));
     }
     const judgement judged = diagnose_run(to.run, 0, silent, predictions::none);
-    to.why_not = judged.found ? text_of(why_silent(to.run, judged.found->checks)) : judged.why_not;
+    to.why_not = judged.found ? why_silent(to.run, judged.found->checks) : judged.why_not;
     if (to.why_not.empty()) {
       recording recorded = record_pipeline(to.run);
-      to.why_not = recorded.why_not;
+      if (!recorded.pipeline) to.why_not = {"%", {name_word{recorded.why_not}}};
       to.pipeline = std::move(recorded.pipeline);
       if (to.pipeline) {
         to.pipeline->lock = find_sampled_lock(judged.found->blocked_on);
         if (!claims(*judged.found).why_not_simulated().empty()) {
-          to.why_not = "the simulation leaves out what limits this run";
+          to.why_not = {"the simulation leaves out what limits this run"};
         }
       }
     }

@@ -37,7 +37,7 @@ namespace lotus::tool {
 namespace {
 
 struct run_verdict {
-  first_screen screen;
+  diagnosis diagnosed;
   std::vector<path_activity> path;  ///< in order of time; adjacent equal activities are joined
 };
 
@@ -60,8 +60,9 @@ std::vector<path_activity> activities_in_order(const run_data& run) {
 }
 
 std::string run_time_with(const shown_advice& advice) {
-  return advice.change + ": run time " + advice.now + " -> " + advice.then + " (" + advice.low +
-         " to " + advice.high + ")";
+  return change_of(advice) + ": run time " + human_time(advice.now_ns) + " -> " +
+         human_time(advice.then_ns) + " (" + human_time(advice.low_ns) + " to " +
+         human_time(advice.high_ns) + ")";
 }
 
 void draw_headline(const run_data& run, const first_screen& screen, track where, trace_sink& sink) {
@@ -93,9 +94,9 @@ void draw_headline(const run_data& run, const first_screen& screen, track where,
 std::optional<run_verdict> find_verdict(const run_data& run) {
   // The messages are discarded, because they were already printed when the run was read.
   diagnostic_log silent = diagnostic_log::silenced();
-  const judgement judged = diagnose_run(run, /*skip_batches=*/0, silent);
+  judgement judged = diagnose_run(run, /*skip_batches=*/0, silent);
   if (!judged.found || !judged.found->is) return std::nullopt;
-  return run_verdict{first_screen_of(*judged.found, 0), activities_in_order(run)};
+  return run_verdict{std::move(*judged.found), activities_in_order(run)};
 }
 
 /// Draws two tracks. The first has one slice over the whole run, with the headline of the diagnosis
@@ -105,7 +106,7 @@ void draw_verdict(const run_verdict& found, const run_data& run, const run_track
                   drawing_state& picture) {
   const track verdict{tracks.pid, picture.tids.take(0)};
   picture.sink.process_track(verdict, "verdict", verdict_order(0));
-  draw_headline(run, found.screen, verdict, picture.sink);
+  draw_headline(run, first_screen_of(found.diagnosed, 0), verdict, picture.sink);
   const track path{tracks.pid, picture.tids.take(0)};
   picture.sink.process_track(path, "critical path", verdict_order(1));
   for (const path_activity& a : found.path) {

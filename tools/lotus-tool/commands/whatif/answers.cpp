@@ -194,7 +194,7 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
   }
   out << printable_line(answers.dir) << '\n';
   if (answers.run == nullptr) {
-    out << fitted(out, "no predictions: " + answers.why_not) << '\n';
+    out << fitted(out, "no predictions: " + text_of(answers.why_not)) << '\n';
     return;
   }
   const what_if& run = *answers.run;
@@ -321,7 +321,7 @@ const description<whatif_answers>& description_of(const whatif_answers*) {
           {"dir", &whatif_answers::dir, "folder of the logs"},
           {"loader", &whatif_answers::loader, "name of the loader; absent for the default loader",
            if_any},
-          {"why", &whatif_answers::why_not,
+          {"why", [](w of) { return text_of(of.why_not); },
            "why there are no answers; then nothing else is present",
            [](w of) { return of.run == nullptr; }},
           {"baseline", &whatif_answers::run, "the run as it is", if_any},

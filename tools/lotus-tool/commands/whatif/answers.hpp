@@ -24,9 +24,9 @@ struct answer {
 
 struct whatif_answers {
   std::string dir;
-  std::string loader;   ///< name of the loader; "" for the default loader
-  std::string why_not;  ///< the reason if there are no answers; otherwise ""
-  std::string refused;  ///< why this run cannot be changed so; then why_not says the same
+  std::string loader;       ///< name of the loader; "" for the default loader
+  phrase why_not;           ///< the reason if there are no answers; otherwise empty
+  bool is_refused = false;  ///< whether the reason is that this run cannot be changed so
   const what_if* run = nullptr;
   phrase limit;                 ///< why more workers do not help; empty if they may
   bool has_second_run = false;  ///< whether the user gave a second run (--also)

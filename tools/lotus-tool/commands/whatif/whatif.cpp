@@ -15,7 +15,6 @@
 #include "curve/curve_print.hpp"
 #include "curve/measured_runs.hpp"
 #include "describe/description.hpp"
-#include "findings/checks/check.hpp"
 #include "findings/claims.hpp"
 #include "findings/diagnosis.hpp"
 #include "findings/gains.hpp"
@@ -66,22 +65,16 @@ class asker {
     parts.totals = !options_.change.cache.empty();  // they contain the heap use
     kept.run = read_run_and_waits(files, parts, diagnostics_);
     judgement judged = diagnose_run(kept.run, 0, diagnostics_, predictions::none);
-    if (!judged.found) {
-      answers.why_not = judged.why_not;
-      return answers;
-    }
-    const diagnosis& d = kept.found.emplace(std::move(*judged.found));
-    answers.why_not = text_of(why_silent(kept.run, d.checks));
-    if (answers.why_not.empty() && judged.simulated == nullptr) {
-      answers.why_not = text_of(d.why_silent);
-    }
+    answers.why_not = why_not_simulated(kept.run, judged);
     if (!answers.why_not.empty()) return answers;
+    const diagnosis& d = kept.found.emplace(std::move(*judged.found));
     const recorded_pipeline& pipeline = judged.simulated->recorded();
     pipeline_change change;
     try {
       change = resolved_change(options_.change, pipeline, kept.run, d, answers.notes);
     } catch (const input_error& error) {
-      answers.refused = answers.why_not = error.what();
+      answers.why_not = {"%", {name_word{error.what()}}};
+      answers.is_refused = true;
       return answers;
     }
     read_also(files.loader, kept);
@@ -118,7 +111,7 @@ class asker {
     } else if (!(change == pipeline_change{})) {
       add(answers, change);
       if (answers.changes.front().would_be.gain < 1 + worthwhile) return answers;
-      answers.why_not = text_of(with_facts("this change cannot help: ", forbidden(change)));
+      answers.why_not = with_facts("this change cannot help: ", forbidden(change));
       if (!answers.why_not.empty()) answers.run = nullptr;
     } else {
       std::vector<pipeline_change> tried = single_changes(answers.run->recorded(), kept.run.names);
@@ -194,11 +187,11 @@ int run_whatif(const whatif_options& options, std::ostream& out, std::ostream& e
   all.reserve(runs.size());
   for (const run_files& files : runs) all.push_back(asker.ask(files, kept));
   // A change that suits one loader of several, such as threads for one of its stages, is no error.
-  const auto is_refused = [](const whatif_answers& answers) { return !answers.refused.empty(); };
   const bool any_answered = std::any_of(
       all.begin(), all.end(), [](const whatif_answers& one) { return one.run != nullptr; });
-  const auto refused = std::find_if(all.begin(), all.end(), is_refused);
-  if (!any_answered && refused != all.end()) throw input_error(refused->refused);
+  const auto refused = std::find_if(all.begin(), all.end(),
+                                    [](const whatif_answers& one) { return one.is_refused; });
+  if (!any_answered && refused != all.end()) throw input_error(text_of(refused->why_not));
   const int status = diagnostics.finish(options.strict);
   if (status != exit_fine) return status;
   if (options.json) {
@@ -212,7 +205,7 @@ int run_whatif(const whatif_options& options, std::ostream& out, std::ostream& e
       return one.curve && one.curve->points.size() > 1;
     });
     if (drawn == all.end()) {
-      throw input_error(all.front().dir + ": no predictions: " + all.front().why_not);
+      throw input_error(all.front().dir + ": no predictions: " + text_of(all.front().why_not));
     }
     write_curve_svg(*drawn->curve, drawn->dir, out);
     return exit_fine;

@@ -285,8 +285,6 @@ class composer {
     }
   }
 
-  std::string time_with(double gain) const { return human_time(d_.run_ns / gain); }
-
   /// Returns the gain at the lower end of the prediction's confidence interval.
   static double min_gain(const prediction& p) {
     return p.low > 0 && p.per_s > 0 ? p.gain * p.low / p.per_s : p.gain;
@@ -332,21 +330,11 @@ class composer {
     if (advised_.size() > max_advice) advised_.resize(max_advice);
     for (const suggestion* const m : advised_) {
       const prediction& p = m->would_be;
-      const std::string what = min_gain(p) > 1 ? m->what : "perhaps " + m->what;
-      const std::string condition = condition_of(*m);
-      std::string whole = what;
-      if (!condition.empty()) whole.append(", ").append(condition);
-      s_.advice.push_back({printable_line(whole), printable_line(what), condition, m, time_with(1),
-                           time_with(p.gain), time_with(max_gain(p)), time_with(min_gain(p)),
+      s_.advice.push_back({m, min_gain(p) > 1, d_.run_ns, d_.run_ns / p.gain,
+                           d_.run_ns / max_gain(p), d_.run_ns / min_gain(p),
                            target_of_change(m->change)});
       s_.names_in_flight = s_.names_in_flight || m->change.prefetch || m->change.in_flight;
     }
-  }
-
-  /// Returns why a suggestion may gain nothing; "" if it certainly gains.
-  static std::string condition_of(const suggestion& m) {
-    if (min_gain(m.would_be) > 1) return {};
-    return m.only_if ? "only " + text_of(m.condition) : "the 90 % interval includes a gain of zero";
   }
 
   /// Returns the operation or stage that a change makes faster. A change of settings affects the
@@ -440,6 +428,21 @@ class composer {
 };
 
 }  // namespace
+
+std::string what_of(const shown_advice& advice) {
+  return printable_line((advice.is_sure ? "" : "perhaps ") + advice.of->what);
+}
+
+std::string condition_of(const shown_advice& advice) {
+  if (advice.is_sure) return {};
+  return advice.of->only_if ? "only " + text_of(advice.of->condition)
+                            : "the 90 % interval includes a gain of zero";
+}
+
+std::string change_of(const shown_advice& advice) {
+  const std::string condition = condition_of(advice);
+  return what_of(advice) + (condition.empty() ? "" : ", " + printable_line(condition));
+}
 
 shown_target target_of(const path_share& share) {
   shown_target to{shown_target::kind::range, share.name, share.longest_at_ns, share.longest_ns,

@@ -37,18 +37,23 @@ struct shown_target {
 /// as waits for delivery, have none; then returns the longest interval of the share.
 shown_target target_of(const path_share& share);
 
-/// A suggested change, and the run time now and with the change, as text.
+/// A suggested change, and the run time now and with the change.
 struct shown_advice {
-  std::string change;
-  std::string what;                ///< `change` without its condition
-  std::string condition;           ///< why it may gain nothing; "" if it certainly gains
   const suggestion* of = nullptr;  ///< the suggestion, which belongs to the diagnosis
-  std::string now;
-  std::string then;
-  std::string low;  ///< lower end of the 90 % confidence interval of `then`
-  std::string high;
+  bool is_sure = false;            ///< whether it certainly gains
+  double now_ns = 0;
+  double then_ns = 0;
+  double low_ns = 0;  ///< lower end of the 90 % confidence interval of `then_ns`
+  double high_ns = 0;
   shown_target target;  ///< the part of the run that would change
 };
+
+/// Returns the change, such as "perhaps 3 workers instead of 1".
+std::string what_of(const shown_advice& advice);
+/// Returns why the change may gain nothing; "" if it certainly gains.
+std::string condition_of(const shown_advice& advice);
+/// Returns both.
+std::string change_of(const shown_advice& advice);
 
 /// One row of the table that shows where the run's time goes, in whole percent of the run's time.
 /// The shares of all rows add up to 100; `running`, `no_cpu` and `blocked` add up to `share`.
