@@ -1,10 +1,8 @@
 #include "accelerator/accelerator_text.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 #include <utility>
 

@@ -1,10 +1,8 @@
 #include "accelerator/host_timeline.hpp"
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 #include <unordered_map>
-#include <utility>
 
 #include "base/text.hpp"
 

@@ -1,10 +1,8 @@
 #include "accelerator/ranks.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
-#include <string_view>
 #include <system_error>
 
 #include "accelerator/accelerator_words.hpp"
@@ -12,7 +10,6 @@
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
 #include "base/statistics/distribution.hpp"
-#include "base/text.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/run_model.hpp"
 

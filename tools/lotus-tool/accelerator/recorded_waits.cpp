@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <set>
-#include <string_view>
 
 #include "log/shown_name.hpp"
 #include "model/path/critical_path.hpp"

@@ -1,9 +1,7 @@
 #include <algorithm>
-#include <cstddef>
 #include <ostream>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"

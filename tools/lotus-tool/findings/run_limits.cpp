@@ -7,7 +7,6 @@
 #include "findings/claims.hpp"
 #include "findings/facts/facts.hpp"
 #include "findings/gains.hpp"
-#include "findings/verdict.hpp"
 
 namespace lotus::tool {
 namespace {

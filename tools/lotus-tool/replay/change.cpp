@@ -2,19 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "log/shown_name.hpp"
-#include "model/run_data.hpp"
-#include "replay/plan.hpp"
-#include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/time_left.hpp"
 
 namespace lotus::tool {

@@ -6,14 +6,10 @@
 #include <iomanip>
 #include <optional>
 #include <sstream>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "describe/description.hpp"
-#include "replay/change.hpp"
-#include "replay/recorded/recorded_pipeline.hpp"
 
 namespace lotus::tool {
 namespace {

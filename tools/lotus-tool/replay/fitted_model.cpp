@@ -2,21 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <numeric>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "base/parallel.hpp"
-#include "model/run_data.hpp"
-#include "replay/change.hpp"
-#include "replay/plan.hpp"
 #include "replay/recorded/recorded_parts.hpp"
-#include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/serving.hpp"
-#include "replay/speed_law.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -5,16 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <random>
-#include <utility>
-#include <vector>
 
 #include "base/parallel.hpp"
-#include "replay/change.hpp"
 #include "replay/plan.hpp"
-#include "replay/recorded/recorded_pipeline.hpp"
-#include "replay/speed_law.hpp"
 
 namespace lotus::tool {
 namespace {

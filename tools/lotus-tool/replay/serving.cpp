@@ -1,15 +1,10 @@
 #include "replay/serving.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "base/parallel.hpp"
-#include "replay/change.hpp"
-#include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/recorded/shared_operations.hpp"
 
 namespace lotus::tool {

@@ -1,20 +1,12 @@
 #include "replay/single_changes.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <numeric>
 #include <set>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "log/shown_name.hpp"
-#include "model/run_data.hpp"
-#include "replay/change.hpp"
-#include "replay/recorded/recorded_pipeline.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -3,13 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <string>
-#include <vector>
-
-#include "replay/plan.hpp"
-#include "replay/recorded/recorded_pipeline.hpp"
 
 namespace lotus::tool {
 

@@ -3,14 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <functional>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "model/run_data.hpp"
-#include "replay/change.hpp"
-#include "replay/prediction.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/single_changes.hpp"
 

@@ -1,7 +1,5 @@
 #include "replay/time_left.hpp"
 
-#include <string>
-
 namespace lotus::tool {
 
 time_left left_of(const pipeline_change& change, const std::string& name, bool cached) {

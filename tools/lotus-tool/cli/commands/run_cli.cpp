@@ -8,7 +8,6 @@
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
-#include "base/printable.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands/log_commands.hpp"
 #include "cli/reading_options.hpp"

@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 #include <sstream>
-#include <utility>
 
 #include "accelerator/ranks.hpp"
 #include "base/diagnostics.hpp"

@@ -1,7 +1,6 @@
 #include "commands/report/report_hardware.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <utility>
 
 #include "base/diagnostics.hpp"

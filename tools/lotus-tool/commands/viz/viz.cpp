@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <set>
-#include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 

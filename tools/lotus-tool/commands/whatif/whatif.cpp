@@ -1,7 +1,6 @@
 #include "commands/whatif/whatif.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <memory>
 #include <utility>
 #include <vector>

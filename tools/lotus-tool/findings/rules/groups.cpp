@@ -1,5 +1,4 @@
 // The verdicts that the largest group of facts gives if the simulation does not explain the run.
-#include <algorithm>
 #include <optional>
 #include <utility>
 

@@ -8,7 +8,6 @@
 
 #include "findings/facts/facts.hpp"
 #include "findings/finding.hpp"
-#include "findings/verdict.hpp"
 #include "findings/words.hpp"
 #include "model/path/critical_path.hpp"
 #include "waits/join/blocked_on.hpp"

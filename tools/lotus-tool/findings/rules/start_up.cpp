@@ -1,5 +1,4 @@
 // The consumer waits mostly for the first batches of epochs.
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>

@@ -6,7 +6,6 @@
 #include <limits>
 #include <numeric>
 #include <set>
-#include <string_view>
 
 #include "describe/description.hpp"
 #include "model/quantities.hpp"

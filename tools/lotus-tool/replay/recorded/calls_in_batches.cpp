@@ -1,17 +1,11 @@
 #include "replay/recorded/calls_in_batches.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <map>
-#include <optional>
-#include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "log/shown_name.hpp"
-#include "model/run_data.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {

@@ -1,22 +1,14 @@
 #include "replay/recorded/shared_operations.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <memory>
-#include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "base/parallel.hpp"
 #include "base/sort_runs.hpp"
 #include "log/shown_name.hpp"
-#include "model/run_data.hpp"
 #include "model/run_model.hpp"
-#include "replay/recorded/measured_work.hpp"
 #include "replay/recorded/recorded_parts.hpp"
 
 namespace lotus::tool {

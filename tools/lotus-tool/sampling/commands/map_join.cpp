@@ -5,11 +5,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <ostream>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/child_process.hpp"
 #include "base/diagnostics.hpp"
@@ -18,12 +15,10 @@
 #include "base/printable.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
-#include "commands/map/map_build.hpp"
 #include "describe/description.hpp"
 #include "log/folder/loaders.hpp"
 #include "mapping/mapping.hpp"
 #include "mapping/read/function_report.hpp"
-#include "sampling/join/sample_join.hpp"
 #include "sampling/read/located_samples.hpp"
 
 namespace lotus::tool {

@@ -1,8 +1,6 @@
 #include "sampling/commands/map_record.hpp"
 
 #include <exception>
-#include <ostream>
-#include <string>
 
 #include "base/child_process.hpp"
 #include "base/diagnostics.hpp"

@@ -1,28 +1,18 @@
 #include "sampling/join/sample_join.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <filesystem>
-#include <map>
-#include <ostream>
-#include <set>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <unordered_map>
-#include <vector>
 
 #include "base/child_process.hpp"
-#include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
-#include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 #include "log/shown_name.hpp"
 #include "mapping/read/function_report.hpp"
 #include "model/calls/nesting_times.hpp"
 #include "model/run_data.hpp"
-#include "sampling/read/located_samples.hpp"
 #include "sampling/read/sample_files.hpp"
 
 namespace lotus::tool {

@@ -2,18 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <vector>
 
 #include "base/child_process.hpp"
-#include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/files/unfinished.hpp"
 #include "mapping/read/function_report.hpp"

@@ -10,17 +10,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <lotus/folder/hidden_files.hpp>
-#include <lotus/sampling/perf_ring.hpp>
 #include <lotus/sampling/sample_layout.hpp>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"

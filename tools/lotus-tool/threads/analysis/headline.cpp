@@ -4,14 +4,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "base/printable.hpp"
 #include "threads/analysis/named_stacks.hpp"
-#include "threads/analysis/thread_activity.hpp"
-#include "threads/analysis/wait_chain.hpp"
 #include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {

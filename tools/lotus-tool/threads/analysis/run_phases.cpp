@@ -1,17 +1,12 @@
 #include "threads/analysis/run_phases.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "threads/analysis/named_stacks.hpp"
 #include "threads/analysis/seen_together.hpp"
-#include "threads/analysis/thread_activity.hpp"
-#include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {
 namespace {

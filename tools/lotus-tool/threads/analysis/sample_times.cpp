@@ -1,16 +1,10 @@
 #include "threads/analysis/sample_times.hpp"
 
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <map>
-#include <string>
-#include <vector>
 
 #include "base/printable.hpp"
-#include "threads/analysis/named_stacks.hpp"
-#include "threads/analysis/thread_activity.hpp"
-#include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {
 

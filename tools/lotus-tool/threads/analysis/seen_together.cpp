@@ -1,15 +1,7 @@
 #include "threads/analysis/seen_together.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <set>
 #include <string>
-#include <vector>
-
-#include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {
 namespace {

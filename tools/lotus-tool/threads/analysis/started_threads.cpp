@@ -1,16 +1,6 @@
 #include "threads/analysis/started_threads.hpp"
 
-#include <cstddef>
-#include <cstdint>
-#include <map>
 #include <set>
-#include <string>
-#include <tuple>
-#include <utility>
-#include <vector>
-
-#include "threads/analysis/named_stacks.hpp"
-#include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {
 

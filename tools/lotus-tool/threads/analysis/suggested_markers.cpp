@@ -7,13 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
 #include <utility>
-#include <vector>
-
-#include "threads/analysis/named_stacks.hpp"
-#include "threads/analysis/thread_activity.hpp"
-#include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {
 namespace {

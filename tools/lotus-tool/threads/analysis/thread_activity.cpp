@@ -1,22 +1,14 @@
 #include "threads/analysis/thread_activity.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <optional>
-#include <set>
-#include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "base/printable.hpp"
-#include "threads/analysis/named_stacks.hpp"
 #include "threads/analysis/seen_together.hpp"
 #include "threads/analysis/started_threads.hpp"
 #include "threads/analysis/waited_for.hpp"
-#include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -1,17 +1,12 @@
 #include "threads/analysis/wait_chain.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "threads/analysis/seen_together.hpp"
-#include "threads/analysis/thread_activity.hpp"
-#include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {
 namespace {

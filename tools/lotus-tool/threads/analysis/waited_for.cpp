@@ -1,20 +1,8 @@
 #include "threads/analysis/waited_for.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <set>
-#include <string>
-#include <tuple>
-#include <utility>
-#include <vector>
 
 #include "base/text.hpp"
-#include "threads/analysis/named_stacks.hpp"
-#include "threads/analysis/seen_together.hpp"
-#include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {
 namespace {

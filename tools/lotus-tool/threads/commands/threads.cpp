@@ -1,8 +1,6 @@
 #include "threads/commands/threads.hpp"
 
 #include <cstddef>
-#include <ostream>
-#include <string>
 #include <vector>
 
 #include "base/diagnostics.hpp"
@@ -13,7 +11,6 @@
 #include "threads/analysis/thread_activity.hpp"
 #include "threads/analysis/wait_chain.hpp"
 #include "threads/data/thread_samples.hpp"
-#include "threads/view/threads_view.hpp"
 
 namespace lotus::tool {
 

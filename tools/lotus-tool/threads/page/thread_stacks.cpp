@@ -5,10 +5,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "threads/analysis/headline.hpp"
 #include "threads/analysis/named_stacks.hpp"

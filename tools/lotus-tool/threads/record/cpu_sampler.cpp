@@ -8,12 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <lotus/sampling/perf_ring.hpp>
-#include <string>
-#include <string_view>
 #include <utility>
 
 namespace lotus::tool {

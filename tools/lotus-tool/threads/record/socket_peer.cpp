@@ -11,13 +11,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <optional>
 #include <sstream>
-#include <string>
 #include <vector>
 
 namespace lotus::tool {

@@ -3,16 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
-#include <string>
-#include <string_view>
-#include <system_error>
 #include <utility>
-#include <vector>
 
-#include "base/diagnostics.hpp"
 #include "base/files/found_file.hpp"
-#include "log/folder/log_files.hpp"
 #include "log/log_reader.hpp"
 #include "lotus/folder/hidden_files.hpp"
 

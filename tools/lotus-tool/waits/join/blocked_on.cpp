@@ -3,22 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <map>
-#include <optional>
 #include <sstream>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
-#include "base/diagnostics.hpp"
 #include "base/printable.hpp"
 #include "describe/description.hpp"
 #include "log/shown_name.hpp"
-#include "model/run_data.hpp"
-#include "waits/data/wait_files.hpp"
 #include "waits/join/sampled_waits.hpp"
 
 namespace lotus::tool {

@@ -2,19 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "log/shown_name.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/pipeline/stages.hpp"
 #include "model/quantities.hpp"
-#include "model/run_data.hpp"
-#include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {
 namespace {

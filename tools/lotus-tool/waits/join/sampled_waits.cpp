@@ -1,27 +1,15 @@
 #include "waits/join/sampled_waits.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <tuple>
-#include <unordered_map>
-#include <utility>
-#include <vector>
 
-#include "base/diagnostics.hpp"
 #include "log/log_line.hpp"
 #include "log/log_reader.hpp"
-#include "log/operation_names.hpp"
 #include "log/shown_name.hpp"
 #include "model/quantities.hpp"
-#include "model/run_data.hpp"
-#include "waits/data/wait_files.hpp"
-#include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {
 

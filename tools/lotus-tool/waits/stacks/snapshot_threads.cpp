@@ -2,16 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <map>
-#include <ostream>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include "base/diagnostics.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
@@ -19,9 +13,7 @@
 #include "log/process_info.hpp"
 #include "log/shown_name.hpp"
 #include "lotus/folder/hidden_files.hpp"
-#include "model/run_data.hpp"
 #include "waits/data/stack_files.hpp"
-#include "waits/data/wait_files.hpp"
 #include "waits/join/blocked_on.hpp"
 #include "waits/join/sampled_waits.hpp"
 #include "waits/stacks/unwound_stacks.hpp"
