@@ -6332,6 +6332,83 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_SAMPLING_SAMPLE_FILE_HPP
 #define LOTUS_SAMPLING_SAMPLE_FILE_HPP
 
+// Reads the build id of a program or library: a hash of its contents that the linker stores in it,
+// so that another build of the file is recognized.
+#ifndef LOTUS_BASE_BUILD_ID_HPP
+#define LOTUS_BASE_BUILD_ID_HPP
+
+#include <elf.h>
+#include <sys/uio.h>
+
+LOTUS_DETAIL_COLD_NAMESPACE_BEGIN
+namespace detail {
+
+/// A build id in hexadecimal digits; "" if a file has none.
+struct build_id {
+  static constexpr std::size_t max_bytes = 32;
+  char digits[2 * max_bytes + 1] = "";
+};
+
+/// Reads the build id of a 64-bit ELF file from its notes.
+/// @param begin  address at which the file begins.
+/// @param read  read(address, to, bytes) copies bytes of the file, and returns whether it could.
+template <class Read>
+build_id read_build_id(std::uint64_t begin, const Read& read) noexcept {
+  build_id id;
+  Elf64_Ehdr file{};
+  constexpr unsigned max_parts = 64;
+  if (!read(begin, &file, sizeof(file)) || std::memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 ||
+      file.e_ident[EI_CLASS] != ELFCLASS64) {
+    return id;
+  }
+  for (unsigned i = 0; i < file.e_phnum && i < max_parts; ++i) {
+    Elf64_Phdr part{};
+    if (!read(begin + file.e_phoff + i * sizeof(part), &part, sizeof(part))) return id;
+    constexpr std::uint64_t max_notes = 4096;
+    if (part.p_type != PT_NOTE || part.p_filesz > max_notes) continue;
+    const std::uint64_t aligned = part.p_align == 8 ? 7 : 3;
+    const auto rounded = [aligned](std::uint64_t bytes) { return (bytes + aligned) & ~aligned; };
+    struct {
+      Elf64_Nhdr head;
+      char name[4];
+    } note{};
+    for (std::uint64_t at = 0; at + sizeof(note) <= part.p_filesz;) {
+      const std::uint64_t from = begin + part.p_offset + at;
+      if (!read(from, &note, sizeof(note))) return id;
+      const std::uint64_t data = rounded(sizeof(note.head) + note.head.n_namesz);
+      unsigned char bytes[build_id::max_bytes];
+      if (note.head.n_type == NT_GNU_BUILD_ID && note.head.n_namesz == sizeof(note.name) &&
+          std::memcmp(note.name, "GNU", sizeof(note.name)) == 0 &&
+          note.head.n_descsz <= sizeof(bytes) && read(from + data, bytes, note.head.n_descsz)) {
+        for (std::size_t j = 0; j < note.head.n_descsz; ++j) {
+          id.digits[2 * j] = "0123456789abcdef"[bytes[j] >> 4U];
+          id.digits[2 * j + 1] = "0123456789abcdef"[bytes[j] & 15U];
+        }
+        return id;
+      }
+      at += data + rounded(note.head.n_descsz);
+    }
+  }
+  return id;
+}
+
+/// Returns the build id of a file that this process has mapped. Reads through the kernel, because
+/// the file may be unmapped meanwhile.
+/// @param begin  address at which the file's first byte is mapped.
+inline build_id mapped_build_id(std::uint64_t begin) noexcept {
+  return read_build_id(begin, [](std::uint64_t address, void* to, std::size_t bytes) {
+    const iovec into{to, bytes};
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address that the kernel reported
+    const iovec from{reinterpret_cast<void*>(address), bytes};
+    return process_vm_readv(getpid(), &into, 1, &from, 1, 0) == static_cast<ssize_t>(bytes);
+  });
+}
+
+}  // namespace detail
+LOTUS_DETAIL_COLD_NAMESPACE_END
+
+#endif  // LOTUS_BASE_BUILD_ID_HPP
+
 // Defines the layout of a sample file, which the built-in collector and lotus-tool write.
 //
 // A sample file consists of a header and records. Each record begins with a perf_event_header,
@@ -6376,6 +6453,7 @@ enum class own_record : std::uint32_t {
   module = 0x4c4f0002,
   region = 0x4c4f0003,
   own_thread = 0x4c4f0004,
+  build = 0x4c4f0005,
 };
 
 /// One moment, on the clock of samples (CLOCK_MONOTONIC) and on that of logs (CLOCK_REALTIME).
@@ -6393,6 +6471,14 @@ struct module_record {
   /// Offset, in bytes, of the part of the file that is mapped at `begin`.
   std::uint64_t file_offset;
   std::uint64_t time_ns;  ///< time at which the library found the mapping
+  std::uint32_t pid;
+  std::uint32_t unused;
+};
+
+/// The build id of the file in the last module_record or PERF_RECORD_MMAP2 before it. The id follows this struct as text,
+/// terminated and padded with zeros.
+struct build_record {
+  perf_event_header header;
   std::uint32_t pid;
   std::uint32_t unused;
 };
@@ -6416,7 +6502,8 @@ struct own_thread_record {
 
 static_assert(sizeof(samples_file_header) == 32 && sizeof(sample_record) == 32 &&
                   sizeof(clock_record) == 24 && sizeof(module_record) == 48 &&
-                  sizeof(region_record) == 32 && sizeof(own_thread_record) == 16,
+                  sizeof(region_record) == 32 && sizeof(own_thread_record) == 16 &&
+                  sizeof(build_record) == 16,
               "files are read by other builds");
 
 }  // namespace detail
@@ -6479,15 +6566,24 @@ class sample_file {
   /// Records at which addresses the code of the program and of its shared objects is mapped now.
   void modules() noexcept {
     if (file_.number() < 0) return;
+    std::uint64_t first = 0;  // where the beginning of a file is mapped, and the file's inode
+    unsigned long long first_inode = 0;
     for_each_mapping([&](std::string_view line) {
       // A line of /proc/self/maps looks like "5566-7788 r-xp 00001000 08:01 1234 /path".
       module_record m{};
-      unsigned long long begin = 0, end = 0, offset = 0;
+      unsigned long long begin = 0, end = 0, offset = 0, inode = 0;
       char mode[8] = {};
-      char head[64] = {};
+      char head[96] = {};
       std::memcpy(head, line.data(), line.size() < sizeof(head) ? line.size() : sizeof(head) - 1);
       // NOLINTNEXTLINE(cert-err34-c): the kernel's own text
-      if (std::sscanf(head, "%llx-%llx %7s %llx", &begin, &end, mode, &offset) != 4) return false;
+      if (std::sscanf(head, "%llx-%llx %7s %llx %*s %llu", &begin, &end, mode, &offset, &inode) !=
+          5) {
+        return false;
+      }
+      if (offset == 0 && inode != 0) {
+        first = begin;
+        first_inode = inode;
+      }
       std::string_view path = mapped_path(line);
       if (path.empty()) path = line.substr(line.find('[') < line.size() ? line.find('[') : 0);
       if (mode[2] != 'x' || (path[0] != '/' && path != "[vdso]")) return false;
@@ -6497,6 +6593,11 @@ class sample_file {
       m.time_ns = static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
       m.pid = static_cast<std::uint32_t>(getpid());
       append_with_text(own_record::module, m, path);
+      if (inode == 0 || inode != first_inode) return false;
+      build_record b{};
+      b.pid = m.pid;
+      const build_id id = mapped_build_id(first);
+      if (*id.digits != '\0') append_with_text(own_record::build, b, id.digits);
       return false;
     });
   }
@@ -17292,8 +17393,6 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 #ifndef LOTUS_WAITS_STACK_WORDS_HPP
 #define LOTUS_WAITS_STACK_WORDS_HPP
 
-#include <sys/uio.h>
-
 // Lists where this process has mapped code from files.
 #ifndef LOTUS_WAITS_CODE_RANGES_HPP
 #define LOTUS_WAITS_CODE_RANGES_HPP
@@ -17426,6 +17525,10 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 //   object,<id>,<text>                      a path, "pipe:[4711]", a peer's address, a call's name
 //   variable,<id>,<address>,<base>,<path>   a variable at <address> in the module at <path>, whose
 //                                           file is mapped from <base> on; both hexadecimal
+//   build,<id>,<build id>                   the build id of the file of the line "variable" before
+//   named,<address>,<name>                  the name of the variable, which `lotus-tool run` adds
+//   at
+//                                           the end
 //   look,<ns since 1970>,<tid>,<reason>,<object's id, or 0>,<address, or 0>,<holder's tid, or
 //                                           0>,<ns of thread time that this sample stands for>
 // An id is valid until another line defines it again. Texts contain no control characters.
@@ -17618,6 +17721,7 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 //   code,<begin>,<end>,<offset>,<first>,<path>   code of the file at <path>, from <offset> on, is
 //                                           mapped from <begin> to <end>; the file's first byte
 //                                           would be at <first>
+//   build,<build id>                        the build id of the file of the line "code" before
 //   stack,<id>,<pc>,<sp>,<bytes>,<words>    the stack of a thread from <sp> on, of which <bytes>
 //                                           bytes were copied
 //   seen,<ns since the epoch>,<tid>,<id>    the stack of the sample with this time and thread in
@@ -17632,6 +17736,9 @@ LOTUS_DETAIL_COLD_NAMESPACE_END
 //                                           the reason "running"; the time in ns since the epoch
 //                                           since when the thread waits for a batch, or 0; and the
 //                                           thread's name
+// At the end, `lotus-tool run` adds the calls of each stack: a line "names," and the lines
+// "module", "place", "text" and "frame" as in its files of threads, and then:
+//   calls,<id>,<place>;<place>...           the calls of the stack, the innermost first
 // <words> are the words of the stack that are addresses, each after a blank: "<n>:<address>", the
 // address of code that is at <sp> + 8 <n>, or "<n>+<distance>", the address <sp> + <distance>.
 
@@ -17907,6 +18014,10 @@ class wait_objects {
     add(place, address);
     to.add("variable,%u,%llx,%llx,%s\n", place.id, static_cast<unsigned long long>(address),
            static_cast<unsigned long long>(base), path);
+    const build_id id = mapped_build_id(base);
+    if (*id.digits != '\0') {
+      to.add("build,%u,%s\n", place.id, static_cast<const char*>(id.digits));
+    }
     return place.id;
   }
 
@@ -18529,9 +18640,12 @@ class wait_stacks {
                           static_cast<unsigned long long>(part.file_begin),
                           static_cast<int>(part.path.size()), part.path.data());
       };
-      if (add()) return;
-      flush();
-      add();
+      if (!add()) {
+        flush();
+        add();
+      }
+      const build_id id = mapped_build_id(part.file_begin);
+      if (*id.digits != '\0') lines_.add("build,%s\n", static_cast<const char*>(id.digits));
     });
   }
 

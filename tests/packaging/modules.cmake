@@ -44,7 +44,7 @@ set(sees_torch words base options record calls api torch whole)
 set(tool_sees "^lotus/(folder|format|recovery)/"
     "^lotus/aggregates/[^/]+$"
     "^lotus/heap/heap_hook.hpp" "^lotus/waits/(futex_waits|system_calls|wait_reasons).hpp" "^lotus/sampling/(perf_ring|sample_layout).hpp"
-    "^lotus/base/(cpu_limits|environment).hpp")
+    "^lotus/base/(build_id|cpu_limits|environment).hpp")
 
 # module_of(HEADER VARIABLE): sets VARIABLE to the module of a header, which is given as in
 # "lotus/base/clock.hpp".

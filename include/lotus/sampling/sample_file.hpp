@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "lotus/base/build_id.hpp"
 #include "lotus/base/clock.hpp"
 #include "lotus/base/descriptor.hpp"
 #include "lotus/base/environment.hpp"
@@ -79,15 +80,24 @@ class sample_file {
   /// Records at which addresses the code of the program and of its shared objects is mapped now.
   void modules() noexcept {
     if (file_.number() < 0) return;
+    std::uint64_t first = 0;  // where the beginning of a file is mapped, and the file's inode
+    unsigned long long first_inode = 0;
     for_each_mapping([&](std::string_view line) {
       // A line of /proc/self/maps looks like "5566-7788 r-xp 00001000 08:01 1234 /path".
       module_record m{};
-      unsigned long long begin = 0, end = 0, offset = 0;
+      unsigned long long begin = 0, end = 0, offset = 0, inode = 0;
       char mode[8] = {};
-      char head[64] = {};
+      char head[96] = {};
       std::memcpy(head, line.data(), line.size() < sizeof(head) ? line.size() : sizeof(head) - 1);
       // NOLINTNEXTLINE(cert-err34-c): the kernel's own text
-      if (std::sscanf(head, "%llx-%llx %7s %llx", &begin, &end, mode, &offset) != 4) return false;
+      if (std::sscanf(head, "%llx-%llx %7s %llx %*s %llu", &begin, &end, mode, &offset, &inode) !=
+          5) {
+        return false;
+      }
+      if (offset == 0 && inode != 0) {
+        first = begin;
+        first_inode = inode;
+      }
       std::string_view path = mapped_path(line);
       if (path.empty()) path = line.substr(line.find('[') < line.size() ? line.find('[') : 0);
       if (mode[2] != 'x' || (path[0] != '/' && path != "[vdso]")) return false;
@@ -97,6 +107,11 @@ class sample_file {
       m.time_ns = static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
       m.pid = static_cast<std::uint32_t>(getpid());
       append_with_text(own_record::module, m, path);
+      if (inode == 0 || inode != first_inode) return false;
+      build_record b{};
+      b.pid = m.pid;
+      const build_id id = mapped_build_id(first);
+      if (*id.digits != '\0') append_with_text(own_record::build, b, id.digits);
       return false;
     });
   }

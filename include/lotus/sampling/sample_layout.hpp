@@ -47,6 +47,7 @@ enum class own_record : std::uint32_t {
   module = 0x4c4f0002,
   region = 0x4c4f0003,
   own_thread = 0x4c4f0004,
+  build = 0x4c4f0005,
 };
 
 /// One moment, on the clock of samples (CLOCK_MONOTONIC) and on that of logs (CLOCK_REALTIME).
@@ -64,6 +65,14 @@ struct module_record {
   /// Offset, in bytes, of the part of the file that is mapped at `begin`.
   std::uint64_t file_offset;
   std::uint64_t time_ns;  ///< time at which the library found the mapping
+  std::uint32_t pid;
+  std::uint32_t unused;
+};
+
+/// The build id of the file in the last module_record or PERF_RECORD_MMAP2 before it. The id follows this struct as text,
+/// terminated and padded with zeros.
+struct build_record {
+  perf_event_header header;
   std::uint32_t pid;
   std::uint32_t unused;
 };
@@ -87,7 +96,8 @@ struct own_thread_record {
 
 static_assert(sizeof(samples_file_header) == 32 && sizeof(sample_record) == 32 &&
                   sizeof(clock_record) == 24 && sizeof(module_record) == 48 &&
-                  sizeof(region_record) == 32 && sizeof(own_thread_record) == 16,
+                  sizeof(region_record) == 32 && sizeof(own_thread_record) == 16 &&
+                  sizeof(build_record) == 16,
               "files are read by other builds");
 
 }  // namespace detail

@@ -25,6 +25,7 @@
 //   code,<begin>,<end>,<offset>,<first>,<path>   code of the file at <path>, from <offset> on, is
 //                                           mapped from <begin> to <end>; the file's first byte
 //                                           would be at <first>
+//   build,<build id>                        the build id of the file of the line "code" before
 //   stack,<id>,<pc>,<sp>,<bytes>,<words>    the stack of a thread from <sp> on, of which <bytes>
 //                                           bytes were copied
 //   seen,<ns since the epoch>,<tid>,<id>    the stack of the sample with this time and thread in
@@ -39,6 +40,9 @@
 //                                           the reason "running"; the time in ns since the epoch
 //                                           since when the thread waits for a batch, or 0; and the
 //                                           thread's name
+// At the end, `lotus-tool run` adds the calls of each stack: a line "names," and the lines
+// "module", "place", "text" and "frame" as in its files of threads, and then:
+//   calls,<id>,<place>;<place>...           the calls of the stack, the innermost first
 // <words> are the words of the stack that are addresses, each after a blank: "<n>:<address>", the
 // address of code that is at <sp> + 8 <n>, or "<n>+<distance>", the address <sp> + <distance>.
 

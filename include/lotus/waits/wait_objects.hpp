@@ -15,6 +15,7 @@
 #include <ctime>
 #include <string_view>
 
+#include "lotus/base/build_id.hpp"
 #include "lotus/base/clock.hpp"
 #include "lotus/base/mappings.hpp"
 #include "lotus/config.hpp"
@@ -72,6 +73,10 @@ class wait_objects {
     add(place, address);
     to.add("variable,%u,%llx,%llx,%s\n", place.id, static_cast<unsigned long long>(address),
            static_cast<unsigned long long>(base), path);
+    const build_id id = mapped_build_id(base);
+    if (*id.digits != '\0') {
+      to.add("build,%u,%s\n", place.id, static_cast<const char*>(id.digits));
+    }
     return place.id;
   }
 

@@ -13,6 +13,10 @@
 //   object,<id>,<text>                      a path, "pipe:[4711]", a peer's address, a call's name
 //   variable,<id>,<address>,<base>,<path>   a variable at <address> in the module at <path>, whose
 //                                           file is mapped from <base> on; both hexadecimal
+//   build,<id>,<build id>                   the build id of the file of the line "variable" before
+//   named,<address>,<name>                  the name of the variable, which `lotus-tool run` adds
+//   at
+//                                           the end
 //   look,<ns since 1970>,<tid>,<reason>,<object's id, or 0>,<address, or 0>,<holder's tid, or
 //                                           0>,<ns of thread time that this sample stands for>
 // An id is valid until another line defines it again. Texts contain no control characters.

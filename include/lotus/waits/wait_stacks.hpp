@@ -8,6 +8,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "lotus/base/build_id.hpp"
 #include "lotus/base/clock.hpp"
 #include "lotus/config.hpp"
 #include "lotus/folder/hidden_files.hpp"
@@ -212,9 +213,12 @@ class wait_stacks {
                           static_cast<unsigned long long>(part.file_begin),
                           static_cast<int>(part.path.size()), part.path.data());
       };
-      if (add()) return;
-      flush();
-      add();
+      if (!add()) {
+        flush();
+        add();
+      }
+      const build_id id = mapped_build_id(part.file_begin);
+      if (*id.digits != '\0') lines_.add("build,%s\n", static_cast<const char*>(id.digits));
     });
   }
 

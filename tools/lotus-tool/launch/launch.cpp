@@ -20,11 +20,13 @@
 #include <system_error>
 #include <tuple>
 
+#include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
 #include "base/printable.hpp"
 #include "threads/analysis/named_stacks.hpp"
 #include "threads/record/watched_process.hpp"
+#include "waits/stacks/stored_names.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -95,6 +97,7 @@ launched recording_program::result() {
       run.not_sampled = failure.what();
     }
   }
+  store_names(run.dir, run.prefix);
   return run;
 }
 
@@ -130,7 +133,8 @@ bool store_samples(thread_samples samples, pid_t pid, const std::string& dir) {
   if (count < enough) return false;
   std::error_code error;
   std::filesystem::create_directories(dir, error);
-  name_places(samples);
+  diagnostic_log diagnostics(std::cerr, false);
+  name_places(samples, diagnostics);
   output_file to(dir + '/' + std::string(thread_samples_start) + std::to_string(pid) + '_' +
                      std::to_string(samples.time_ns),
                  std::cout);

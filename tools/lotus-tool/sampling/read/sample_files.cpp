@@ -101,6 +101,7 @@ struct name_change {
 struct file_changes {
   std::vector<map_change> maps;
   std::vector<name_change> names;
+  std::string last_module;  ///< path in the last record of a mapping
 };
 
 void read_record(const perf_event_header& header, std::string_view bytes, samples_file& file,
@@ -119,11 +120,12 @@ void read_record(const perf_event_header& header, std::string_view bytes, sample
       if (!take(bytes, r) || bytes.size() < sizeof r + sizeof end) return;
       if ((r.protection & PROT_EXEC) == 0) return;
       take(bytes.substr(bytes.size() - sizeof end), end);
-      changes.maps.push_back({end.time_ns,
-                              r.pid,
-                              0,
-                              {r.address, r.address + r.length, r.file_offset, end.time_ns,
-                               text_behind(bytes, sizeof r)}});
+      changes.last_module = text_behind(bytes, sizeof r);
+      changes.maps.push_back(
+          {end.time_ns,
+           r.pid,
+           0,
+           {r.address, r.address + r.length, r.file_offset, end.time_ns, changes.last_module}});
       return;
     }
     case PERF_RECORD_FORK: {
@@ -158,8 +160,13 @@ void read_record(const perf_event_header& header, std::string_view bytes, sample
     case static_cast<std::uint32_t>(layout::own_record::module): {
       layout::module_record r{};
       if (!take(bytes, r)) return;
-      file.modules.add(r.pid,
-                       {r.begin, r.end, r.file_offset, r.time_ns, text_behind(bytes, sizeof r)});
+      changes.last_module = text_behind(bytes, sizeof r);
+      file.modules.add(r.pid, {r.begin, r.end, r.file_offset, r.time_ns, changes.last_module});
+      return;
+    }
+    case static_cast<std::uint32_t>(layout::own_record::build): {
+      layout::build_record r{};
+      if (take(bytes, r)) file.builds[changes.last_module] = text_behind(bytes, sizeof r);
       return;
     }
     case static_cast<std::uint32_t>(layout::own_record::region): {
@@ -294,8 +301,9 @@ code_place place_of(const sample& s, const samples_file& file, symbol_source& sy
   const module_map::mapped* code = file.modules.find(s);
   if (code == nullptr) return {"[unknown]", "[unknown]", {}};
   if (code->path.empty() || code->path.front() != '/') return {code->path, code->path, {}};
+  const auto build = file.builds.find(code->path);
   return symbols.at(code->path, s.address - code->begin + code->file_offset,
-                    file.to_epoch_ns(code->time_ns));
+                    build == file.builds.end() ? std::string() : build->second);
 }
 
 }  // namespace lotus::tool

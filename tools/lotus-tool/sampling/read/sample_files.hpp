@@ -68,6 +68,7 @@ struct samples_file {
   std::vector<sampled_region> regions;
   std::vector<clock_pair> clocks;  ///< sorted by time; times are in 0..2^61 and 0..2^62
   module_map modules;
+  std::map<std::string, std::string> builds;          ///< build ids of files, by path, if known
   std::map<std::uint32_t, std::string> thread_names;  ///< last name of each thread, by thread id
   std::set<std::uint32_t> own_threads;  ///< the library's threads; `samples` excludes them
   std::uint64_t lost = 0;  ///< number of samples that the kernel lost because its buffer was full

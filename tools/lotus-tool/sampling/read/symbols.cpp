@@ -1,9 +1,5 @@
 #include "sampling/read/symbols.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
-#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -16,52 +12,24 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
+#include "base/files/build_ids.hpp"
 #include "base/guarded_reader.hpp"
 #include "mapping/read/function_report.hpp"
 #include "sampling/read/module_questions.hpp"
 
 namespace lotus::tool {
-namespace {
-
-/// Returns when a file was last written or replaced, in ns since 1970; 0 if unknown. Files from a
-/// package have the modification time of their build, so the time of birth counts too. If the file
-/// system does not store it, the change time does, which also changes with permissions and links.
-std::int64_t changed_ns(const std::string& path) {
-  struct statx status {};
-  if (::statx(AT_FDCWD, path.c_str(), 0, STATX_BTIME | STATX_MTIME | STATX_CTIME, &status) != 0) {
-    return 0;
-  }
-  const auto in_ns = [](const statx_timestamp& time) {
-    constexpr std::int64_t second_ns = 1'000'000'000;
-    return time.tv_sec * second_ns + time.tv_nsec;
-  };
-  const bool knows_birth = (status.stx_mask & STATX_BTIME) != 0;
-  return std::max(in_ns(status.stx_mtime),
-                  in_ns(knows_birth ? status.stx_btime : status.stx_ctime));
-}
-
-}  // namespace
-
-void report_change(const std::string& module_path, std::int64_t seen_ns,
-                   diagnostic_log& diagnostics) {
-  if (changed_ns(module_path) <= seen_ns) return;
-  diagnostics.warning(module_path +
-                      ": has changed since it was sampled; if it was rebuilt, names of functions "
-                      "are wrong: record again");
-}
-
 /// Looks up functions in one ELF file and its debug info, which a child process reads.
 class symbol_source::module {
  public:
-  module(const std::string& path, std::int64_t seen_ns, diagnostic_log& diagnostics) :path_(path),
-      diagnostics_(diagnostics), reader_({bytes_of(path)}, module_reader(path)) {
+  module(const std::string& path, diagnostic_log& diagnostics, bool missing) :path_(path),
+      diagnostics_(diagnostics), missing_(missing), reader_({bytes_of(path)}, module_reader(path)) {
+    if (!missing) return;
     const std::string state = module_fields(ask(ask_state, 0)).next();
     if (gave_up_) return;
     if (state == unreadable) {
       diagnostics.note(path + ": cannot be read, so its functions have no names");
       return;
     }
-    report_change(path, seen_ns, diagnostics);
     if (state == stripped) {
       diagnostics.note(
           path +
@@ -70,10 +38,25 @@ class symbol_source::module {
     }
   }
 
+  /// Returns whether the file is the build that the program used. If not, reports it once.
+  bool is_build(const std::string& build) {
+    const auto [known, fresh] = builds_.try_emplace(build, true);
+    if (!fresh) return known->second;
+    known->second = is_same_build(path_, build);
+    if (!known->second) {
+      diagnostics_.warning(path_ +
+                           ": was built again since the recording, so its functions have no names");
+    }
+    return known->second;
+  }
+
+  /// Returns the place of a function whose name is unknown.
+  const code_place& unknown() const noexcept { return unknown_; }
+
   const code_place& at(std::uint64_t file_offset) {
     const auto [entry, fresh] = known_.try_emplace(file_offset);
     if (!fresh) return entry->second;
-    entry->second = {std::string(no_symbols), path_, {}};
+    entry->second = unknown_;
     module_fields answer(ask(ask_place, file_offset));
     if (answer.at_end()) return entry->second;
     entry->second.function = answer.next();
@@ -112,6 +95,7 @@ class symbol_source::module {
     std::optional<std::string> answer = reader_.ask(question.take());
     if (answer) return *std::move(answer);
     gave_up_ = true;
+    if (!missing_) return {};
     diagnostics_.note(path_ +
                       ": it is damaged, or takes too much time or memory to read, so its functions "
                       "have no names");
@@ -119,30 +103,39 @@ class symbol_source::module {
   }
 
   std::string path_;
+  code_place unknown_{std::string(no_symbols), path_, {}};
   diagnostic_log& diagnostics_;
+  bool missing_;
   guarded_reader reader_;
+  std::map<std::string, bool> builds_;  // whether the file is the one with this build id
   bool gave_up_ = false;
   std::map<std::uint64_t, code_place> known_;
 };
 
-symbol_source::symbol_source(diagnostic_log& diagnostics) : diagnostics_(diagnostics) {}
+symbol_source::symbol_source(diagnostic_log& diagnostics, bool missing)
+    : diagnostics_(diagnostics), missing_(missing) {}
 symbol_source::~symbol_source() = default;
 
-symbol_source::module& symbol_source::find(const std::string& module_path, std::int64_t seen_ns) {
+symbol_source::module& symbol_source::find(const std::string& module_path) {
   std::unique_ptr<module>& found = modules_[module_path];
-  if (!found) found = std::make_unique<module>(module_path, seen_ns, diagnostics_);
+  if (!found) found = std::make_unique<module>(module_path, diagnostics_, missing_);
   return *found;
 }
 
 const code_place& symbol_source::at(const std::string& module_path, std::uint64_t file_offset,
-                                    std::int64_t seen_ns) {
-  return find(module_path, seen_ns).at(file_offset);
+                                    const std::string& build) {
+  module& of = find(module_path);
+  return of.is_build(build) ? of.at(file_offset) : of.unknown();
 }
 
 std::vector<source_frame> symbol_source::frames_at(const std::string& module_path,
                                                    std::uint64_t file_offset,
-                                                   std::int64_t seen_ns) {
-  return find(module_path, seen_ns).frames(file_offset);
+                                                   const std::string& build) {
+  module& of = find(module_path);
+  if (of.is_build(build)) return of.frames(file_offset);
+  source_frame unknown;
+  unknown.function = no_symbols;
+  return {unknown};
 }
 
 }  // namespace lotus::tool

@@ -34,41 +34,38 @@ struct source_frame {
   bool has_object = false;  ///< whether the function is known to have a `this`
 };
 
-/// Reports if a module's file has changed since the program used it.
-/// @param seen_ns  as in symbol_source::at().
-void report_change(const std::string& module_path, std::int64_t seen_ns,
-                   diagnostic_log& diagnostics);
-
 /// Reads ELF symbols and debug info with elfutils' libdw: static functions, inlined functions, and
 /// separate debug files (by build id, next to the module or below /usr/lib/debug). Looks up every
 /// address only once. Not thread-safe.
 class symbol_source {
  public:
   /// @param diagnostics  receives one message for each module that is stripped, unreadable or
-  /// changed; must outlive this object.
-  explicit symbol_source(diagnostic_log& diagnostics);
+  /// built again; must outlive this object.
+  /// @param missing  whether to report modules that are stripped or cannot be read.
+  explicit symbol_source(diagnostic_log& diagnostics, bool missing = true);
   symbol_source(const symbol_source&) = delete;
   symbol_source& operator=(const symbol_source&) = delete;
   ~symbol_source();
 
   /// @param file_offset  position of the instruction in the module's file, in bytes.
-  /// @param seen_ns  when the program used the module, in ns since 1970. If the file was changed
-  /// later, it may contain another function at this offset.
+  /// @param build  build id of the module that the program used; "": unknown. A file with another
+  /// one may contain another function at this offset, so its functions have no names.
   /// @return the function; the reference is valid as long as this object exists.
   const code_place& at(const std::string& module_path, std::uint64_t file_offset,
-                       std::int64_t seen_ns);
+                       const std::string& build);
 
   /// Returns the frames at an address: first those of inlined calls, from the innermost to the
   /// outermost, and last that of the function that contains the address. See at().
   std::vector<source_frame> frames_at(const std::string& module_path, std::uint64_t file_offset,
-                                      std::int64_t seen_ns);
+                                      const std::string& build);
 
  private:
   class module;
 
-  module& find(const std::string& module_path, std::int64_t seen_ns);
+  module& find(const std::string& module_path);
 
   diagnostic_log& diagnostics_;
+  bool missing_;
   std::map<std::string, std::unique_ptr<module>> modules_;
 };
 

@@ -122,7 +122,10 @@ std::string variable_names::find(const std::string& module_path, std::uint64_t d
 
 std::string variable_names::at(const std::string& module_path, std::uint64_t distance) {
   std::string name = find(module_path, distance);
-  if (!name.empty()) return name;
+  return name.empty() ? unknown(module_path, distance) : name;
+}
+
+std::string variable_names::unknown(const std::string& module_path, std::uint64_t distance) {
   std::ostringstream text;
   text << std::filesystem::path(module_path).filename().string() << "+0x" << std::hex << distance;
   return text.str();

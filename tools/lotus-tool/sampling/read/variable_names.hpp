@@ -22,6 +22,8 @@ class variable_names {
   std::string find(const std::string& module_path, std::uint64_t distance);
   /// As find(), but returns the module's name and the distance if no variable is found.
   std::string at(const std::string& module_path, std::uint64_t distance);
+  /// Returns the module's name and the distance.
+  static std::string unknown(const std::string& module_path, std::uint64_t distance);
 
  private:
   struct variable {

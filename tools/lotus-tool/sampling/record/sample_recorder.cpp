@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/errors.hpp"
+#include "base/files/build_ids.hpp"
 #include "base/files/output_file.hpp"
 
 namespace lotus::tool {
@@ -43,6 +44,13 @@ std::string error_text(int error) {
 template <class Record>
 std::string_view bytes_of(const Record& record) noexcept {
   return {reinterpret_cast<const char*>(&record), sizeof record};  // NOLINT(*-reinterpret-cast)
+}
+
+/// Returns the file name in a PERF_RECORD_MMAP2, see perf_event_open(2).
+std::string_view path_of_mapping(std::string_view mapping) noexcept {
+  constexpr std::size_t name_at = 72;
+  const std::string_view name = mapping.substr(std::min(name_at, mapping.size()));
+  return name.substr(0, name.find('\0'));
 }
 
 /// Returns the folder of a ring file, "…/.lotus_ring_1_2" or, during creation, "…/.lotus_new_1_2".
@@ -156,22 +164,31 @@ void sample_recorder::take(std::string_view records) {
     std::memcpy(&header, records.data(), sizeof header);
     const std::string_view record = records.substr(0, header.size);
     records.remove_prefix(header.size);
-    if (header.type == PERF_RECORD_MMAP2) {
-      look_for_logs(record);
-      // Skip mappings of data, which are frequent and contain no functions.
-      if ((header.misc & PERF_RECORD_MISC_MMAP_DATA) != 0) continue;
-    }
+    const bool is_mapping = header.type == PERF_RECORD_MMAP2;
+    const std::string_view path = is_mapping ? path_of_mapping(record) : std::string_view();
+    look_for_logs(path);
+    // Skip mappings of data, which are frequent and contain no functions.
+    if (is_mapping && (header.misc & PERF_RECORD_MISC_MMAP_DATA) != 0) continue;
     pending_ += record;
+    note_build(std::string(path));
   }
 }
 
-void sample_recorder::look_for_logs(std::string_view mapping) {
-  // Offset of the file name in PERF_RECORD_MMAP2, see perf_event_open(2).
-  constexpr std::size_t name_at = 72;
-  if (saw_logs() || mapping.size() <= name_at) return;
-  std::string_view path = mapping.substr(name_at);
-  path = path.substr(0, path.find('\0'));
-  const std::string_view folder = folder_of_ring_file(path);
+/// Records the build id of the file in the record before.
+void sample_recorder::note_build(const std::string& path) {
+  const std::string build = path.empty() ? path : build_id_of(path);
+  if (build.empty()) return;
+  layout::build_record r{};
+  constexpr std::size_t padding = 8;
+  const std::size_t bytes = (sizeof r + build.size() + padding) / padding * padding;
+  r.header = {static_cast<std::uint32_t>(layout::own_record::build), 0,
+              static_cast<std::uint16_t>(bytes)};
+  r.pid = static_cast<std::uint32_t>(process_);
+  pending_.append(bytes_of(r)).append(build).append(bytes - sizeof r - build.size(), '\0');
+}
+
+void sample_recorder::look_for_logs(std::string_view path) {
+  const std::string_view folder = saw_logs() ? std::string_view() : folder_of_ring_file(path);
   if (folder.empty()) return;
   logs_ = folder;
   if (file_ < 0) open_file(logs_);

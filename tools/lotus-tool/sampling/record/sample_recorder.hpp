@@ -48,7 +48,8 @@ class sample_recorder {
   void open_events(pid_t process, double rate_hz);
   void drain();
   void take(std::string_view records);
-  void look_for_logs(std::string_view mapping);
+  void note_build(const std::string& path);
+  void look_for_logs(std::string_view path);
   void note_clock();
   void open_file(const std::string& folder);
   void write_out();

@@ -247,15 +247,16 @@ std::string shown_place(const source_place& place) {
   return printable_line(where.empty() ? text : text + " (" + where + ')');
 }
 
-void name_places(thread_samples& samples) {
+void name_places(thread_samples& samples, diagnostic_log& diagnostics) {
   if (!samples.names.empty()) return;
   // Missing symbols are not reported, because most programs use stripped libraries.
-  diagnostic_log silent = diagnostic_log::silenced();
-  symbol_source symbols(silent);
+  symbol_source symbols(diagnostics, false);
+  samples.builds.resize(samples.modules.size());
   for (const code_offset& place : samples.places) {
     const std::string& module = samples.modules[place.module];
     named_stack calls;
-    for (source_frame& frame : symbols.frames_at(module, place.offset, samples.time_ns)) {
+    for (source_frame& frame :
+         symbols.frames_at(module, place.offset, samples.builds[place.module])) {
       calls.push_back({shown_function(frame, module), module, std::move(frame.file), frame.line,
                        frame.function != no_symbols, std::move(frame.defined_in), frame.defined_at,
                        frame.has_object, true});
@@ -271,8 +272,9 @@ named_stacks::named_stacks(const thread_samples& samples) {
     thread_samples places;
     places.modules = samples.modules;
     places.places = samples.places;
-    places.time_ns = samples.time_ns;
-    name_places(places);
+    places.builds = samples.builds;
+    diagnostic_log silent = diagnostic_log::silenced();
+    name_places(places, silent);
     found = std::move(places.names);
   }
   const std::vector<named_stack>& names = samples.names.empty() ? found : samples.names;

@@ -27,7 +27,8 @@ using named_stack = std::vector<source_place>;
 
 /// Looks up the calls at each place, and stores them in samples.names. Then they stay right if the
 /// program is rebuilt, moved or removed. Does nothing if this was done before.
-void name_places(thread_samples& samples);
+/// @param diagnostics  receives a message for each module that was built again.
+void name_places(thread_samples& samples, diagnostic_log& diagnostics);
 
 class named_stacks {
  public:

@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 //   sampling,<ns between CPU samples>,<wait samples per s>,<CPU seconds per s>,<ns since 1970>,
 //     <seconds by which wait samples were late>
 //   module,<path>
+//   build,<module>,<build id>                        may be absent
 //   place,<module>,<offset in the file, hexadecimal>
 //   stack,<place>[;<place>...]                       the innermost call first; may be empty
 //   process,<pid>,<path of its program>
@@ -218,31 +219,14 @@ bool take_sample(fields of, bool waits, thread_samples& to) {
 }
 
 bool take_line(std::string_view line, std::vector<std::string>& texts, thread_samples& to) {
+  if (take_code_line(line, texts, to)) return true;
   fields of(line);
   const std::string_view kind = of.text();
   if (kind == "sampling") {
     return of.number(to.interval_ns) && of.decimal(to.wait_samples_per_s) && of.decimal(to.cost) &&
            of.number(to.time_ns) && (of.rest().empty() || of.decimal(to.late_s));
   }
-  if (kind == "module") {
-    to.modules.push_back(of.rest());
-    return true;
-  }
-  if (kind == "place") {
-    code_offset place;
-    if (!of.number(place.module) || !of.number(place.offset, 16) ||
-        place.module >= to.modules.size()) {
-      return false;
-    }
-    to.places.push_back(place);
-    return true;
-  }
   if (kind == "stack") return take_stack(of.rest(), to);
-  if (kind == "text") {
-    texts.push_back(of.rest());
-    return true;
-  }
-  if (kind == "frame") return take_frame(of, texts, to);
   if (kind == "life") return take_life(of, to);
   if (kind == "round") return take_round(of, to);
   if (kind == "end") return take_end(of, to);
@@ -337,16 +321,55 @@ std::string round_text(const sampled_round& round) {
 
 }  // namespace
 
+bool take_code_line(std::string_view line, std::vector<std::string>& texts, thread_samples& to) {
+  fields of(line);
+  const std::string_view kind = of.text();
+  if (kind == "module") {
+    to.modules.push_back(of.rest());
+    return true;
+  }
+  if (kind == "build") {
+    std::size_t module = 0;
+    if (!of.number(module) || module >= to.modules.size()) return false;
+    to.builds.resize(to.modules.size());
+    to.builds[module] = of.rest();
+    return true;
+  }
+  if (kind == "place") {
+    code_offset place;
+    if (!of.number(place.module) || !of.number(place.offset, 16) ||
+        place.module >= to.modules.size()) {
+      return false;
+    }
+    to.places.push_back(place);
+    return true;
+  }
+  if (kind == "text") {
+    texts.push_back(of.rest());
+    return true;
+  }
+  return kind == "frame" && take_frame(of, texts, to);
+}
+
+std::string code_text(const thread_samples& samples) {
+  std::string text;
+  for (const std::string& path : samples.modules) text += "module," + on_one_line(path) + '\n';
+  for (std::size_t i = 0; i < samples.builds.size(); ++i) {
+    if (samples.builds[i].empty()) continue;
+    text += "build," + std::to_string(i) + ',' + on_one_line(samples.builds[i]) + '\n';
+  }
+  for (const code_offset& place : samples.places) {
+    text += "place," + std::to_string(place.module) + ',' + hexadecimal(place.offset) + '\n';
+  }
+  return text + names_text(samples);
+}
+
 std::string thread_samples_text(const thread_samples& samples) {
   const auto number = [](auto value) { return std::to_string(value); };
   std::string text(first_line);
   text += "\nsampling," + number(samples.interval_ns) + ',' + number(samples.wait_samples_per_s) +
           ',' + number(samples.cost) + ',' + number(samples.time_ns) + ',' +
-          number(samples.late_s) + '\n';
-  for (const std::string& path : samples.modules) text += "module," + on_one_line(path) + '\n';
-  for (const code_offset& place : samples.places) {
-    text += "place," + number(place.module) + ',' + hexadecimal(place.offset) + '\n';
-  }
+          number(samples.late_s) + '\n' + code_text(samples);
   for (const sampled_stack& stack : samples.stacks) {
     text += "stack," + list_text(stack) + '\n';
   }
@@ -384,7 +407,7 @@ std::string thread_samples_text(const thread_samples& samples) {
     text += "end," + number(end.pid) + ',' + number((end.reads ? 1 : 0) + (end.writes ? 2 : 0)) +
             ',' + on_one_line(end.what) + '\n';
   }
-  return text + names_text(samples);
+  return text;
 }
 
 thread_samples parse_thread_samples(std::string_view text, const std::string& path,

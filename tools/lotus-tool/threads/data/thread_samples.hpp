@@ -133,6 +133,8 @@ struct thread_samples {
   std::uint64_t all_cpu_ns = 0;
   std::uint64_t more_threads = 0;  ///< number of threads that are not in `threads`
   std::vector<std::string> modules;
+  /// Build ids of the modules, in hexadecimal digits; "", or missing at the end: unknown.
+  std::vector<std::string> builds;
   std::vector<code_offset> places;
   /// The calls at each place, the innermost first: inlined ones, and the function that contains
   /// them. Empty if they have not been looked up.
@@ -144,6 +146,13 @@ struct thread_samples {
   std::vector<sampled_round> rounds;  ///< a random selection of all rounds, by time
   std::vector<open_end> ends;
 };
+
+/// Returns the lines of a file about modules, places and the calls at them.
+std::string code_text(const thread_samples& samples);
+
+/// Parses one of these lines. Returns false if it is another one, or damaged.
+/// @param texts  the texts that were read so far.
+bool take_code_line(std::string_view line, std::vector<std::string>& texts, thread_samples& to);
 
 /// Returns the text of a file that contains the samples.
 std::string thread_samples_text(const thread_samples& samples);

@@ -147,6 +147,8 @@ thread_samples thread_recorder::result() {
         const mapped_code* const code = unwinder.find(address);
         if (code == nullptr) continue;
         const std::uint32_t module = modules.number(code->path, code->path);
+        to.builds.resize(to.modules.size());
+        if (to.builds[module].empty()) to.builds[module] = code->build;
         const std::uint64_t offset = address - code->begin + code->file_offset;
         stack.push_back(places.number(std::pair(module, offset), code_offset{module, offset}));
       }

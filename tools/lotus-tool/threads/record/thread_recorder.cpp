@@ -259,6 +259,13 @@ void thread_recorder::refresh_code(process& of) {
   of.read_code_after =
       std::clamp<clock::duration>(now - begun_, milliseconds(20), milliseconds(2000));
   image& known = images_[of.image];
+  for (mapped_code& part : code) {
+    const auto old =
+        std::find_if(known.code.begin(), known.code.end(), [&part](const mapped_code& one) {
+          return one.begin == part.begin && one.path == part.path;
+        });
+    part.build = old != known.code.end() ? old->build : of.watched->build_of(part);
+  }
   const bool same_program =
       known.code.empty() || std::any_of(code.begin(), code.end(), [&](const mapped_code& part) {
         return part.begin == known.code.front().begin && part.path == known.code.front().path;

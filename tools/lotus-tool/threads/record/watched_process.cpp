@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <lotus/base/build_id.hpp>
 #include <lotus/waits/futex_waits.hpp>
 #include <lotus/waits/system_calls.hpp>
 #include <string>
@@ -316,6 +317,14 @@ open_end watched_process::end_of(const std::string& what) const {
 
 std::string watched_process::program() const {
   return target_of("/proc/" + std::to_string(pid_) + "/exe");
+}
+
+std::string watched_process::build_of(const mapped_code& part) {
+  if (memory_.number() < 0) open_memory();
+  const auto read = [this](std::uint64_t address, void* to, std::size_t bytes) {
+    return read_memory(address, to, bytes) == bytes;
+  };
+  return lotus::detail::read_build_id(part.file_begin, read).digits;
 }
 
 std::vector<mapped_code> watched_process::code() const {

@@ -89,6 +89,9 @@ class watched_process {
   /// Returns the parts of files that the process has mapped as code, sorted by address.
   std::vector<mapped_code> code() const;
 
+  /// Returns the build id of a file that the process has mapped; "" if unknown.
+  std::string build_of(const mapped_code& part);
+
   /// Reads memory of the process; returns the number of bytes that could be read.
   std::size_t read_memory(std::uint64_t address, void* to, std::size_t bytes) const noexcept;
   std::uint32_t word_at(std::uint64_t address) const noexcept;

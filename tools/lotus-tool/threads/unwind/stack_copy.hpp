@@ -34,6 +34,7 @@ struct mapped_code {
   std::uint64_t file_offset = 0;
   std::uint64_t file_begin = 0;  ///< address at which the beginning of the file is mapped
   std::string path;
+  std::string build{};  ///< build id of the file, in hexadecimal digits; "" if unknown
 };
 
 }  // namespace lotus::tool

@@ -20,6 +20,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/files/build_ids.hpp"
+
 namespace lotus::tool {
 namespace {
 
@@ -146,6 +148,7 @@ stack_unwinder::stack_unwinder(std::vector<mapped_code> code)
   for (const mapped_code& part : code_) {
     std::error_code error;
     if (!std::filesystem::is_regular_file(part.path, error)) continue;
+    if (!is_same_build(part.path, part.build)) continue;
     if (!reported.insert(part.path).second) continue;
     dwfl_report_elf(state_->dwfl, part.path.c_str(), part.path.c_str(), -1, part.file_begin, false);
   }

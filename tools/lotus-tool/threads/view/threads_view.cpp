@@ -16,7 +16,6 @@
 #include "base/printable.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
-#include "sampling/read/symbols.hpp"
 #include "threads/analysis/headline.hpp"
 #include "threads/analysis/named_stacks.hpp"
 #include "threads/analysis/run_phases.hpp"
@@ -238,13 +237,6 @@ void print_sampling(const thread_samples& samples, std::ostream& out) {
 
 threads_view read_threads(const std::string& dir, diagnostic_log& diagnostics) {
   threads_view view(read_thread_samples(dir, diagnostics));
-  // Files of earlier versions contain no names.
-  for (const std::string& module : view.samples.modules) {
-    const bool is_named = !view.samples.names.empty();
-    if (view.samples.time_ns > 0 && !is_named) {
-      report_change(module, view.samples.time_ns, diagnostics);
-    }
-  }
   view.groups = activity_of(view.samples, view.stacks);
   view.phases = phases_of(view.samples, view.stacks, view.groups);
   if (!view.groups.empty()) {

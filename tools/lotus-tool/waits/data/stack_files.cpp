@@ -16,6 +16,7 @@
 #include "base/diagnostics.hpp"
 #include "log/folder/log_files.hpp"
 #include "lotus/folder/hidden_files.hpp"
+#include "threads/data/thread_samples.hpp"
 #include "threads/unwind/stack_copy.hpp"
 #include "waits/data/process_files.hpp"
 #include "waits/data/wait_files.hpp"
@@ -51,17 +52,19 @@ class stack_reader {
 
   /// Parses one line. Returns false if the line is damaged.
   bool take_line(std::string_view line) {
+    if (take_code_line(line, texts_, names_)) return true;
     const std::string_view kind = take(line, ',');
-    if (kind == "seen" || kind == "held") {
-      std::int64_t time_ns = 0;
-      if (read_number(take(line, ','), time_ns)) to_.last_ns = std::max(to_.last_ns, time_ns);
-      return true;  // find_stacks() reports damaged lines of these kinds
+    // find_stacks() reports damaged lines of these kinds.
+    if (kind == "seen" || kind == "held") return true;
+    if (kind == "names") {
+      names_ = {};
+      texts_.clear();
+      return true;
     }
+    if (kind == "calls") return parse_calls(line);
     if (kind == "moment") {
       to_.states.clear();
-      if (!read_number(line, to_.states_ns)) return false;
-      to_.last_ns = std::max(to_.last_ns, to_.states_ns);
-      return true;
+      return read_number(line, to_.states_ns);
     }
     if (kind == "state") return parse_state(line);
     if (kind == "maps") {
@@ -70,6 +73,11 @@ class stack_reader {
     }
     if (to_.code.empty()) to_.code.emplace_back();
     if (kind == "code") return parse_code(line);
+    if (kind == "build") {
+      if (to_.code.back().empty()) return false;
+      to_.code.back().back().build = line;
+      return true;
+    }
     return kind == "stack" && parse_stack(line);
   }
 
@@ -86,6 +94,20 @@ class stack_reader {
     std::vector<mapped_code>& all = to_.code.back();
     if (part.end <= part.begin || (!all.empty() && part.begin < all.back().end)) return false;
     all.push_back(std::move(part));
+    return true;
+  }
+
+  bool parse_calls(std::string_view line) {
+    std::uint64_t number = 0;
+    if (!read_hexadecimal(take(line, ','), number)) return false;
+    std::vector<source_place> calls;
+    while (!line.empty()) {
+      std::size_t place = 0;
+      if (!read_number(take(line, ';'), place) || place >= names_.names.size()) return false;
+      const std::vector<source_place>& here = names_.names[place];
+      calls.insert(calls.end(), here.begin(), here.end());
+    }
+    to_.named[number] = std::move(calls);
     return true;
   }
 
@@ -145,6 +167,8 @@ class stack_reader {
 
   process_stacks& to_;
   std::size_t bytes_ = 0;  ///< size of all stacks
+  thread_samples names_;   ///< names of calls, which lines "calls" refer to
+  std::vector<std::string> texts_;
 };
 
 std::vector<wait_sample>* samples_of(std::vector<process_waits>& processes,

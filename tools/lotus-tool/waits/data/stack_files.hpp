@@ -10,6 +10,7 @@
 
 #include "base/diagnostics.hpp"
 #include "log/folder/log_files.hpp"
+#include "threads/data/thread_samples.hpp"
 #include "threads/unwind/stack_copy.hpp"
 #include "waits/data/wait_files.hpp"
 
@@ -41,10 +42,11 @@ struct thread_state {
 struct process_stacks {
   std::vector<std::vector<mapped_code>> code;  ///< code mapped at different times, by address
   std::map<std::uint64_t, recorded_stack> by_number;
+  /// The calls of the stacks whose names were stored when the run ended.
+  std::map<std::uint64_t, std::vector<source_place>> named;
   /// States of all threads at the time `states_ns` of the last snapshot; empty if none was taken.
   std::vector<thread_state> states;
   std::int64_t states_ns = 0;
-  std::int64_t last_ns = 0;  ///< time of the last sample with a stack, in ns since 1970
 };
 
 /// Reads the stacks of a process. Reports damaged lines. Throws input_error.

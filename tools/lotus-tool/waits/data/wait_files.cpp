@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
+#include "base/files/build_ids.hpp"
+#include "base/printable.hpp"
 #include "log/folder/log_files.hpp"
 #include "lotus/folder/hidden_files.hpp"
 #include "sampling/read/variable_names.hpp"
@@ -96,6 +98,12 @@ class line_reader {
   bool take_line(std::string_view line) {
     const std::string_view kind = take(line, ',');
     if (kind == "look") return parse_sample(line);
+    std::uint64_t address = 0;
+    if (kind == "named") {
+      if (!read_number(take(line, ','), address, 16) || line.empty()) return false;
+      stored_[address] = line;
+      return true;
+    }
     std::uint64_t id = 0;
     if (!read_number(take(line, ','), id) || id == 0) return false;
     // The lines that follow refer to the newest 512 objects, which have the largest numbers.
@@ -105,13 +113,22 @@ class line_reader {
       objects_[id] = line;
       return !line.empty();
     }
-    std::uint64_t address = 0;
+    if (kind == "build") {
+      if (id != variable_.id) return false;
+      // In another build of the module, another variable may have this address.
+      if (!is_same_build(variable_.path, std::string(line))) {
+        objects_[id] = variable_names::unknown(variable_.path, variable_.distance);
+        named_[variable_.address] = objects_[id];
+      }
+      return true;
+    }
     std::uint64_t base = 0;
     if (kind != "variable" || !read_number(take(line, ','), address, 16) ||
         !read_number(take(line, ','), base, 16) || base > address || line.empty()) {
       return false;
     }
-    objects_[id] = variables_.at(std::string(line), address - base);
+    variable_ = {id, address, address - base, std::string(line)};
+    objects_[id] = variables_.at(variable_.path, variable_.distance);
     named_[address] = objects_[id];
     return true;
   }
@@ -120,9 +137,21 @@ class line_reader {
   /// the name came after the sample.
   void name_all() {
     for (wait_sample& sample : to_.samples) {
+      const auto stored = stored_.find(sample.address);
+      if (stored != stored_.end()) sample.what = stored->second;
       const auto known = named_.find(sample.address);
       if (sample.what.empty() && known != named_.end()) sample.what = known->second;
     }
+  }
+
+  /// Returns lines for the file, which contain the names of variables that were not stored before.
+  std::string names_text() const {
+    std::ostringstream text;
+    for (const auto& [address, name] : named_) {
+      if (stored_.count(address) != 0) continue;
+      text << "named," << std::hex << address << ',' << printable_line(name) << '\n';
+    }
+    return text.str();
   }
 
  private:
@@ -146,7 +175,15 @@ class line_reader {
   limited_samples& samples_;
   variable_names& variables_;
   std::map<std::uint64_t, std::string> objects_;
-  std::map<std::uint64_t, std::string> named_;  // names of variables by address
+  std::map<std::uint64_t, std::string> named_;   // names of variables by address
+  std::map<std::uint64_t, std::string> stored_;  // the same, as stored when the run ended
+  /// The variable in the last line "variable".
+  struct {
+    std::uint64_t id = 0;
+    std::uint64_t address = 0;
+    std::uint64_t distance = 0;
+    std::string path;
+  } variable_;
 };
 
 }  // namespace
@@ -158,6 +195,21 @@ bool read_reason(std::string_view word, wait_reason& reason) {
     return true;
   }
   return false;
+}
+
+std::map<std::string, std::string> variable_names_text(const run_files& run) {
+  limited_samples samples;
+  variable_names variables;
+  diagnostic_log silent = diagnostic_log::silenced();
+  std::map<std::string, std::string> texts;
+  for (const process_file& file :
+       files_of_processes(run, lotus::detail::waits_file_start, silent)) {
+    line_reader lines(samples.of(file.ending), samples, variables);
+    read_whole_lines(file.path, "", silent,
+                     [&lines](std::string_view line) { return lines.take_line(line); });
+    texts[file.path] = lines.names_text();
+  }
+  return texts;
 }
 
 std::vector<process_waits> read_waits(const run_files& run, diagnostic_log& diagnostics) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,6 +43,10 @@ struct process_waits {
 /// Returns the wait samples of each process of a run; empty if there are none. Reports damaged
 /// lines to `diagnostics`. Throws input_error.
 std::vector<process_waits> read_waits(const run_files& run, diagnostic_log& diagnostics);
+
+/// Returns for each file of waits, by its path, lines to append: they contain the names of
+/// variables that are not stored in the file yet. Throws input_error.
+std::map<std::string, std::string> variable_names_text(const run_files& run);
 
 /// Returns the word that stands for a reason in files, such as "lock".
 inline const char* reason_word(wait_reason reason) noexcept {

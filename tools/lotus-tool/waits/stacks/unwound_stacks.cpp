@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -14,7 +15,6 @@
 #include "base/diagnostics.hpp"
 #include "base/printable.hpp"
 #include "log/folder/log_files.hpp"
-#include "sampling/read/symbols.hpp"
 #include "threads/analysis/named_stacks.hpp"
 #include "threads/data/thread_samples.hpp"
 #include "threads/unwind/stack_copy.hpp"
@@ -40,14 +40,13 @@ unwound_stacks::process& unwound_stacks::find(const std::string& ending) {
   if (is_new) {
     of.stacks = read_stacks(run_, ending, diagnostics_);
     of.unwinders.resize(of.stacks.code.size());
-    samples_.time_ns =
-        samples_.time_ns == 0 ? of.stacks.last_ns : std::min(samples_.time_ns, of.stacks.last_ns);
   }
   return of;
 }
 
 void unwound_stacks::add(const std::string& ending, std::uint64_t number) {
   process& of = find(ending);
+  if (of.stacks.named.count(number) != 0) return;
   const auto found = of.stacks.by_number.find(number);
   if (found == of.stacks.by_number.end() || of.unwound.count(number) != 0) return;
   std::unique_ptr<stack_unwinder>& unwinder = of.unwinders[found->second.code];
@@ -58,9 +57,12 @@ void unwound_stacks::add(const std::string& ending, std::uint64_t number) {
   for (const std::uint64_t address : unwinder->unwind(found->second.copy)) {
     const mapped_code* const code = unwinder->find(address);
     if (code == nullptr) continue;
-    const auto [module, module_is_new] =
-        modules_.try_emplace(code->path, static_cast<std::uint32_t>(samples_.modules.size()));
-    if (module_is_new) samples_.modules.push_back(code->path);
+    const auto [module, module_is_new] = modules_.try_emplace(
+        {code->path, code->build}, static_cast<std::uint32_t>(samples_.modules.size()));
+    if (module_is_new) {
+      samples_.modules.push_back(code->path);
+      samples_.builds.push_back(code->build);
+    }
     const std::uint64_t offset = address - code->begin + code->file_offset;
     const auto [place, place_is_new] = places_.try_emplace(
         {module->second, offset}, static_cast<std::uint32_t>(samples_.places.size()));
@@ -72,17 +74,34 @@ void unwound_stacks::add(const std::string& ending, std::uint64_t number) {
 }
 
 void unwound_stacks::name_all() {
-  for (const std::string& module : samples_.modules) {
-    report_change(module, samples_.time_ns, diagnostics_);
-  }
+  name_places(samples_, diagnostics_);
   named_.emplace(samples_);
 }
 
 const named_stack* unwound_stacks::stack_of(const std::string& ending, std::uint64_t number) const {
   const auto found = processes_.find(ending);
   if (found == processes_.end() || !named_) return nullptr;
+  const auto stored = found->second.stacks.named.find(number);
+  if (stored != found->second.stacks.named.end()) return &stored->second;
   const auto unwound = found->second.unwound.find(number);
   return unwound == found->second.unwound.end() ? nullptr : &named_->of(unwound->second);
+}
+
+std::string unwound_stacks::names_text(const std::string& ending) {
+  const process& of = find(ending);
+  if (of.unwound.empty()) return {};
+  std::string text = "names,\n" + code_text(samples_);
+  for (const auto& [number, stack] : of.unwound) {
+    std::ostringstream line;
+    line << "calls," << std::hex << number << ',' << std::dec;
+    const char* separator = "";
+    for (const std::uint32_t place : samples_.stacks[stack]) {
+      line << separator << place;
+      separator = ";";
+    }
+    text += line.str() + '\n';
+  }
+  return text;
 }
 
 std::vector<std::string> unwound_stacks::of(const std::string& ending, std::uint64_t number) const {

@@ -36,6 +36,11 @@ class unwound_stacks {
 
   void name_all();
 
+  /// Returns lines for a process's file of stacks, which contain the calls of the stacks whose
+  /// names were not stored before; "" if there are none. add() must have been called for stacks of
+  /// this process only.
+  std::string names_text(const std::string& ending);
+
   /// Returns the calls of a stack, the innermost first: from the function of the C or C++ library
   /// that the program called, to the thread's first function. Empty if the stack is unknown.
   std::vector<std::string> of(const std::string& ending, std::uint64_t number) const;
@@ -62,7 +67,7 @@ class unwound_stacks {
   const run_files& run_;
   diagnostic_log& diagnostics_;
   std::map<std::string, process> processes_;
-  std::map<std::string, std::uint32_t> modules_;
+  std::map<std::pair<std::string, std::string>, std::uint32_t> modules_;  // by path and build id
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> places_;
   thread_samples samples_;
   std::optional<named_stacks> named_;
