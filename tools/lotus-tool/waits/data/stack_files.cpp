@@ -98,6 +98,7 @@ class stack_reader {
   }
 
   bool parse_calls(std::string_view line) {
+    constexpr std::size_t max_calls = std::size_t{1} << 18U;  // of all stacks of a process
     std::uint64_t number = 0;
     if (!read_hexadecimal(take(line, ','), number)) return false;
     std::vector<source_place> calls;
@@ -105,6 +106,7 @@ class stack_reader {
       std::size_t place = 0;
       if (!read_number(take(line, ';'), place) || place >= names_.names.size()) return false;
       const std::vector<source_place>& here = names_.names[place];
+      if ((calls_ += here.size()) > max_calls) return false;
       calls.insert(calls.end(), here.begin(), here.end());
     }
     to_.named[number] = std::move(calls);
@@ -169,6 +171,7 @@ class stack_reader {
   std::size_t bytes_ = 0;  ///< size of all stacks
   thread_samples names_;   ///< names of calls, which lines "calls" refer to
   std::vector<std::string> texts_;
+  std::size_t calls_ = 0;  ///< number of all calls in lines "calls"
 };
 
 std::vector<wait_sample>* samples_of(std::vector<process_waits>& processes,
