@@ -20,8 +20,11 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "threads/analysis/named_stacks.hpp"
 #include "tool/tool_test.hpp"
 
+using lotus::tool::shown_work;
+using lotus::tool::source_place;
 using namespace lotus::tool_test;
 
 namespace {
@@ -347,6 +350,19 @@ TEST_CASE("a program without markers is not sampled with --no-threads") {
   const result none = run({"threads", dir.path()});
   CHECK(none.status == 1);
   CHECK(contains(none.err, "no samples of threads; record a run with 'lotus-tool run -- PROGRAM'"));
+}
+
+TEST_CASE("the runtime of OpenMP spins, whether or not its functions have names") {
+  for (const char* const function : {"libgomp.so.1.0.0+0x1f5e0", "gomp_team_barrier_wait_end"}) {
+    source_place place;
+    place.function = function;
+    place.module = "/usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0";
+    CHECK(shown_work(place) ==
+          "the runtime of OpenMP (libgomp.so.1.0.0), which spins while it waits");
+    place.module = "/home/user/decoder";
+    place.has_name = true;
+    CHECK(shown_work(place) == std::string("`") + function + '`');
+  }
 }
 
 TEST_CASE("waits whose code is unknown are shown without a function") {

@@ -39,7 +39,7 @@ std::string busiest_unmarked(const run_data& run) {
   if (most == nullptr) return {};
   std::string text = shown_group(*most);
   if (!most->functions.empty()) {
-    text += " (mostly " + shown_place(most->functions.front().function) + ')';
+    text += " (mostly " + shown_work(most->functions.front().function) + ')';
   }
   return text;
 }

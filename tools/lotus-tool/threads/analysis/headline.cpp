@@ -50,7 +50,7 @@ std::string working_clause(const thread_activity& group) {
   const function_share& top = group.functions.front();
   std::string works = "spend" + s + ' ' + percent(top.share) + " of " +
                       (is_several(group) ? "their" : "its") + " CPU time in " +
-                      shown_place(top.function);
+                      shown_work(top.function);
   if (group.run_queue < 0.2) return works;
   const std::string waits = "wait" + s + ' ' + percent(group.run_queue) + " of the time for a CPU";
   // The larger part comes first.

@@ -247,6 +247,14 @@ std::string shown_place(const source_place& place) {
   return printable_line(where.empty() ? text : text + " (" + where + ')');
 }
 
+std::string shown_work(const source_place& place) {
+  // The runtime of OpenMP itself runs for long only if its threads wait for work or for each other.
+  constexpr std::array<std::string_view, 3> runtimes{"libgomp.so", "libomp.so", "libiomp5.so"};
+  const std::string library(file_name(place.module));
+  if (!begins_with_any(library, runtimes)) return shown_place(place);
+  return printable_line("the runtime of OpenMP (" + library + "), which spins while it waits");
+}
+
 void name_places(thread_samples& samples, diagnostic_log& diagnostics) {
   if (!samples.names.empty()) return;
   // Missing symbols are not reported, because most programs use stripped libraries.

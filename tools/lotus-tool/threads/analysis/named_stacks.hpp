@@ -21,6 +21,8 @@ std::string short_function(const std::string& full_name);
 
 /// Returns a text such as "`Loader::next` (loader.h:61)" or "`inflate` (libz.so.1)".
 std::string shown_place(const source_place& place);
+/// Returns the name of a function in which a thread runs; for a runtime of OpenMP, what it does.
+std::string shown_work(const source_place& place);
 
 /// A stack with names, the innermost call first. Contains inlined calls too.
 using named_stack = std::vector<source_place>;

@@ -94,7 +94,7 @@ void write_groups(const threads_view& view, json_writer& json) {
       json.member("wait", shown_place(group.blocked.front().function));
     }
     if (!group.functions.empty()) {
-      json.member("function", shown_place(group.functions.front().function));
+      json.member("function", shown_work(group.functions.front().function));
     }
     json.key("chain").begin_array();
     for (const std::string& sentence :

@@ -110,7 +110,7 @@ void print_phases(const threads_view& view, std::ostream& out) {
   phases.row({"phases", "CPUs in use" + of_cpus});
   for (const run_phase& phase : view.phases) {
     const std::string mostly =
-        phase.group ? shown_group(view.groups[*phase.group]) + ", in " + shown_place(phase.function)
+        phase.group ? shown_group(view.groups[*phase.group]) + ", in " + shown_work(phase.function)
                     : "nearly nothing runs";
     phases.row({fixed(phase.begin_s, 2) + " to " + fixed(phase.end_s, 2) + " s: " + mostly,
                 fixed(phase.cpus, 2)});
@@ -142,7 +142,7 @@ void print_group(const thread_activity& group, const std::vector<thread_activity
     line(part.share, text);
   }
   for (const function_share& one : functions) {
-    line(one.share * group.running, "runs in " + shown_place(one.function));
+    line(one.share * group.running, "runs in " + shown_work(one.function));
   }
 }
 
