@@ -13,7 +13,6 @@
 
 #include "base/errors.hpp"
 #include "base/files/unfinished.hpp"
-#include "base/formats/json_writer.hpp"
 #include "base/guarded_reader.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
@@ -26,6 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using nlohmann::ordered_json;
 
 // Versions of https://modelcontextprotocol.io/specification that this server supports. In all of
 // them, a session begins with the request "initialize".
@@ -92,6 +92,16 @@ json schema_of(const mcp_argument& of) {
       schema["type"] = "object";
       schema["additionalProperties"] = {{"type", "number"}, {"exclusiveMinimum", 0}};
       break;
+  }
+  return schema;
+}
+
+/// Returns the JSON Schema of a tool's arguments.
+json schema_of(const mcp_tool& tool) {
+  json schema{{"type", "object"}, {"additionalProperties", false}, {"properties", json::object()}};
+  for (const mcp_argument& of : tool.arguments) {
+    schema["properties"][of.name] = schema_of(of);
+    if (of.option.empty()) schema["required"].push_back(of.name);
   }
   return schema;
 }
@@ -331,66 +341,52 @@ class server {
       if (!named) return {};
       const json parameters = message.value("params", json::object());
       if (!parameters.is_object()) throw request_error{invalid_parameters, "params: no object"};
-      const std::string result = result_of(method->get<std::string>(), parameters);
-      std::string text = begin_of(id);
-      json_writer(text).key("result").raw(result).end_object();
-      return text;
+      const ordered_json result = result_of(method->get<std::string>(), parameters);
+      return ordered_json{{"jsonrpc", "2.0"}, {"id", id}, {"result", result}}.dump();
     } catch (const request_error& error) {
-      std::string text = begin_of(id);
-      json_writer to(text);
-      to.key("error").begin_object().member("code", error.code);
-      to.member("message", printable(error.message)).end_object().end_object();
-      return text;
+      const ordered_json fault{{"code", error.code}, {"message", printable(error.message)}};
+      return ordered_json{{"jsonrpc", "2.0"}, {"id", id}, {"error", fault}}.dump();
     }
   }
 
  private:
-  static std::string begin_of(const json& id) {
-    return R"({"jsonrpc":"2.0","id":)" + id.dump() + ',';
-  }
-
-  std::string result_of(const std::string& method, const json& parameters) {
+  ordered_json result_of(const std::string& method, const json& parameters) {
     if (method == "initialize") return initialize(parameters);
-    if (method == "ping") return "{}";
+    if (method == "ping") return ordered_json::object();
     if (method == "tools/list") return list();
     if (method == "tools/call") return call(parameters);
     throw request_error{no_such_method, "no method " + method};
   }
 
-  std::string initialize(const json& parameters) const {
+  ordered_json initialize(const json& parameters) const {
     const json asked = parameters.value("protocolVersion", json());
     std::string_view version = versions[0];
     for (const std::string_view known : versions) {
       if (asked == std::string(known)) version = known;
     }
-    std::string text;
-    json_writer to(text);
-    to.begin_object().member("protocolVersion", version);
-    to.key("capabilities").begin_object().key("tools").begin_object().end_object().end_object();
-    to.key("serverInfo").begin_object().member("name", "lotus-tool");
-    to.member("version", LOTUS_TOOL_VERSION).end_object();
-    to.member("instructions",
-              printable("Answers questions about a recording of a data-loading pipeline, in " +
-                        dir_ + ". Begin with diagnose."));
-    to.end_object();
-    return text;
+    return {{"protocolVersion", version},
+            {"capabilities", {{"tools", ordered_json::object()}}},
+            {"serverInfo", {{"name", "lotus-tool"}, {"version", LOTUS_TOOL_VERSION}}},
+            {"instructions",
+             printable("Answers questions about a recording of a data-loading pipeline, in " +
+                       dir_ + ". Begin with diagnose.")}};
   }
 
-  std::string list() const {
-    std::string text;
-    json_writer to(text);
-    to.begin_object().key("tools").begin_array();
+  ordered_json list() const {
+    ordered_json tools = ordered_json::array();
     for (const mcp_tool& tool : tools_.all()) {
-      to.begin_object().member("name", tool.name).member("title", tool.title);
-      to.member("description", tool.description).key("inputSchema").raw(tool.input_schema());
-      to.key("annotations").begin_object().member("title", tool.title);
-      to.member("readOnlyHint", true).member("openWorldHint", false).end_object().end_object();
+      const ordered_json hints{
+          {"title", tool.title}, {"readOnlyHint", true}, {"openWorldHint", false}};
+      tools.push_back({{"name", tool.name},
+                       {"title", tool.title},
+                       {"description", tool.description},
+                       {"inputSchema", schema_of(tool)},
+                       {"annotations", hints}});
     }
-    to.end_array().end_object();
-    return text;
+    return {{"tools", tools}};
   }
 
-  std::string call(const json& parameters) {
+  ordered_json call(const json& parameters) {
     const json name = parameters.value("name", json());
     const std::vector<mcp_tool>& all = tools_.all();
     const auto tool =
@@ -400,12 +396,9 @@ class server {
                           "no tool " + (name.is_string() ? name.get<std::string>() : "")};
     }
     const mcp_answer answer = tools_.call(*tool, parameters.value("arguments", json::object()));
-    std::string text;
-    json_writer to(text);
-    to.begin_object().key("content").begin_array().begin_object().member("type", "text");
-    to.member("text", printable(answer.text)).end_object().end_array();
-    to.member("isError", answer.failed).end_object();
-    return text;
+    ordered_json content = ordered_json::array();
+    content.push_back({{"type", "text"}, {"text", printable(answer.text)}});
+    return {{"content", content}, {"isError", answer.failed}};
   }
 
   std::string dir_;
@@ -413,15 +406,6 @@ class server {
 };
 
 }  // namespace
-
-std::string mcp_tool::input_schema() const {
-  json schema{{"type", "object"}, {"additionalProperties", false}, {"properties", json::object()}};
-  for (const mcp_argument& of : arguments) {
-    schema["properties"][of.name] = schema_of(of);
-    if (of.option.empty()) schema["required"].push_back(of.name);
-  }
-  return schema.dump();
-}
 
 int run_mcp(const mcp_options& options, const command_runner& run_command, std::istream& in,
             std::ostream& out) {

@@ -36,9 +36,6 @@ struct mcp_tool {
   std::string title;
   std::string description;  ///< explains the tool to the language model that chooses one
   std::vector<mcp_argument> arguments = {};
-
-  /// Returns the JSON Schema of the arguments.
-  std::string input_schema() const;
 };
 
 struct mcp_options {

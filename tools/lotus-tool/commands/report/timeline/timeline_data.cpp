@@ -211,11 +211,12 @@ void write_counters(json_writer& json, const run_data& run, std::size_t most) {
   json.end_array();
 }
 
-/// Writes each interval off the CPU of at least `from_ns` as start, duration and off_cpu_reason.
-void write_off_cpu(json_writer& json, const run_data& run, std::size_t file, std::int64_t from_ns) {
+/// Writes each drawn interval off the CPU as start, duration and off_cpu_reason.
+void write_off_cpu(json_writer& json, const run_data& run, std::size_t file,
+                   drawn_durations drawn) {
   json.key("off_cpu").begin_array();
   for (const off_cpu_interval& s : run.side.off_cpu[file].intervals()) {
-    if (s.duration_ns() <= 0 || s.duration_ns() < from_ns) continue;
+    if (s.duration_ns() <= 0 || !drawn.draws(s.duration_ns())) continue;
     json.begin_array().value(s.start_ns - run.first_ns).value(s.duration_ns());
     json.value(static_cast<int>(reason_of(s))).end_array();
   }
@@ -224,11 +225,11 @@ void write_off_cpu(json_writer& json, const run_data& run, std::size_t file, std
 
 /// Writes the start and the duration of asynchronous operations, by name and in order of start.
 void write_async(json_writer& json, const run_data& run,
-                 const std::vector<async_operation>& operations, std::int64_t from_ns,
+                 const std::vector<async_operation>& operations, drawn_durations drawn,
                  name_table& names) {
   std::map<std::uint32_t, std::vector<const async_operation*>> by_name;
   for (const async_operation& op : operations) {
-    if (op.extent.duration_ns() >= from_ns) by_name[op.name].push_back(&op);
+    if (drawn.draws(op.extent.duration_ns())) by_name[op.name].push_back(&op);
   }
   json.newline().key("async").begin_array();
   for (const auto& [name, histories] : by_name) {
@@ -326,14 +327,14 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run,
   const std::vector<async_operation> async = async_operations_of(run.side);
   longest_drawn histories;
   for (const async_operation& op : async) histories.add(op.extent.duration_ns());
-  const std::int64_t histories_from_ns =
-      histories.from_ns("asynchronous operations", limits.values, note);
+  const drawn_durations drawn_histories =
+      histories.choose("asynchronous operations", limits.values, note);
   longest_drawn intervals;
   for (const off_cpu_time& of : run.side.off_cpu) {
     for (const off_cpu_interval& s : of.intervals()) intervals.add(s.duration_ns());
   }
-  const std::int64_t off_cpu_from_ns =
-      intervals.from_ns("intervals off the CPU", limits.values, note);
+  const drawn_durations drawn_off_cpu =
+      intervals.choose("intervals off the CPU", limits.values, note);
   const bool draws_arrows = run.batches.preprocessing_spans().size() <= limits.arrows;
   if (!draws_arrows) say("Arrows from batch to batch are not drawn.");
   json.member("note", note);
@@ -356,7 +357,7 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run,
       write_batches(json, run, batches[f], max_batches);
     }
     if (run.side.off_cpu_of(file_id(f)) != nullptr && with_off_cpu.insert(files[f].number).second) {
-      write_off_cpu(json, run, f, off_cpu_from_ns);
+      write_off_cpu(json, run, f, drawn_off_cpu);
     }
     if (run.has_operations(f)) {
       // The slices may be megabytes of text that needs no escaping, so they bypass the JSON writer.
@@ -371,7 +372,7 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run,
     json.end_object();
   }
   json.end_array();
-  if (!async.empty()) write_async(json, run, async, histories_from_ns, names);
+  if (!async.empty()) write_async(json, run, async, drawn_histories, names);
   if (!run.side.counters.empty()) {
     json.newline().key("counters");
     write_counters(json, run, limits.values);

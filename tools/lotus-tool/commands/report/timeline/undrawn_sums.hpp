@@ -61,8 +61,8 @@ class undrawn_sums {
   std::int64_t to_ns_ = INT64_MIN;
 };
 
-/// Decides which operations of one log are drawn: all that took at least `all_from_ns`, and every
-/// n-th one of those that took at least `from_ns`. This limits the number of drawn operations even
+/// Decides which intervals of one log are drawn: all that took at least `all_from_ns`, and every
+/// n-th one of those that took at least `from_ns`. This limits the number of drawn intervals even
 /// if many have about the same duration.
 class drawn_durations {
  public:
@@ -72,8 +72,8 @@ class drawn_durations {
 
   bool draws_all() const noexcept { return all_from_ns_ == 0; }
 
-  /// Returns whether to draw an operation. The caller must call this once for each operation of a
-  /// log, always in the same order, because short operations are counted to draw every n-th one.
+  /// Returns whether to draw an interval. The caller must call this once for each interval of a
+  /// log, always in the same order, because short intervals are counted to draw every n-th one.
   bool draws(std::int64_t duration_ns) noexcept {
     if (duration_ns >= all_from_ns_) return true;
     return duration_ns >= from_ns_ && seen_++ % every_ == 0;
@@ -102,9 +102,9 @@ class longest_drawn {
     all_ += others.all_;
   }
 
-  /// Decides which intervals are drawn: the longest, at most `most` of them. If from_ns() would
-  /// select fewer than `most`, some of the slightly shorter intervals are drawn too. If some
-  /// intervals are not drawn, adds an explanation to `note`.
+  /// Decides which intervals are drawn: the longest, at most `most` of them. Of those that have
+  /// about the same duration, some are drawn. If some intervals are not drawn, adds an explanation
+  /// to `note`.
   drawn_durations choose(const std::string& what, std::uint64_t most, std::string& note) const {
     if (all_ <= most) return {};
     std::uint64_t drawn = 0;
@@ -125,21 +125,6 @@ class longest_drawn {
     note += "; draw a part with lotus-tool viz.";
     if (!only_whole) return {narrow_bucket::lowest(bucket - 1), all_from_ns, every};
     return {all_from_ns, all_from_ns, 1};
-  }
-
-  /// Returns how many ns an interval must last to be drawn, so that at most `most` are drawn; 0 if
-  /// all are drawn. If some are not drawn, adds an explanation to `note`.
-  std::int64_t from_ns(const std::string& what, std::uint64_t most, std::string& note) const {
-    if (all_ <= most) return 0;
-    std::uint64_t drawn = 0;
-    std::size_t bucket = counts_.size();
-    while (bucket > 0 && drawn + counts_[bucket - 1] <= most) drawn += counts_[--bucket];
-    const std::int64_t from_ns = narrow_bucket::lowest(bucket);
-    note += (note.empty() ? "Of " : " Of ") + std::to_string(all_) + ' ' + what + ' ' +
-            (drawn == 0 ? "none is" : std::to_string(drawn) + " are") + " drawn, those that took " +
-            human_time(static_cast<double>(from_ns)) +
-            " or longer; draw a part with lotus-tool viz.";
-    return from_ns;
   }
 
  private:

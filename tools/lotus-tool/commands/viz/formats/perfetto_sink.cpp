@@ -34,28 +34,30 @@ class perfetto_sink final : public trace_sink {
   void process_track(track where, std::string_view name, std::uint32_t order) override;
   void operation(track where, std::uint32_t name, std::int64_t start_ns,
                  std::int64_t duration_ns) override;
-  void slice(const slice_event& event) override;
-  void async(const async_event& event) override;
+  void slice(const slice_event& of) override;
+  void async(const async_event& of) override;
   void counter(std::uint32_t pid, std::string_view name, std::int64_t at_ns,
                std::int64_t value) override;
   void finish() override;
 
  private:
   void packet(const std::string& content);
+  template <class Fill>
+  void describe_track(std::uint64_t uuid, std::uint32_t order, const Fill& fill);
+  void named_track(std::uint64_t uuid, std::uint64_t parent, std::string_view name,
+                   std::uint32_t order);
+  template <class Fill>
+  void event(std::int64_t at_ns, std::int32_t type, std::uint64_t track_uuid, const Fill& fill,
+             const std::string& interned_data = {});
+  void begin_slice(std::int64_t at_ns, std::uint64_t track_uuid, std::string_view name);
+  void end_slice(std::int64_t at_ns, std::uint64_t track_uuid);
   void change_track(track where);
-  void end_slice(std::int64_t at_ns);
-  static std::string event_packet(std::int64_t at_ns, const std::string& track_event,
-                                  const std::string& interned_data = {});
 
   output_file& out_;
   const name_table& names_;
   std::uint64_t track_uuid_ = 0;  // uuid of the track of the current slices
   slice_stack<char> open_;
   std::vector<bool> interned_;  // whether each name was already interned
-  void named_track(std::uint64_t uuid, std::uint64_t parent, std::string_view name,
-                   std::uint32_t order);
-  void async_begin(std::uint64_t track_uuid, std::string_view name, std::int64_t at_ns);
-  void async_end(std::uint64_t track_uuid, std::int64_t at_ns);
 
   std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> counters_;
   // Uuids of tracks by process, name and lane.
@@ -125,103 +127,88 @@ constexpr std::uint64_t async_uuid(std::uint64_t n) {
   return (std::uint64_t{4} << 32U) | n;
 }
 
+/// Returns the message that `fill` writes.
+template <class Fill>
+std::string message(const Fill& fill) {
+  std::string text;
+  pbf_writer to(text);
+  fill(to);
+  return text;
+}
+
 std::string interned(std::uint64_t iid, std::string_view text) {
-  std::string entry;
-  pbf_writer writer(entry);
-  writer.add_uint64(1, iid);
-  writer.add_string(2, text.data(), text.size());
-  return entry;
+  return message([&](pbf_writer& to) {
+    to.add_uint64(1, iid);
+    to.add_string(2, text.data(), text.size());
+  });
 }
 
-std::string annotation(std::string_view name, std::uint64_t value) {
-  std::string text;
-  pbf_writer writer(text);
-  writer.add_string(10, name.data(), name.size());
-  writer.add_uint64(3, value);
-  return text;
-}
-
-std::string annotation(std::string_view name, std::string_view value) {
-  std::string text;
-  pbf_writer writer(text);
-  writer.add_string(10, name.data(), name.size());
-  writer.add_string(6, value.data(), value.size());
-  return text;
-}
-
-/// Sets the position of a track among its siblings, and that its own children have positions too.
-void order_track(pbf_writer& descriptor, std::uint32_t order) {
-  constexpr std::int32_t explicit_order = 3;
-  descriptor.add_enum(descriptor_child_ordering, explicit_order);
-  descriptor.add_int32(descriptor_order_rank, static_cast<std::int32_t>(order));
-}
-
-std::string descriptor_packet(const std::string& descriptor) {
-  std::string content;
-  pbf_writer packet(content);
-  packet.add_message(packet_track_descriptor, descriptor);
-  packet.add_uint32(packet_sequence_id, the_sequence);
-  return content;
+/// Returns an annotation of an event, whose value `add` writes.
+template <class Add>
+std::string annotation(std::string_view name, const Add& add) {
+  return message([&](pbf_writer& to) {
+    to.add_string(10, name.data(), name.size());
+    add(to);
+  });
 }
 
 void perfetto_sink::packet(const std::string& content) {
-  std::string framed;
-  pbf_writer trace(framed);
-  trace.add_message(1, content);
-  out_.write(framed);
+  out_.write(message([&](pbf_writer& trace) { trace.add_message(1, content); }));
 }
 
 void perfetto_sink::begin(std::int64_t /*base_ns*/) {
-  std::string data;
-  pbf_writer interned_data(data);
-  for (const std::string_view category : categories) {
-    interned_data.add_message(interned_categories, interned(category_iid(category), category));
-  }
-  std::string content;
-  pbf_writer first(content);
-  first.add_uint32(packet_sequence_id, the_sequence);
-  first.add_uint32(packet_sequence_flags, state_cleared);
-  first.add_message(packet_interned_data, data);
-  packet(content);
+  packet(message([](pbf_writer& first) {
+    first.add_uint32(packet_sequence_id, the_sequence);
+    first.add_uint32(packet_sequence_flags, state_cleared);
+    pbf_writer data(first, packet_interned_data);
+    for (const std::string_view category : categories) {
+      data.add_message(interned_categories, interned(category_iid(category), category));
+    }
+  }));
+}
+
+/// Writes the descriptor of a track.
+/// @param order  the position of the track among its siblings; its own children have positions too.
+/// @param fill   writes what only this kind of track has.
+template <class Fill>
+void perfetto_sink::describe_track(std::uint64_t uuid, std::uint32_t order, const Fill& fill) {
+  constexpr std::int32_t explicit_order = 3;
+  const std::string descriptor = message([&](pbf_writer& to) {
+    to.add_uint64(descriptor_uuid, uuid);
+    fill(to);
+    to.add_enum(descriptor_child_ordering, explicit_order);
+    to.add_int32(descriptor_order_rank, static_cast<std::int32_t>(order));
+  });
+  packet(message([&](pbf_writer& to) {
+    to.add_message(packet_track_descriptor, descriptor);
+    to.add_uint32(packet_sequence_id, the_sequence);
+  }));
 }
 
 void perfetto_sink::process(std::uint32_t pid, std::string_view name, std::uint32_t order) {
-  std::string process_text;
-  pbf_writer process_writer(process_text);
-  process_writer.add_int32(1, static_cast<std::int32_t>(pid));
-  process_writer.add_string(6, name.data(), name.size());
-  std::string descriptor;
-  pbf_writer writer(descriptor);
-  writer.add_uint64(descriptor_uuid, process_uuid(pid));
-  writer.add_message(3, process_text);
-  order_track(writer, order);
-  packet(descriptor_packet(descriptor));
+  describe_track(process_uuid(pid), order, [&](pbf_writer& to) {
+    pbf_writer of_process(to, 3);
+    of_process.add_int32(1, static_cast<std::int32_t>(pid));
+    of_process.add_string(6, name.data(), name.size());
+  });
 }
 
 void perfetto_sink::thread(track where, std::string_view name, std::uint32_t order) {
-  std::string thread_text;
-  pbf_writer thread_writer(thread_text);
-  thread_writer.add_int32(1, static_cast<std::int32_t>(where.pid));
-  thread_writer.add_int64(2, where.tid);
-  thread_writer.add_string(5, name.data(), name.size());
-  std::string descriptor;
-  pbf_writer writer(descriptor);
-  writer.add_uint64(descriptor_uuid, thread_uuid(where.tid));
-  writer.add_uint64(descriptor_parent_uuid, process_uuid(where.pid));
-  writer.add_message(4, thread_text);
-  order_track(writer, order);
-  packet(descriptor_packet(descriptor));
+  describe_track(thread_uuid(where.tid), order, [&](pbf_writer& to) {
+    to.add_uint64(descriptor_parent_uuid, process_uuid(where.pid));
+    pbf_writer of_thread(to, 4);
+    of_thread.add_int32(1, static_cast<std::int32_t>(where.pid));
+    of_thread.add_int64(2, where.tid);
+    of_thread.add_string(5, name.data(), name.size());
+  });
 }
 
 void perfetto_sink::named_track(std::uint64_t uuid, std::uint64_t parent, std::string_view name,
                                 std::uint32_t order) {
-  std::string descriptor;
-  pbf_writer writer(descriptor);
-  writer.add_uint64(descriptor_uuid, uuid);
-  writer.add_string(descriptor_name, name.data(), name.size());
-  writer.add_uint64(descriptor_parent_uuid, parent);
-  order_track(writer, order);
-  packet(descriptor_packet(descriptor));
+  describe_track(uuid, order, [&](pbf_writer& to) {
+    to.add_string(descriptor_name, name.data(), name.size());
+    to.add_uint64(descriptor_parent_uuid, parent);
+  });
 }
 
 void perfetto_sink::thread_below(track where, track of, std::string_view name,
@@ -233,38 +220,48 @@ void perfetto_sink::process_track(track where, std::string_view name, std::uint3
   named_track(thread_uuid(where.tid), process_uuid(where.pid), name, order);
 }
 
-std::string perfetto_sink::event_packet(std::int64_t at_ns, const std::string& track_event,
-                                        const std::string& interned_data) {
-  std::string content;
-  pbf_writer writer(content);
-  writer.add_uint64(packet_timestamp, static_cast<std::uint64_t>(at_ns));
-  writer.add_uint32(packet_sequence_id, the_sequence);
-  writer.add_uint32(packet_sequence_flags, needs_state);
-  if (!interned_data.empty()) writer.add_message(packet_interned_data, interned_data);
-  writer.add_message(packet_track_event, track_event);
-  return content;
+/// Writes an event of a track.
+/// @param fill           writes what only this kind of event has.
+/// @param interned_data  the names to which this event is the first to refer.
+template <class Fill>
+void perfetto_sink::event(std::int64_t at_ns, std::int32_t type, std::uint64_t track_uuid,
+                          const Fill& fill, const std::string& interned_data) {
+  packet(message([&](pbf_writer& to) {
+    to.add_uint64(packet_timestamp, static_cast<std::uint64_t>(at_ns));
+    to.add_uint32(packet_sequence_id, the_sequence);
+    to.add_uint32(packet_sequence_flags, needs_state);
+    if (!interned_data.empty()) to.add_message(packet_interned_data, interned_data);
+    pbf_writer track_event(to, packet_track_event);
+    track_event.add_int32(event_type, type);
+    track_event.add_uint64(event_track_uuid, track_uuid);
+    fill(track_event);
+  }));
 }
 
-void perfetto_sink::end_slice(std::int64_t at_ns) {
-  std::string event;
-  pbf_writer writer(event);
-  writer.add_int32(event_type, slice_end);
-  writer.add_uint64(event_track_uuid, track_uuid_);
-  packet(event_packet(at_ns, event));
+void perfetto_sink::begin_slice(std::int64_t at_ns, std::uint64_t track_uuid,
+                                std::string_view name) {
+  event(at_ns, slice_begin, track_uuid, [&](pbf_writer& to) {
+    to.add_uint64(event_category_iids, category_iid("async"));
+    to.add_string(event_name, name.data(), name.size());
+  });
+}
+
+void perfetto_sink::end_slice(std::int64_t at_ns, std::uint64_t track_uuid) {
+  event(at_ns, slice_end, track_uuid, [](pbf_writer&) {});
 }
 
 void perfetto_sink::change_track(track where) {
   const std::uint64_t uuid = thread_uuid(where.tid);
   if (uuid == track_uuid_) return;
-  open_.finish([this](std::int64_t at_ns, char) { end_slice(at_ns); });
+  open_.finish([this](std::int64_t at_ns, char) { end_slice(at_ns, track_uuid_); });
   track_uuid_ = uuid;
 }
 
 void perfetto_sink::operation(track where, std::uint32_t name, std::int64_t start_ns,
                               std::int64_t duration_ns) {
   change_track(where);
-  const std::int64_t at_ns =
-      open_.open(start_ns, duration_ns, 0, [this](std::int64_t ns, char) { end_slice(ns); });
+  const std::int64_t at_ns = open_.open(
+      start_ns, duration_ns, 0, [this](std::int64_t ns, char) { end_slice(ns, track_uuid_); });
   if (name >= interned_.size()) interned_.resize(names_.size());
   std::string data;
   if (!interned_[name]) {
@@ -272,74 +269,53 @@ void perfetto_sink::operation(track where, std::uint32_t name, std::int64_t star
     pbf_writer(data).add_message(interned_names,
                                  interned(name + 1U, shown_name(names_.name(name))));
   }
-  std::string event;
-  pbf_writer writer(event);
-  writer.add_int32(event_type, slice_begin);
-  writer.add_uint64(event_track_uuid, track_uuid_);
-  writer.add_uint64(event_category_iids, category_iid("op"));
-  writer.add_uint64(event_name_iid, name + 1U);
-  packet(event_packet(at_ns, event, data));
+  const auto fill = [name](pbf_writer& to) {
+    to.add_uint64(event_category_iids, category_iid("op"));
+    to.add_uint64(event_name_iid, name + 1U);
+  };
+  event(at_ns, slice_begin, track_uuid_, fill, data);
 }
 
-void perfetto_sink::slice(const slice_event& event) {
-  change_track(event.where);
-  std::int64_t at_ns = event.start_ns;
-  const auto close = [this](std::int64_t ns, char) { end_slice(ns); };
-  if (event.instant) {
+void perfetto_sink::slice(const slice_event& of) {
+  change_track(of.where);
+  std::int64_t at_ns = of.start_ns;
+  const auto close = [this](std::int64_t ns, char) { end_slice(ns, track_uuid_); };
+  if (of.instant) {
     open_.close_until(at_ns, close);
   } else {
-    at_ns = open_.open(event.start_ns, event.duration_ns, 0, close);
+    at_ns = open_.open(of.start_ns, of.duration_ns, 0, close);
   }
-  std::string text;
-  pbf_writer writer(text);
-  writer.add_int32(event_type, event.instant ? instant : slice_begin);
-  writer.add_uint64(event_track_uuid, track_uuid_);
-  writer.add_uint64(event_category_iids, category_iid(event.category));
-  writer.add_string(event_name, event.name.data(), event.name.size());
-  for (const event_argument& a : event.arguments) {
-    writer.add_message(event_debug_annotations, annotation(a.name, a.value));
-  }
-  for (const event_text& t : event.texts) {
-    writer.add_message(event_debug_annotations, annotation(t.name, t.text));
-  }
-  for (const flow_point& point : event.flows) {
-    if (point.end == flow_end::leaves) writer.add_fixed64(event_flow_ids, point.id);
-    if (point.end == flow_end::arrives) writer.add_fixed64(event_terminating_flow_ids, point.id);
-  }
-  packet(event_packet(at_ns, text));
+  event(at_ns, of.instant ? instant : slice_begin, track_uuid_, [&](pbf_writer& to) {
+    to.add_uint64(event_category_iids, category_iid(of.category));
+    to.add_string(event_name, of.name.data(), of.name.size());
+    for (const event_argument& a : of.arguments) {
+      to.add_message(event_debug_annotations,
+                     annotation(a.name, [&a](pbf_writer& value) { value.add_uint64(3, a.value); }));
+    }
+    for (const event_text& t : of.texts) {
+      to.add_message(event_debug_annotations, annotation(t.name, [&t](pbf_writer& value) {
+                       value.add_string(6, t.text.data(), t.text.size());
+                     }));
+    }
+    for (const flow_point& point : of.flows) {
+      if (point.end == flow_end::leaves) to.add_fixed64(event_flow_ids, point.id);
+      if (point.end == flow_end::arrives) to.add_fixed64(event_terminating_flow_ids, point.id);
+    }
+  });
 }
 
-void perfetto_sink::async_begin(std::uint64_t track_uuid, std::string_view name,
-                                std::int64_t at_ns) {
-  std::string text;
-  pbf_writer writer(text);
-  writer.add_int32(event_type, slice_begin);
-  writer.add_uint64(event_track_uuid, track_uuid);
-  writer.add_uint64(event_category_iids, category_iid("async"));
-  writer.add_string(event_name, name.data(), name.size());
-  packet(event_packet(at_ns, text));
-}
-
-void perfetto_sink::async_end(std::uint64_t track_uuid, std::int64_t at_ns) {
-  std::string text;
-  pbf_writer writer(text);
-  writer.add_int32(event_type, slice_end);
-  writer.add_uint64(event_track_uuid, track_uuid);
-  packet(event_packet(at_ns, text));
-}
-
-void perfetto_sink::async(const async_event& event) {
-  const auto [entry, is_new] = async_tracks_.try_emplace(
-      {event.pid, std::string(event.name), event.lane}, async_uuid(async_tracks_.size()));
+void perfetto_sink::async(const async_event& of) {
+  const auto [entry, is_new] = async_tracks_.try_emplace({of.pid, std::string(of.name), of.lane},
+                                                         async_uuid(async_tracks_.size()));
   const std::uint64_t uuid = entry->second;
   // Each lane is a track of its own; the UI groups the tracks because they have the same name.
-  if (is_new) named_track(uuid, process_uuid(event.pid), event.name, after_threads);
-  async_begin(uuid, event.name, event.extent.start_ns);
-  for (const time_span& segment : event.running) {
-    async_begin(uuid, "running", segment.start_ns);
-    async_end(uuid, segment.end_ns);
+  if (is_new) named_track(uuid, process_uuid(of.pid), of.name, after_threads);
+  begin_slice(of.extent.start_ns, uuid, of.name);
+  for (const time_span& segment : of.running) {
+    begin_slice(segment.start_ns, uuid, "running");
+    end_slice(segment.end_ns, uuid);
   }
-  async_end(uuid, event.extent.end_ns);
+  end_slice(of.extent.end_ns, uuid);
 }
 
 void perfetto_sink::counter(std::uint32_t pid, std::string_view name, std::int64_t at_ns,
@@ -347,25 +323,18 @@ void perfetto_sink::counter(std::uint32_t pid, std::string_view name, std::int64
   const auto [entry, is_new] =
       counters_.try_emplace({pid, std::string(name)}, counter_uuid(counters_.size()));
   if (is_new) {
-    std::string descriptor;
-    pbf_writer writer(descriptor);
-    writer.add_uint64(descriptor_uuid, entry->second);
-    writer.add_uint64(descriptor_parent_uuid, process_uuid(pid));
-    writer.add_string(descriptor_name, name.data(), name.size());
-    order_track(writer, after_threads);
-    writer.add_message(8, std::string());
-    packet(descriptor_packet(descriptor));
+    describe_track(entry->second, after_threads, [&](pbf_writer& to) {
+      to.add_uint64(descriptor_parent_uuid, process_uuid(pid));
+      to.add_string(descriptor_name, name.data(), name.size());
+      to.add_message(8, std::string());
+    });
   }
-  std::string event;
-  pbf_writer writer(event);
-  writer.add_int32(event_type, counter_event);
-  writer.add_uint64(event_track_uuid, entry->second);
-  writer.add_int64(event_counter_value, value);
-  packet(event_packet(at_ns, event));
+  event(at_ns, counter_event, entry->second,
+        [value](pbf_writer& to) { to.add_int64(event_counter_value, value); });
 }
 
 void perfetto_sink::finish() {
-  open_.finish([this](std::int64_t at_ns, char) { end_slice(at_ns); });
+  open_.finish([this](std::int64_t at_ns, char) { end_slice(at_ns, track_uuid_); });
 }
 
 }  // namespace
