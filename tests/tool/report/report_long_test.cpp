@@ -105,6 +105,23 @@ TEST_CASE("as many values of counters as the page may contain are all drawn, wit
   CHECK_FALSE(contains(timeline["note"].text(), "values of counters"));
 }
 
+TEST_CASE("of very many intervals off the CPU of one length, some are drawn") {
+  const temp_dir dir;
+  std::string worker;
+  std::string side_log;
+  for (std::int64_t i = 0; i < 70'000; ++i) {
+    line(worker, "SRead", at_ns + i * 100'000, 90'000);
+    side_log += "off_cpu,," + std::to_string(at_ns + i * 100'000 + 10'000) + ",50000,10\n";
+  }
+  dir.file("run/.lotus_info_1_a", "pid 1\ncpu switches\ncpus 4 4\nthread 2 Sworker\n");
+  dir.file("run/lotustrace_log_worker_pid_2", worker);
+  dir.file("run/.lotus_beside_lotustrace_log_pid_2", side_log);
+  const json data = page_data(report(dir, dir.path() + "/run"));
+  const auto& timeline = data["runs"][0]["timeline"];
+  CHECK(contains(timeline["note"].text(), "Of 70000 intervals off the CPU about 23333 are drawn"));
+  CHECK(timeline["tracks"][0]["off_cpu"].size() == 23'334);
+}
+
 TEST_CASE("if there are very many operations, those with the most time are listed") {
   constexpr int short_ones = 2500;
   const temp_dir dir;
