@@ -1,5 +1,6 @@
 // Tests how predictions use the recorded CPU time of whole processes, and the recorded idle time of
 // the machine.
+#include <algorithm>
 #include <cstdint>
 
 #include "catch.hpp"
@@ -69,4 +70,41 @@ TEST_CASE("predictions do not deny that other programs used the CPUs") {
     CHECK(contains(r.out, "no other program uses the CPUs") != busy);
     CHECK(contains(r.out, "other programs no longer use CPUs (they used 1)") == busy);
   }
+}
+
+TEST_CASE("threads whose samples take turns at waiting and computing overlap sample by sample") {
+  // Two workers build batches of 4 samples. Each sample waits for 30 ms and then computes for about
+  // 4 ms. Four workers use the 2 CPUs for a quarter of the time, so they hardly disturb each other.
+  // If each batch waited first and then computed for 16 ms, they would compute at the same time.
+  constexpr int samples = 4;
+  planted_logs logs;
+  logs.cpus(2);
+  std::int64_t free_at[3] = {};
+  std::int64_t received = 0;
+  for (int i = 0; i < batches; ++i) {
+    const int worker = 1 + i % 2;
+    const std::int64_t start = free_at[worker];
+    std::int64_t now = start + 1000;
+    for (int sample = 0; sample < samples; ++sample) {
+      const std::int64_t decode = 4 * ms + ms * ((7 * i + sample) % 5 - 2) / 20;
+      logs.op(worker, "Read", now, 30 * ms);
+      logs.off_cpu(worker, now + 30 * ms, 30 * ms, 0);
+      logs.op(worker, "Decode", now + 30 * ms, decode);
+      now += 30 * ms + decode;
+    }
+    logs.made(worker, i, start, now - start);
+    free_at[worker] = now + 1000;
+    const std::int64_t from = received;
+    received = std::max(now, received) + 20'000;
+    logs.waited(0, i, from, received - from);
+    logs.used(0, i, received);
+    logs.off_cpu(0, received, received - from - 20'000, 0);
+  }
+  const temp_dir dir;
+  logs.write(dir);
+  const double alone = 1e3 / samples / 34;  // of one worker, in batches per second
+  CHECK(prediction_for_workers(dir, "1")["batches_per_s"].number() == Approx(alone).epsilon(0.02));
+  const json four = prediction_for_workers(dir, "4");
+  CHECK(four["batches_per_s"].number() == Approx(4 * alone).epsilon(0.05));
+  CHECK(four["high"].number() > 4 * 0.99 * alone);
 }

@@ -114,6 +114,7 @@ class planner {
         plan_.works.push_back({std::max(0.0, w.blocked_ns) / change_.preprocessing_faster,
                                std::max(0.0, w.cpu_ns) / law_.longer(1 + w.others_busy) /
                                    change_.preprocessing_faster});
+        plan_.works.back().rounds = w.rounds;
       }
     }
   }
@@ -221,6 +222,7 @@ class planner {
           w.cpu_ns *= factor;
           w.served_blocked_ns *= factor;
           w.served_cpu_ns *= factor;
+          w.rounds = std::max(1U, static_cast<std::uint32_t>(std::lround(w.rounds * factor)));
           works.push_back(w);
         }
         planned_use use = plan_.uses[from];
@@ -262,6 +264,7 @@ class planner {
              {&part.blocked_ns, &part.cpu_ns, &part.served_blocked_ns, &part.served_cpu_ns}) {
           *ns /= samples;
         }
+        part.rounds = std::max(1U, part.rounds / samples);
         if (i % samples != 0) part.let_through = 0;  // each call counts once for a rate limit
         sample.batch = first + batches * samples + i / samples;
         sample.first_work = static_cast<std::uint32_t>(works.size());

@@ -16,7 +16,8 @@ namespace lotus::tool {
 
 /// The work of one thread on one unit (a batch or an item) in one stage, without the time in which
 /// it waits for other threads. A work has up to three phases: first the thread is blocked; then a
-/// lock or device serves it; then it runs on a CPU.
+/// lock or device serves it; then it runs on a CPU. The first and the last phase may alternate in
+/// several rounds of equal length.
 struct work {
   double blocked_ns = 0;  ///< blocked time in the first phase, in ns
   double cpu_ns = 0;      ///< CPU time in the last phase, in ns
@@ -27,7 +28,10 @@ struct work {
   /// How often the work must pass the rate limit (replay_plan::let_through_ns) before the last
   /// phase.
   std::uint32_t let_through = 0;
+  std::uint32_t rounds = 1;  ///< number of rounds; the work is served only in the first one
 
+  /// Returns the number of rounds to simulate: 1 if one of the phases that alternate is missing.
+  std::uint32_t rounds_left() const noexcept { return blocked_ns > 0 && cpu_ns > 0 ? rounds : 1; }
   bool is_served() const noexcept { return served_blocked_ns > 0 || served_cpu_ns > 0; }
 };
 

@@ -90,6 +90,7 @@ class epoch_simulation {
     std::uint32_t stage = 0;
     optional_unit unit;  // the unit on which the thread works; nullopt if the thread is idle
     phase is = phase::blocked;
+    std::uint32_t round = 0;    // number of rounds of the work that have ended; see work::rounds
     double waits_since_ns = 0;  // when the thread began to wait for a server
   };
   struct stage_state {
@@ -124,6 +125,7 @@ class epoch_simulation {
     const work& w = work_of(*t.unit, t.stage);
     switch (t.is) {
       case phase::blocked:
+        if (t.round > 0) break;
         if (w.let_through > 0) {
           t.is = phase::let_through;
           next_let_through_ns_ = std::max(next_let_through_ns_, clocks_.now_ns());
@@ -158,11 +160,14 @@ class epoch_simulation {
       case phase::let_through:
         break;
       case phase::cpu:
-        return false;
+        if (++t.round >= w.rounds_left()) return false;
+        t.is = phase::blocked;
+        clocks_.at(clocks_.now_ns() + w.blocked_ns / w.rounds, thread);
+        return true;
     }
     if (w.cpu_ns <= 0) return false;
     t.is = phase::cpu;
-    clocks_.run(w.cpu_ns, thread);
+    clocks_.run(w.cpu_ns / w.rounds_left(), thread);
     return true;
   }
 
@@ -320,8 +325,10 @@ class epoch_simulation {
   void begin(std::uint32_t thread, std::uint32_t unit, double turnaround_ns) {
     thread_state& t = threads_[thread];
     t.unit = unit;
-    const double blocked_ns = turnaround_ns + work_of(unit, t.stage).blocked_ns;
+    const work& w = work_of(unit, t.stage);
+    const double blocked_ns = turnaround_ns + w.blocked_ns / w.rounds_left();
     t.is = phase::blocked;
+    t.round = 0;
     if (blocked_ns > 0 || !begin_next_phase(thread)) {
       clocks_.at(clocks_.now_ns() + blocked_ns, thread);
     }

@@ -21,6 +21,9 @@ struct measured_work {
   /// Mean number of CPUs that other threads kept busy during the first moments of the work; see
   /// speed_law.hpp for its use.
   double others_at_first = 0;
+  /// How often the thread was blocked and then ran on the CPU, such as once for each sample of a
+  /// batch, as far as the recorded operations show it.
+  std::uint32_t rounds = 1;
 
   double all_ns() const noexcept { return cpu_ns + blocked_ns + queued_ns; }
   /// Returns the share of the time that the thread was on the CPU.

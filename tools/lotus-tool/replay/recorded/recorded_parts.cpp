@@ -1,6 +1,7 @@
 #include "replay/recorded/recorded_parts.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -26,10 +27,51 @@ void add(recorded_part& to, const recorded_part& part) {
   to.queued_ns += part.queued_ns;
 }
 
+/// Counts how often a thread was blocked and then ran on the CPU, by the times of its operations in
+/// order. Times that are much shorter than others hardly count: the numbers are 1 divided by the
+/// sum of the squared shares (the effective number, Laakso and Taagepera, 1979).
+class counted_rounds {
+ public:
+  void add(const measured_work& operation) {
+    constexpr double blocked_share = 0.1;
+    if (cpu_ns_ > 0 && operation.blocked_ns > blocked_share * operation.all_ns()) end_round();
+    cpu_ns_ += operation.cpu_ns;
+    blocked_ns_ += operation.blocked_ns;
+  }
+  std::uint32_t count() {
+    end_round();
+    constexpr double max_rounds = 4;  // more change little, and cost time in each simulation
+    const double effective = std::min({cpu_.number(), blocked_.number(), max_rounds});
+    return static_cast<std::uint32_t>(std::max(1L, std::lround(effective)));
+  }
+
+ private:
+  struct sums {
+    double all = 0;
+    double squares = 0;
+
+    void add(double x) {
+      all += x;
+      squares += x * x;
+    }
+    double number() const { return squares > 0 ? all * all / squares : 1; }
+  };
+  void end_round() {
+    cpu_.add(cpu_ns_);
+    blocked_.add(blocked_ns_);
+    cpu_ns_ = blocked_ns_ = 0;
+  }
+
+  double cpu_ns_ = 0;  // in this round
+  double blocked_ns_ = 0;
+  sums cpu_, blocked_;
+};
+
 /// Splits the span `n` into its operations and adds each of them to `parts`, as a part of the work
-/// with the index `work`.
-void add_span(const run_data& run, span_number n, const std::vector<span_segment>& segments,
-              std::uint32_t work, std::deque<recorded_part>& parts) {
+/// with the index `work`. Returns the rounds of the span; see measured_work::rounds.
+std::uint32_t add_span(const run_data& run, span_number n,
+                       const std::vector<span_segment>& segments, std::uint32_t work,
+                       std::deque<recorded_part>& parts) {
   const preprocessing_span& s = run.batches.preprocessing_spans()[n];
   const off_cpu_time* const off = run.side.off_cpu_of(s.file, s.stage == preprocess_stage);
   const bool parts_known = run.side.off_cpu_of(s.file) != nullptr;
@@ -37,11 +79,16 @@ void add_span(const run_data& run, span_number n, const std::vector<span_segment
   const measured_work all = work_in(off, s.start_ns, s.end_ns(), known);
   const auto wall_ns = static_cast<double>(s.duration_ns);
   const std::size_t first = parts.size();
+  counted_rounds rounds;
   for (const span_segment& segment : segments) {
+    measured_work own;
+    if (parts_known || off == nullptr) {
+      own = work_in(off, segment.start_ns, segment.end_ns, known);
+      rounds.add(own);
+    }
     if (!segment.name) continue;
     recorded_part part{work, *segment.name, 0, 0, 0};
     if (parts_known || off == nullptr) {
-      const measured_work own = work_in(off, segment.start_ns, segment.end_ns, known);
       part.cpu_ns = own.cpu_ns;
       part.blocked_ns = own.blocked_ns;
       part.queued_ns = own.queued_ns;
@@ -59,6 +106,7 @@ void add_span(const run_data& run, span_number n, const std::vector<span_segment
       add(*same, part);
     }
   }
+  return rounds.count();
 }
 
 }  // namespace
@@ -78,7 +126,8 @@ void merge_parts(std::deque<recorded_part>& parts) {
   parts.erase(last, parts.end());
 }
 
-std::deque<recorded_part> parts_of(const run_data& run, const std::vector<optional_work>& work_of) {
+std::deque<recorded_part> parts_of(const run_data& run, const std::vector<optional_work>& work_of,
+                                   std::vector<std::uint32_t>& rounds) {
   std::vector<bool> has_work(work_of.size());
   for (std::size_t n = 0; n < work_of.size(); ++n) has_work[n] = work_of[n].has_value();
   const std::vector<preprocessing_span>& spans = run.batches.preprocessing_spans();
@@ -86,7 +135,7 @@ std::deque<recorded_part> parts_of(const run_data& run, const std::vector<option
   std::vector<std::deque<recorded_part>> of_log(run.files->files.size() + 1);
   for_each_span(run, has_work, [&](span_number n, const std::vector<span_segment>& segments) {
     const std::size_t log = spans[n].file ? spans[n].file->value() : of_log.size() - 1;
-    add_span(run, n, segments, *work_of[n], of_log[log]);
+    rounds[n] = add_span(run, n, segments, *work_of[n], of_log[log]);
   });
   std::deque<recorded_part> parts;
   for (std::deque<recorded_part>& of : of_log) {

@@ -20,7 +20,9 @@ namespace lotus::tool {
 /// of its operations. The parts are sorted by work, then by the operation's name.
 /// @param work_of  for each span of run_batches::preprocessing_spans(): the index of the work to
 ///   which the span belongs, if any.
-std::deque<recorded_part> parts_of(const run_data& run, const std::vector<optional_work>& work_of);
+/// @param rounds  for each span: set to measured_work::rounds. Has as many elements as `work_of`.
+std::deque<recorded_part> parts_of(const run_data& run, const std::vector<optional_work>& work_of,
+                                   std::vector<std::uint32_t>& rounds);
 
 /// Sorts parts by work and name, and joins those of the same operation in one work, which may
 /// consist of several spans.

@@ -241,13 +241,19 @@ class recorder_of_pipeline {
     }
     for (const planned_epoch& epoch : p_.epochs) add_last_step(epoch);
     if (run_.cpus && run_.cpus->count() > 0) p_.cpus = run_.cpus->count();
+    std::vector<std::uint32_t> rounds(spans_.size(), 1);
     for_each_in_parallel(2, unlimited_threads, [&](std::size_t i) {
       if (i == 0) {
-        p_.parts = parts_of(run_, work_of);
+        p_.parts = parts_of(run_, work_of, rounds);
       } else {
         find_shared(work_of);
       }
     });
+    for (std::size_t n = 0; n < spans_.size(); ++n) {
+      if (!work_of[n]) continue;
+      measured_work& w = p_.works[*work_of[n]];
+      w.rounds = std::max(w.rounds, rounds[n]);
+    }
     for (std::uint32_t u = 0; batches_.in_parts() && u < p_.units.size(); ++u) join_segments(u);
     if (forked_.any()) join_forked(work_of);
     if (p_.cpu_known) return;
