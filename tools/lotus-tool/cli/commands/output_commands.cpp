@@ -33,9 +33,8 @@ struct format_words {
 
 format_words words_of_viz_formats() {
   format_words words;
-  const std::vector<viz_format>& formats = viz_formats();
-  for (std::size_t i = 0; i < formats.size(); ++i) {
-    const std::string name = formats[i].name;
+  for (std::size_t i = 0; i < viz_formats.size(); ++i) {
+    const std::string name = viz_formats[i].name;
     words.choices.emplace_back(name, static_cast<int>(i));
     words.with_bars += (i == 0 ? "" : "|") + name;
   }

@@ -334,7 +334,7 @@ int draw_default(const viz_options& options, const picture& preprocessed,
   if (empty) throw input_error(options.dir + ": the logs contain nothing usable");
   name_table names;
   output_file file(preprocessed.output, out, options.gzip);
-  const auto sink = viz_formats()[options.format].make(
+  const auto sink = viz_formats[options.format].make(
       file, names, preprocessed.torch ? &*preprocessed.torch : nullptr);
   draw_all(options, preprocessed, scanned, base_ns, names, *sink, diagnostics);
   file.commit();

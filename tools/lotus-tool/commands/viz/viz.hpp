@@ -18,7 +18,7 @@ struct viz_options {
   std::string prefix{default_prefix};
   /// Path of the profiler trace to merge into; empty: search in the run's folder.
   std::string torch_trace;
-  std::size_t format = 0;  ///< index in viz_formats()
+  std::size_t format = 0;  ///< index in viz_formats
   view_options view;
   bool coarse = false;  ///< whether to draw only batches and no operations
   bool compat = false;  ///< whether to write the events of the original Lotus's script

@@ -2,8 +2,8 @@
 #ifndef LOTUS_TOOL_COMMANDS_VIZ_FORMATS_VIZ_FORMATS_HPP
 #define LOTUS_TOOL_COMMANDS_VIZ_FORMATS_VIZ_FORMATS_HPP
 
+#include <array>
 #include <memory>
-#include <vector>
 
 #include "accelerator/trace/torch_trace.hpp"
 #include "base/files/output_file.hpp"
@@ -25,9 +25,12 @@ struct viz_format {
   make_sink* make;
 };
 
-/// Returns all formats, in the order in which help and errors list them. The first one is the
-/// default; only this one supports --compat and merging into profiler traces.
-const std::vector<viz_format>& viz_formats();
+/// All formats, in the order in which help and errors list them. The first one is the default; only
+/// this one supports --compat and merging into profiler traces.
+inline constexpr std::array<viz_format, 2> viz_formats{{
+    {"chrome", make_chrome},
+    {"perfetto", make_perfetto},
+}};
 
 }  // namespace lotus::tool
 
