@@ -114,7 +114,7 @@ TEST_CASE("a module that is a pipe is not read, and its code has no name") {
   std::ostringstream err;
   diagnostic_log diagnostics(err, false);
   symbol_source symbols(diagnostics);
-  CHECK(symbols.at(pipe, 0, 0).module == pipe);
+  CHECK(symbols.at(pipe, 0, "").module == pipe);
   CHECK(err.str().find("cannot be read") != std::string::npos);
 }
 

@@ -71,8 +71,8 @@ double seconds_to_read(const std::string& library, std::string& function) {
   std::ostringstream said;
   lotus::tool::diagnostic_log diagnostics(said, false);
   lotus::tool::symbol_source symbols(diagnostics);
-  function = symbols.at(library, offset + 8, 0).function;
-  static_cast<void>(symbols.frames_at(library, offset + 8, 0));
+  function = symbols.at(library, offset + 8, "").function;
+  static_cast<void>(symbols.frames_at(library, offset + 8, ""));
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
 
