@@ -8,11 +8,10 @@
 #include <link.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
-#include <thread>
-#include <type_traits>
 
 #include "catch.hpp"
 #include "tool/tool_test.hpp"

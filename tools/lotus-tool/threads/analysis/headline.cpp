@@ -100,8 +100,8 @@ std::string shown_wait(const blocked_part& part) {
     case wait_reason::lock:
       return what.empty() ? "for a lock" : "for the lock `" + what + '`';
     case wait_reason::condition:
-      return part.what == "the end of a thread" ? "for the end of a thread"
-                                                : "for a condition variable or similar (futex)";
+      return part.for_thread_end ? "for the end of a thread"
+                                 : "for a condition variable or similar (futex)";
     case wait_reason::file:
       return what.empty() || what.front() != '/' ? "for files" : "for the file " + what;
     case wait_reason::pipe:
@@ -109,8 +109,7 @@ std::string shown_wait(const blocked_part& part) {
     case wait_reason::socket:
       return "for a socket";
     case wait_reason::poll:
-      return what.rfind("several", 0) == 0 ? "for one of " + what
-                                           : "for descriptors to become ready";
+      return part.for_several ? "for one of " + what : "for descriptors to become ready";
     case wait_reason::sleep:
       return "in a sleep";
     case wait_reason::process:

@@ -459,6 +459,7 @@ thread_start start_of_thread(const named_stack& stack) {
     if (start.symbol.empty()) start = std::move(called);
     if (start.symbol.empty()) {
       start.symbol = start.function = call->function;
+      start.in_unnamed_library = !call->has_name && !is_program(comparable_module(call->module));
     } else if (is_same) {
       start.file = call->defined_in;
       start.line = call->defined_at;

@@ -70,8 +70,9 @@ struct thread_start {
   std::string function;  ///< name of the function; for a lambda, of the function that contains it
   /// Name of the lambda, such as "{lambda()#1}" or "$_0"; "" if the function is no lambda.
   std::string lambda;
-  std::string file;  ///< file that contains the lambda; "" if unknown
-  int line = 0;      ///< first line of the lambda; 0: unknown
+  std::string file;                 ///< file that contains the lambda; "" if unknown
+  int line = 0;                     ///< first line of the lambda; 0: unknown
+  bool in_unnamed_library = false;  ///< whether it is a function of a library without symbols
 };
 
 thread_start start_of_thread(const named_stack& stack);

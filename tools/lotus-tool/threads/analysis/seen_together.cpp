@@ -28,8 +28,9 @@ bool is_channel(wait_reason reason) {
 bool is_outside(const thread_samples& samples, const thread_sample& wait) {
   if (wait.reason == wait_reason::file) return is_terminal(wait.what);
   if (!is_channel(wait.reason)) return false;
-  const bool is_known = std::any_of(samples.ends.begin(), samples.ends.end(),
-                                    [&](const open_end& end) { return end.what == wait.what; });
+  const bool is_known =
+      std::any_of(samples.ends.begin(), samples.ends.end(),
+                  [&](const open_end& end) { return end.what == wait.channel(); });
   return is_known && at_other_end(samples, wait).empty();
 }
 
@@ -37,7 +38,7 @@ std::set<std::uint32_t> at_other_end(const thread_samples& samples, const thread
   const bool writes = wait.address % 2 != 0;
   std::set<std::uint32_t> others;
   for (const open_end& end : samples.ends) {
-    if (end.what == wait.what && (writes ? end.reads : end.writes)) others.insert(end.pid);
+    if (end.what == wait.channel() && (writes ? end.reads : end.writes)) others.insert(end.pid);
   }
   if (others.size() > 1) others.erase(samples.threads[wait.thread].pid);
   return others;

@@ -54,7 +54,8 @@ void started_threads::look_into_wrappers(const named_stacks& stacks, std::vector
     bool any = false;
     for (const auto& [name, threads] : families) {
       // The first function of a library without symbols, such as OpenMP's, is always a wrapper.
-      const bool is_unnamed = name.find(".so") < name.find("+0x");
+      const bool is_unnamed =
+          starts_[most_frequent(starts[threads.front()])->first].start.in_unnamed_library;
       std::set<std::string> roles;
       bool is_wrapper = true;
       for (const std::size_t thread : threads) {
@@ -115,7 +116,7 @@ group_key started_threads::key_of(std::size_t thread, const counts& starts) cons
   const auto known = program_.find(t.pid);
   const std::string program = known == program_.end() ? std::string() : known->second;
   if (thread == 0) return {0, program, "main"};
-  if (t.pid == t.tid) return {1, program, "main of " + t.name};
+  if (t.pid == t.tid) return {1, program, t.name};
   const auto most = most_frequent(starts);
   return {2, program, most != starts.end() ? most->first : t.name};
 }

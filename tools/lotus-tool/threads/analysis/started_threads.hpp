@@ -27,7 +27,9 @@ typename Counts::const_iterator most_frequent(const Counts& counts) {
 struct group_key {
   int kind = 0;  ///< 0: the main thread, 1: main threads of other processes, 2: other threads
   std::string program;  ///< path; "" if unknown
-  std::string start;    ///< thread_start::symbol, or the thread's name if that is unknown
+  /// thread_start::symbol, or the thread's name if that is unknown, or if it is a main thread of
+  /// another process
+  std::string start;
 
   friend bool operator<(const group_key& a, const group_key& b) {
     return std::tie(a.kind, a.program, a.start) < std::tie(b.kind, b.program, b.start);

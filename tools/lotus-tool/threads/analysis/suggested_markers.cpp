@@ -345,16 +345,14 @@ std::vector<suggested_marker> suggested_markers(const thread_samples& samples,
   if (!is_repeated(samples, stacks, groups[subject], *consumed, is_wait)) return {};
   if (is_c_file(consumed->file) != is_c_file(preprocessed->file)) return {};
   if (is_c_file(consumed->file)) {
-    const std::string header = "lotus/lotus.h";
-    return {{*consumed, false, "lotus_span wait = lotus_begin_wait();", wait.sure, header},
-            {*consumed, true, "lotus_end_wait(&wait, i); lotus_consumed(i);", wait.sure, header},
-            {*preprocessed, false, "lotus_span batch = lotus_begin_batch();", wait.sure, header},
-            {*preprocessed, true, "lotus_end_batch(&batch, i);", wait.sure, header}};
+    return {{*consumed, false, "lotus_span wait = lotus_begin_wait();", wait.sure, true},
+            {*consumed, true, "lotus_end_wait(&wait, i); lotus_consumed(i);", wait.sure, true},
+            {*preprocessed, false, "lotus_span batch = lotus_begin_batch();", wait.sure, true},
+            {*preprocessed, true, "lotus_end_batch(&batch, i);", wait.sure, true}};
   }
-  const std::string header = "lotus/lotus.hpp";
-  return {{*consumed, false, "lotus::batch_wait wait;", wait.sure, header},
-          {*consumed, true, "wait.consumed(i);", wait.sure, header},
-          {*preprocessed, false, "LOTUS_BATCH_PREPROCESSED(i);", wait.sure, header}};
+  return {{*consumed, false, "lotus::batch_wait wait;", wait.sure},
+          {*consumed, true, "wait.consumed(i);", wait.sure},
+          {*preprocessed, false, "LOTUS_BATCH_PREPROCESSED(i);", wait.sure}};
 }
 
 }  // namespace lotus::tool

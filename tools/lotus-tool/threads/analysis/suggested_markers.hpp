@@ -16,11 +16,10 @@ struct suggested_marker {
   bool after = false;  ///< whether the marker belongs after that line; otherwise before it
   std::string text;
   bool sure = false;
-  /// Header that the file must include: "lotus/lotus.h" in a C program, in which the C++ of
-  /// "lotus/lotus.hpp" does not compile.
-  std::string header{};
+  bool is_c = false;  ///< whether the program is one in C, in which C++ does not compile
 
-  bool is_c() const { return header == "lotus/lotus.h"; }
+  /// Returns the header that the file must include.
+  const char* header() const noexcept { return is_c ? "lotus/lotus.h" : "lotus/lotus.hpp"; }
 };
 
 /// Returns markers for the consumer and for the workers, if the main thread waits for batches that

@@ -227,7 +227,9 @@ class analysis {
       if (!of.lambda.empty() && same[{of.program, of.function, of.lambda}] > 1) {
         of.lambda = "the lambda " + starts[i].lambda + shown_line(starts[i]);
       }
-      of.start = of.lambda.empty() ? of.function : of.lambda + " in " + of.function;
+      of.start = of.is_process       ? "main of " + of.function
+                 : of.lambda.empty() ? of.function
+                                     : of.lambda + " in " + of.function;
     }
   }
 
@@ -334,19 +336,21 @@ class analysis {
       std::uint64_t count = 0;
       bool outside = false;
       std::uint64_t descriptor = 0;
+      bool for_several = false;
+      bool for_thread_end = false;
     };
     std::map<std::tuple<wait_reason, std::string, source_place>, found> parts;
     std::uint64_t sum = 0;
     for (const thread_sample* s : group.waiting) {
-      std::string what = s->what.substr(
-          0, s->reason == wait_reason::poll ? s->what.find(":[") : std::string::npos);
-      found& part = parts[{s->reason, std::move(what), waiting_place(stacks_.of(s->stack))}];
+      found& part = parts[{s->reason, s->what, waiting_place(stacks_.of(s->stack))}];
       const auto of = others.of(*s, index);
       part.of[of] += s->count;
       part.samples[of].insert(static_cast<std::size_t>(s - samples_.samples.data()));
       part.count += s->count;
       part.outside = is_outside(samples_, *s);
       part.descriptor = s->address;
+      part.for_several = !s->polled.empty();
+      part.for_thread_end = s->reason == wait_reason::condition && s->holder != 0;
       sum += s->count;
     }
     for (auto& [key, part] : parts) {
@@ -362,6 +366,8 @@ class analysis {
         std::tie(one.reason, one.what, one.function) = key;
         one.outside = part.outside;
         one.descriptor = part.descriptor;
+        one.for_several = part.for_several;
+        one.for_thread_end = part.for_thread_end;
         one.share = group.of.blocked_share() * static_cast<double>(part.count) /
                     static_cast<double>(sum) * static_cast<double>(count) /
                     static_cast<double>(all);
@@ -423,7 +429,7 @@ std::string shown_group(const thread_activity& group) {
   if (group.is_main) return "main thread";
   const std::string program = printable_line(group.of_program);
   if (group.is_process) {
-    const std::string name = printable_line(group.start.substr(8));
+    const std::string name = printable_line(group.function);
     const std::string path = program.empty() || program == name ? "" : " (" + program + ')';
     return (group.threads == 1 ? "the process `" : std::to_string(group.threads) + " processes `") +
            name + '`' + path;

@@ -27,6 +27,8 @@ struct blocked_part {
   const char* why = "";           ///< the reason why `of` is probable; "" if it is sure
   bool outside = false;           ///< whether the wait is for somebody outside of the program
   std::uint64_t descriptor = 0;   ///< if it waits for a pipe: thread_sample::address
+  bool for_several = false;       ///< whether it is for one of several things, which `what` names
+  bool for_thread_end = false;    ///< whether it is for the end of a thread
   std::set<std::size_t> samples;  ///< indices in thread_samples::samples
 };
 
@@ -42,7 +44,8 @@ struct thread_activity {
   /// lambda at load.cpp:8 in Loader::Loader".
   std::string start;
   std::string lambda;  ///< such as "a lambda at load.cpp:8"; "" if the function is no lambda
-  /// Name of the function; for a lambda, of the function that contains it.
+  /// Name of the function; for a lambda, of the function that contains it; for processes, their
+  /// name.
   std::string function;
   std::string program;      ///< path of the threads' program; "" if unknown
   bool is_main = false;     ///< whether this is the main thread of the started program

@@ -159,7 +159,7 @@ const description<suggested_marker>& description_of(const suggested_marker*) {
           {"place", [](m of) { return of.after ? "after" : "before"; }, "where the marker belongs",
            words{{"before", "after"}}},
           {"text", &suggested_marker::text, "the marker; i stands for the batch's number"},
-          {"header", &suggested_marker::header,
+          {"header", [](m of) { return of.header(); },
            "header that the file must include; lotus/lotus.h in a C program"},
           {"sure", &suggested_marker::sure,
            "whether the threads were seen to work for the waiting thread"},

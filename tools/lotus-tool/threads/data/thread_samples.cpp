@@ -32,6 +32,7 @@ namespace fs = std::filesystem;
 //   thread,<pid>,<tid>,<wait samples>,<waits>,<span ns>,<CPU ns>,<queue ns>,<name>
 //   cpu,<thread>,<stack>,<count>
 //   wait,<thread>,<stack>,<count>,<reason>,<address, hexadecimal>,<holder's tid>,<what>
+//     The reason "poll" is followed by <what identifies several things, or nothing> too.
 // The lines that follow may be absent. Times are relative to the beginning of the recording.
 //   run,<duration ns>,<CPUs>,<CPU ns of all processes>,<number of threads without a line>
 //   life,<thread>,<start ns>,<end ns, or 0>,<1 if it ran after the first wait sample, else 0>,
@@ -209,9 +210,9 @@ bool take_sample(fields of, bool waits, thread_samples& to) {
     return false;
   }
   if (waits) {
-    if (!take_reason(of.text(), s.reason) || !of.number(s.address, 16) || !of.number(s.holder)) {
-      return false;
-    }
+    if (!take_reason(of.text(), s.reason)) return false;
+    if (s.reason == lotus::detail::wait_reason::poll) s.polled = of.text();
+    if (!of.number(s.address, 16) || !of.number(s.holder)) return false;
     s.what = of.rest();
   }
   to.samples.push_back(std::move(s));
@@ -387,6 +388,7 @@ std::string thread_samples_text(const thread_samples& samples) {
     if (s.waits) {
       text.append(1, ',').append(
           lotus::detail::wait_reason_words[static_cast<std::size_t>(s.reason)]);
+      if (s.reason == lotus::detail::wait_reason::poll) text += ',' + on_one_line(s.polled);
       text += ',' + hexadecimal(s.address) + ',' + number(s.holder) + ',' + on_one_line(s.what);
     }
     text += '\n';

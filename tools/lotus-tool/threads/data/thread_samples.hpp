@@ -93,8 +93,13 @@ struct thread_sample {
   /// Id of the thread that held the lock, or for which the sampled thread waited; 0: unknown.
   std::uint32_t holder = 0;
   /// What the thread waited for: the path of a file, "pipe:[4711]", the name of a lock's variable
-  /// or of a system call; "" if unknown.
+  /// or of a system call, or "several pipes or sockets"; "" if unknown.
   std::string what;
+  /// If the thread waited for one of several things: a text that identifies them, else "".
+  std::string polled{};
+
+  /// The pipe or socket, or several of them, as in open_end::what.
+  const std::string& channel() const noexcept { return polled.empty() ? what : polled; }
 };
 
 /// The states of some threads at one moment.
@@ -112,7 +117,7 @@ struct sampled_round {
 
 /// A process of the program that has opened an end of a pipe or socket.
 struct open_end {
-  std::string what;  ///< as thread_sample::what
+  std::string what;  ///< as thread_sample::channel()
   std::uint32_t pid = 0;
   bool reads = false;
   bool writes = false;

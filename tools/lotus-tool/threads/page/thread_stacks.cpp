@@ -112,7 +112,7 @@ void write_markers(const std::vector<suggested_marker>& markers, json_writer& js
     json.begin_object().member("file", marker.at.file).member("line", marker.at.line);
     json.member("place", std::string(marker.after ? "after" : "before") + " this line" +
                              (is_lambda(marker.at) ? ", inside the lambda" : ""));
-    json.member("text", marker.text).member("header", marker.header);
+    json.member("text", marker.text).member("header", marker.header());
     json.member("sure", marker.sure).end_object();
   }
   json.end_array();

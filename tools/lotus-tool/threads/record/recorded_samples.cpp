@@ -155,7 +155,7 @@ thread_samples thread_recorder::result() {
       raw.of.stack = stacks.number(stack, stack);
       const auto [at, is_new] =
           known.try_emplace({raw.of.thread, raw.of.waits, static_cast<int>(raw.of.reason),
-                             raw.of.address, raw.of.holder, raw.of.what, raw.of.stack},
+                             raw.of.address, raw.of.holder, raw.of.channel(), raw.of.stack},
                             to.samples.size());
       if (is_new) {
         to.samples.push_back(raw.of);

@@ -212,9 +212,10 @@ std::optional<thread_recorder::open_ends> thread_recorder::ends_of_any(
 /// @param pid  the process of the waiting thread.
 void thread_recorder::find_ends(std::uint32_t pid, const seen_wait& wait) {
   constexpr std::size_t max_objects = 64;
+  const std::string& channel = wait.several.empty() ? wait.what : wait.several;
   const clock::time_point now = clock::now();
-  if (next_ends_.size() >= max_objects && next_ends_.count(wait.what) == 0) return;
-  next_look& next = next_ends_[wait.what];
+  if (next_ends_.size() >= max_objects && next_ends_.count(channel) == 0) return;
+  next_look& next = next_ends_[channel];
   if (now < next.at) return;
   next.at = now + next.pause * static_cast<int>(std::max<std::size_t>(1, wait.polled.size()));
   next.pause = std::min<clock::duration>(2 * next.pause, milliseconds(1000));
@@ -223,14 +224,14 @@ void thread_recorder::find_ends(std::uint32_t pid, const seen_wait& wait) {
   auto found = is_poll ? ends_of_any(pid, wait.polled) : ends_of(pid, wait.what);
   if (!found && !is_poll) return;
   // The process at the other end of a socket may have closed it or ended since the last look.
-  if (found && found->empty() && !is_pipe && ends_.count({wait.what, pid}) != 0) return;
-  for (const auto& seen : processes_) ends_.erase({wait.what, seen.first});
+  if (found && found->empty() && !is_pipe && ends_.count({channel, pid}) != 0) return;
+  for (const auto& seen : processes_) ends_.erase({channel, seen.first});
   if (!found) return;
   if (!is_pipe) (*found)[pid];  // an entry for its own process: this end was looked up
   for (auto& [other, end] : *found) {
-    end.what = wait.what;
+    end.what = channel;
     end.pid = other;
-    ends_[{wait.what, other}] = end;
+    ends_[{channel, other}] = end;
   }
 }
 
@@ -388,6 +389,7 @@ void thread_recorder::sample_wait(std::uint32_t pid, std::uint32_t tid, sampled_
   sample.address = wait.address;
   sample.holder = wait.holder;
   sample.what = std::move(wait.what);
+  sample.polled = std::move(wait.several);
   *to = {std::move(sample), of.image, std::move(wait.stack)};
 }
 

@@ -246,8 +246,9 @@ void watched_process::describe(const entered_call& call, seen_wait& to) const {
     }
   } else if (!all.empty()) {
     for (const pollfd& of : all) to.polled.push_back(opened(of.fd));
-    to.what = kinds_of(to.polled) + ":[" + std::to_string(pid_) + ':' +
-              std::to_string(is_epoll(row->name) ? call.arguments[0] : call.sp) + ']';
+    to.what = kinds_of(to.polled);
+    to.several = std::to_string(pid_) + ':' +
+                 std::to_string(is_epoll(row->name) ? call.arguments[0] : call.sp);
   } else if (row->reason == wait_reason::poll && !is_epoll(row->name)) {
     const bool selects = std::string_view(row->name).find("select") != std::string_view::npos;
     // A call without descriptors only sleeps.

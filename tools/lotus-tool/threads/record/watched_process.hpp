@@ -40,8 +40,8 @@ struct seen_wait {
   lotus::detail::wait_reason reason = lotus::detail::wait_reason::other;
   std::uint64_t address = 0;  ///< as thread_sample::address
   std::uint32_t holder = 0;   ///< id of the thread that holds the lock or is waited for
-  /// Path of a file, "pipe:[4711]", name of a system call, or "several pipes or sockets:[1:2]".
-  std::string what;
+  std::string what;           ///< as thread_sample::what
+  std::string several{};      ///< as thread_sample::polled
   /// The things of which the thread waits for one, such as "pipe:[4711]", in poll, select or epoll.
   std::vector<std::string> polled{};
   stack_copy stack;

@@ -176,9 +176,8 @@ void print_markers(const std::vector<suggested_marker>& markers, std::ostream& o
   out << '\n'
       << fitted_sentences(
              out,
-             "To record times per batch, include " + markers.front().header +
-                 (markers.front().is_c() ? " (this is a C program, so link lotus::lotus too)"
-                                         : "") +
+             std::string("To record times per batch, include ") + markers.front().header() +
+                 (markers.front().is_c ? " (this is a C program, so link lotus::lotus too)" : "") +
                  " and add these lines, where i is the batch's number" +
                  (markers.front().sure ? "" : " (their places are a guess)") +
                  ". If a line contains the head of a loop, first put the call on a line of its own "

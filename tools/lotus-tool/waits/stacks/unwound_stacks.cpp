@@ -129,7 +129,8 @@ std::string unwound_stacks::library_call(const std::string& ending, std::uint64_
   if (stack == nullptr) return {};
   std::size_t end = 0;
   while (end < stack->size() && is_in_runtime_module((*stack)[end])) ++end;
-  return end > 0 && end < stack->size() ? call_name((*stack)[end - 1]) : std::string();
+  const bool is_known = end > 0 && end < stack->size() && (*stack)[end - 1].has_name;
+  return is_known ? call_name((*stack)[end - 1]) : std::string();
 }
 
 std::string unwound_stacks::function_of(const std::string& ending, std::uint64_t number) const {
@@ -163,7 +164,7 @@ std::string taker_in(const unwound_stacks& stacks, const std::string& ending,
                      std::uint64_t number) {
   const std::string call = stacks.library_call(ending, number);
   const auto has = [&call](const char* text) { return call.find(text) != std::string::npos; };
-  if (!call.empty() && !has("+0x") && !has("lock") && !has("mutex")) {
+  if (!call.empty() && !has("lock") && !has("mutex")) {
     constexpr std::string_view internal = "__libc_";  // glibc's own name of malloc, for example
     const bool is_internal = call.compare(0, internal.size(), internal) == 0;
     return call.substr(is_internal ? internal.size() : 0);
