@@ -69,7 +69,8 @@ class own_file {
   template <class Object>
   std::uint64_t function(const Object& object, std::size_t index) const {
     const std::uint64_t* table = nullptr;
-    std::memcpy(&table, &object, sizeof table);
+    const void* const begin = &object;
+    std::memcpy(&table, begin, sizeof table);
     return table[index] - bias_;
   }
 

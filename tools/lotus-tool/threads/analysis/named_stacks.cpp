@@ -215,15 +215,15 @@ std::string without_wrappers(std::string name) {
 std::string short_function(const std::string& full_name) {
   constexpr std::size_t long_name = 60;
   if (full_name.size() <= long_name) return full_name;
-  const std::string function = without_wrappers(full_name);
+  std::string function = without_wrappers(full_name);
   if (function.size() <= long_name) return function;
   // The innermost arguments say least, and then the class or namespace of the template.
   const std::size_t scope = function.rfind("::", function.find('<'));
   const bool has_scope = scope != std::string::npos && scope < function.find('<');
   const std::string inner = has_scope ? "..." + function.substr(scope) : function;
-  for (const std::string* const name : {&function, &inner}) {
+  for (const std::string& name : {function, inner}) {
     for (const int most : {3, 2, 1}) {
-      std::string text = without_nested(*name, most);
+      std::string text = without_nested(name, most);
       if (text.size() <= long_name) return text;
     }
   }
