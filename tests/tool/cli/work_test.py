@@ -99,6 +99,16 @@ def stages_crosswise(n):
     return stages(n, lambda i: f'Stage{i % 5}', lambda i: BEGIN + i * 10, lambda i: 10 * n)
 
 
+def parts_of_a_batch(n):
+    """Spans of one batch in two threads: a long one, and others that all overlap each other inside it."""
+    spans = [('Whole', BEGIN, 30 * n)] + [('Part', BEGIN + 1 + i * 10, 10 * n) for i in range(n // 2)]
+    logs = {'lotustrace_log_main_pid_1': [f'SBatchWait_{i},{BEGIN + 31 * n},100' for i in range(3)]}
+    for pid, of in (2, spans[:1]), (3, spans[1:]):
+        logs[f'lotustrace_log_worker_pid_{pid}'] = [f'S{name},{at},{ns}' for name, at, ns in of]
+        logs[f'.lotus_beside_lotustrace_log_pid_{pid}'] = [f'stage,S{name},{at},{ns},0' for name, at, ns in of]
+    return logs
+
+
 def asynchronous(n):
     """Asynchronous operations that are all open at the same time."""
     spans = [(BEGIN + i * 10, 10 * n) for i in range(n // 2)]
@@ -146,6 +156,7 @@ CHECKED = {
     deep_names: ('profile',), instant: ('report',), names: ('stats', 'report', 'viz', 'compare', 'diagnose'),
     equal_starts: ('profile', 'viz'), damaged: ('stats',), threads: ('unpack', 'report', 'top'),
     counters: ('stats',), stage_names: ('diagnose',), stages_deep: ('slowest',), stages_crosswise: ('diagnose',),
+    parts_of_a_batch: ('diagnose', 'whatif'),
     asynchronous: ('viz',), batches: ('whatif', 'export'), one_batch: ('top', 'stats', 'diagnose'),
 }
 

@@ -282,10 +282,13 @@ class path_walker {
         run_.side.off_cpu_of(spans_[n].file, spans_[n].stage == preprocess_stage);
     optional_span last;
     std::int64_t last_ns = begin_ns_;
-    for (const span_number m : forked_.of(n)) {
+    // Backwards, few parts end later than those after them, so few are compared with the CPU time.
+    const std::vector<span_number>& parts = forked_.of(n);
+    for (auto at = parts.rbegin(); at != parts.rend(); ++at) {
+      const span_number m = *at;
       const std::int64_t start_ns = spans_[m].start_ns;
       const std::int64_t end_ns = std::min(spans_[m].end_ns(), now_ns_);
-      if (end_ns <= start_ns || end_ns <= last_ns) continue;
+      if (end_ns <= start_ns || end_ns <= begin_ns_ || end_ns < last_ns) continue;
       const bool works =
           off != nullptr && 2 * off->split(start_ns, end_ns).cpu_ns > end_ns - start_ns;
       if (works) continue;

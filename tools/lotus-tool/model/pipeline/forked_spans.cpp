@@ -8,6 +8,14 @@
 
 namespace lotus::tool {
 
+namespace {
+
+/// A batch with more parts than this is not divided, but its number repeats. The limit also bounds
+/// the work for logs that were made to take long.
+constexpr std::size_t most_parts = 512;
+
+}  // namespace
+
 forked_spans::forked_spans(const run_data& run, const std::vector<bool>& is_segmented)
     : run_(run), is_forked_(is_segmented.size()) {
   const std::vector<preprocessing_span>& spans = run.batches.preprocessing_spans();
@@ -22,11 +30,15 @@ forked_spans::forked_spans(const run_data& run, const std::vector<bool>& is_segm
     for (span_number n = b.first_span; n < b.first_span + b.spans; ++n) {
       if (!counts(n) || spans[n].of_item) continue;
       ++stages[spans[n].stage].all;
-      for (span_number m = n + 1; m < b.first_span + b.spans; ++m) {
+      if (is_forked_[n]) continue;
+      std::size_t others = 0;
+      for (span_number m = n + 1; m < b.first_span + b.spans && others <= most_parts; ++m) {
         if (spans[m].start_ns >= spans[n].end_ns()) break;  // the spans are sorted by start
-        if (!counts(m) || spans[m].of_item || is_forked_[m] || is_forked_[n]) continue;
-        if (spans[m].end_ns() > spans[n].end_ns() || spans[m].stage == spans[n].stage ||
-            spans[m].file == spans[n].file) {
+        const bool is_part = counts(m) && !spans[m].of_item && !is_forked_[m] &&
+                             spans[m].end_ns() <= spans[n].end_ns() &&
+                             spans[m].stage != spans[n].stage && spans[m].file != spans[n].file;
+        if (!is_part) {
+          ++others;
           continue;
         }
         is_forked_[m] = true;
@@ -41,6 +53,14 @@ forked_spans::forked_spans(const run_data& run, const std::vector<bool>& is_segm
     const count& of = stages[spans[inner].stage];
     is_forked_[inner] = static_cast<double>(of.forked) >= nearly_all * static_cast<double>(of.all);
     if (is_forked_[inner]) of_[outer].push_back(inner);
+  }
+  for (auto at = of_.begin(); at != of_.end();) {
+    if (at->second.size() <= most_parts) {
+      ++at;
+      continue;
+    }
+    for (const span_number inner : at->second) is_forked_[inner] = false;
+    at = of_.erase(at);
   }
 }
 

@@ -117,23 +117,39 @@ class stage_reader {
     }
   }
 
-  /// Sets passage::ready_ns and passage::fetched_ns for the spans of one item or batch. `spans`
+  /// Sets passage::ready_ns and passage::fetched_ns for the spans of one item or batch: the last
+  /// end before a span begins, and the first begin after it has ended, of another stage. `spans`
   /// must be sorted by start.
   void link(const std::vector<span_number>& spans) {
+    const auto at = [&](std::size_t i) -> const preprocessing_span& { return spans_[spans[i]]; };
+    // For each span: the position of the next one that is of another stage.
+    std::vector<std::size_t> other(spans.size(), spans.size());
+    for (std::size_t i = spans.size(); i-- > 1;) {
+      other[i - 1] = at(i).stage == at(i - 1).stage ? other[i] : i;
+    }
+    std::vector<span_number> by_end = spans;
+    std::stable_sort(by_end.begin(), by_end.end(), [this](span_number a, span_number b) {
+      return spans_[a].end_ns() < spans_[b].end_ns();
+    });
+    // Of the spans that have ended: the last one, and the last one of another stage than that.
+    optional_span last;
+    optional_span last_of_other;
+    auto ended = by_end.begin();
     for (std::size_t i = 0; i < spans.size(); ++i) {
-      const preprocessing_span& s = spans_[spans[i]];
-      for (std::size_t k = i + 1; k < spans.size(); ++k) {
-        const preprocessing_span& next = spans_[spans[k]];
-        if (next.stage == s.stage || next.start_ns < s.end_ns()) continue;
-        passages_[spans[i]].fetched_ns = next.start_ns;
-        break;
+      const preprocessing_span& s = at(i);
+      std::size_t next = static_cast<std::size_t>(
+          std::lower_bound(
+              spans.begin() + static_cast<std::ptrdiff_t>(i) + 1, spans.end(), s.end_ns(),
+              [this](span_number n, std::int64_t ns) { return spans_[n].start_ns < ns; }) -
+          spans.begin());
+      if (next < spans.size() && at(next).stage == s.stage) next = other[next];
+      if (next < spans.size()) passages_[spans[i]].fetched_ns = at(next).start_ns;
+      for (; ended != by_end.end() && spans_[*ended].end_ns() <= s.start_ns; ++ended) {
+        if (last && spans_[*last].stage != spans_[*ended].stage) last_of_other = last;
+        last = *ended;
       }
-      for (std::size_t k = 0; k < i; ++k) {
-        const preprocessing_span& before = spans_[spans[k]];
-        if (before.stage == s.stage || before.end_ns() > s.start_ns) continue;
-        std::optional<std::int64_t>& ready_ns = passages_[spans[i]].ready_ns;
-        ready_ns = std::max(ready_ns.value_or(before.end_ns()), before.end_ns());
-      }
+      const optional_span before = last && spans_[*last].stage == s.stage ? last_of_other : last;
+      if (before) passages_[spans[i]].ready_ns = spans_[*before].end_ns();
     }
   }
 
