@@ -14,9 +14,9 @@
 //   variable,<id>,<address>,<base>,<path>   a variable at <address> in the module at <path>, whose
 //                                           file is mapped from <base> on; both hexadecimal
 //   build,<id>,<build id>                   the build id of the file of the line "variable" before
-//   named,<address>,<name>                  the name of the variable, which `lotus-tool run` adds
-//   at
-//                                           the end
+//   named,<address>,<name>                  the name of the variable; `lotus-tool run` adds it at
+//   the
+//                                           program's end
 //   look,<ns since 1970>,<tid>,<reason>,<object's id, or 0>,<address, or 0>,<holder's tid, or
 //                                           0>,<ns of thread time that this sample stands for>
 // An id is valid until another line defines it again. Texts contain no control characters.

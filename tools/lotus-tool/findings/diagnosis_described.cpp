@@ -132,7 +132,7 @@ const description<shown_advice>& description_of(const shown_advice*) {
   static const description<shown_advice> all(
       "advice", "a change to try",
       {
-          {"change", change_of, "in words"},
+          {"change", [](const shown_advice& of) { return change_of(of); }, "in words"},
           {"now", time(&shown_advice::now_ns), "the run time now"},
           {"then", time(&shown_advice::then_ns), "the predicted run time"},
           {"low", time(&shown_advice::low_ns), "lower end of its 90 % interval"},
