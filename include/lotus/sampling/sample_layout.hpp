@@ -69,8 +69,8 @@ struct module_record {
   std::uint32_t unused;
 };
 
-/// The build id of the file in the last module_record or PERF_RECORD_MMAP2 before it. The id follows this struct as text,
-/// terminated and padded with zeros.
+/// The build id of the file in the last module_record or PERF_RECORD_MMAP2 before it. The id
+/// follows this struct as text, terminated and padded with zeros.
 struct build_record {
   perf_event_header header;
   std::uint32_t pid;
