@@ -22,16 +22,16 @@ tests=("${tool[@]}" catch2 libjpeg-dev python3 protobuf-compiler sqlite3 tmux)
 optimized=(pkgconf linux-perf valgrind groff-base zsh fish dpkg-dev heaptrack zstd libjemalloc-dev
   libgoogle-perftools-dev libtbb-dev libavcodec-dev libavformat-dev libswscale-dev libopencv-dev)
 parts=(
-  "tests|7|the library and lotus-tool, hardly optimized: killed processes, forks, full disks, README's commands|${tests[*]}"
-  "release|12|the same with g++ -O3, all examples and documents, the single header|${optimized[*]}"
-  "asan|9|the newest clang++ with AddressSanitizer and UndefinedBehaviorSanitizer; fuzzers|clang clang-N libclang-rt-N-dev lld-N"
+  "tests|8|the library and lotus-tool, hardly optimized: killed processes, forks, full disks, README's commands|${tests[*]}"
+  "release|14|the same with g++ -O3, all examples and documents, the single header|${optimized[*]}"
+  "asan|12|the newest clang++ with AddressSanitizer and UndefinedBehaviorSanitizer; fuzzers|clang clang-N libclang-rt-N-dev lld-N"
   "tsan|4|what has threads, with ThreadSanitizer|"
-  "aarch64|3|the library for aarch64, in an emulator|g++-aarch64-linux-gnu qemu-user-static"
+  "aarch64|2|the library for aarch64, in an emulator|g++-aarch64-linux-gnu qemu-user-static"
   "packaging|3|installing, each header alone, other compilers and machines|g++-riscv64-linux-gnu g++-mingw-w64-x86-64 g++-N-multilib"
   "engines|2|programs of others read what lotus-tool writes|default-jre-headless python3-venv; from PyPI: DuckDB, Spark, Meson and others (tools/engines.sh)"
   "browser|2|the report's page in a browser|chromium"
   "libtorch|3|the adapter and the examples for libtorch|libtorch-dev"
-  "lint|4|formatting, clang-tidy, the API reference|clang-format-14 clang-tidy-N doxygen node-typescript"
+  "lint|5|formatting, clang-tidy, the API reference|clang-format-14 clang-tidy-N doxygen node-typescript"
   "bench|1|each benchmark once|libbenchmark-dev"
 )
 names() { printf '%s\n' "${parts[@]%%|*}"; }
