@@ -358,7 +358,8 @@ TEST_CASE("the runtime of OpenMP spins, whether or not its functions have names"
     place.function = function;
     place.module = "/usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0";
     CHECK(shown_work(place) ==
-          "the runtime of OpenMP (libgomp.so.1.0.0), which spins while it waits");
+          "the runtime of OpenMP (libgomp.so.1.0.0), which shares out work or spins until there is "
+          "some");
     place.module = "/home/user/decoder";
     place.has_name = true;
     CHECK(shown_work(place) == std::string("`") + function + '`');

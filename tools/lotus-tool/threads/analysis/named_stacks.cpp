@@ -248,11 +248,13 @@ std::string shown_place(const source_place& place) {
 }
 
 std::string shown_work(const source_place& place) {
-  // The runtime of OpenMP itself runs for long only if its threads wait for work or for each other.
+  // The runtime of OpenMP itself runs while it shares out the iterations of a loop, and while its
+  // threads wait for work or for each other without sleeping. Samples cannot tell these apart.
   constexpr std::array<std::string_view, 3> runtimes{"libgomp.so", "libomp.so", "libiomp5.so"};
   const std::string library(file_name(place.module));
   if (!begins_with_any(library, runtimes)) return shown_place(place);
-  return printable_line("the runtime of OpenMP (" + library + "), which spins while it waits");
+  return printable_line("the runtime of OpenMP (" + library +
+                        "), which shares out work or spins until there is some");
 }
 
 void name_places(thread_samples& samples, diagnostic_log& diagnostics) {
