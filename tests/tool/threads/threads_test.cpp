@@ -352,7 +352,7 @@ TEST_CASE("a program without markers is not sampled with --no-threads") {
   CHECK(contains(none.err, "no samples of threads; record a run with 'lotus-tool run -- PROGRAM'"));
 }
 
-TEST_CASE("the runtime of OpenMP spins, whether or not its functions have names") {
+TEST_CASE("the runtime of OpenMP is named, whether or not its functions have names") {
   for (const char* const function : {"libgomp.so.1.0.0+0x1f5e0", "gomp_team_barrier_wait_end"}) {
     source_place place;
     place.function = function;
