@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "drain_thread.hpp"
 #include "lotus/engine/engine.hpp"
 #include "lotus/lotus.hpp"
 #include "lotus/recovery/recovery.hpp"
@@ -115,16 +116,16 @@ TEST_CASE("the library does not use descriptors that the program closed and open
         std::fprintf(stderr, "%s\n", message);
         _exit(4);
       };
-      // With this long interval and the two pauses, no drain opens a file while take_all() runs.
-      // Otherwise, the file could get a number that take_all() has not used yet. For the same
-      // reason no waits are sampled.
+      // With this long interval and both waits for the drain thread, no drain opens a file while
+      // take_all() runs. Otherwise, the file could get a number that take_all() has not used yet.
+      // For the same reason no waits are sampled.
       o.drain_interval_ms = 10'000;
       o.wait_samples_per_s = 0;
       lotus::start(o);
-      usleep(400'000);  // waits until the drains shortly after start() are over
+      support::wait_until_drain_thread_rests();
       record("before", 100);
       lotus::flush();
-      usleep(200'000);  // waits until the drain that the full ring has requested is over
+      support::wait_until_drain_thread_rests();  // the full ring has requested a drain
       if (chdir("/") != 0) _exit(1);
       close_all();
       take_all(own, directories);
@@ -159,7 +160,7 @@ TEST_CASE("a program that closed the descriptor of its ring file is not mistaken
     o.drain_interval_ms = 60'000;
     o.wait_samples_per_s = 0;  // as in the first test case
     lotus::start(o);
-    usleep(200'000);  // waits until the drains shortly after start() are over
+    support::wait_until_drain_thread_rests();
     record("kept", 50);
     dup2(ready[1], 1000);
     for (int fd = first; fd < 1000; ++fd) close(fd);
@@ -269,7 +270,7 @@ TEST_CASE("a sampler whose descriptors were closed leaves the program's descript
     lotus::collector::resume();
     if (lotus::detail::find_collector() == nullptr) _exit(77);
     lotus::collector::pause();
-    usleep(400'000);
+    support::wait_until_drain_thread_rests();
     close_all();
     take_all(elsewhere.path().string(), false);
     for (int i = 0; i < 3; ++i) {

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "drain_thread.hpp"
 #include "lotus/lotus.hpp"
 #include "shared_page.hpp"
 
@@ -61,7 +62,7 @@ int main(int argc, char** argv) {
   if (how == "flat-out") flat_out(ended);
 
   std::thread{[&] { record(ended, 1, 1000); }}.join();
-  usleep(20'000);  // waits until the drain shortly after start() is over
+  support::wait_until_drain_thread_rests();  // no record may be in the logs before the end
   std::thread other{[&] {
     record(ended, 2, 1000);
     pause();

@@ -3,23 +3,18 @@
 
 #include <setjmp.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <limits>
-#include <string>
-#include <thread>
 #include <vector>
 
 #include "aggregates.hpp"
 #include "catch.hpp"
+#include "drain_thread.hpp"
 #include "lotus/aggregates/aggregates.hpp"
 #include "lotus/lotus.hpp"
 #include "lotus/record/ring_layout.hpp"
@@ -31,7 +26,6 @@
 #if defined(__x86_64__)
 
 using support::count_named;
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -192,26 +186,6 @@ TEST_CASE("records that preemptive fibres may have lost are reported") {
   CHECK(status == 0);
 }
 
-/// The drain thread starts with the first record, and its first round may come late on a busy
-/// machine.
-void wait_until_drain_thread_pauses() {
-  const auto first_line = [](const fs::path& file) {
-    std::string line;
-    std::getline(std::ifstream(file), line);
-    return line;
-  };
-  const std::string in_futex = std::to_string(SYS_futex) + ' ';
-  for (;;) {
-    for (const auto& thread : fs::directory_iterator("/proc/self/task")) {
-      if (first_line(thread.path() / "comm") == "lotus-drain" &&
-          first_line(thread.path() / "syscall").rfind(in_futex, 0) == 0) {
-        return;
-      }
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-}
-
 TEST_CASE("without unwind tables, a thread records on at the same depth of the stack") {
   const support::temp_directory run;
   const std::uint64_t dropped_before = lotus::dropped();
@@ -221,7 +195,7 @@ TEST_CASE("without unwind tables, a thread records on at the same depth of the s
   o.drain_interval_ms = 60'000;  // only flush() makes room
   REQUIRE(lotus::start(o));
   record_without_tables(0);
-  wait_until_drain_thread_pauses();
+  support::wait_until_drain_thread_rests();
   steps::install(false);
   volatile int outer = 0;
   for (; outer < 10; outer = outer + 1) {
