@@ -6,12 +6,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace support {
@@ -82,23 +86,34 @@ struct log_line {
   std::int64_t end_ns() const { return start_ns + duration_ns; }
 };
 
-inline log_line parse_line(const std::string& line, const fs::path& file) {
-  const std::string where = file.string() + ": " + line;
+/// Returns the number that `text` consists of. Throws std::runtime_error with `where` otherwise.
+template <class Number>
+Number number_of(std::string_view text, const std::string& where) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    throw std::runtime_error("bad number: " + where + ": " + std::string{text});
+  }
+  return number;
+}
+
+inline std::uint32_t tid_of(const fs::path& file) {
+  const std::string_view path = file.native();
+  return number_of<std::uint32_t>(path.substr(path.rfind('_') + 1), file);
+}
+
+inline log_line parse_line(std::string_view line, const fs::path& file) {
   const std::size_t first = line.find(',');
   const std::size_t second = line.find(',', first + 1);
-  if (second == std::string::npos || line.find(',', second + 1) != std::string::npos) {
-    throw std::runtime_error("not three fields: " + where);
+  if (second == std::string_view::npos || line.find(',', second + 1) != std::string_view::npos) {
+    throw std::runtime_error("not three fields: " + file.string() + ": " + std::string{line});
   }
   log_line l;
   l.name = line.substr(0, first);
-  std::size_t used = 0;
-  l.start_ns = std::stoll(line.substr(first + 1), &used);
-  if (used != second - first - 1) throw std::runtime_error("bad start: " + where);
-  l.duration_ns = std::stoll(line.substr(second + 1), &used);
-  if (used != line.size() - second - 1) throw std::runtime_error("bad duration: " + where);
-  const std::string name = file.filename().string();
-  l.role = name.find("_main_pid_") != std::string::npos ? "main" : "worker";
-  l.tid = static_cast<std::uint32_t>(std::stoul(name.substr(name.rfind('_') + 1)));
+  l.start_ns = number_of<std::int64_t>(line.substr(first + 1, second - first - 1), file);
+  l.duration_ns = number_of<std::int64_t>(line.substr(second + 1), file);
+  l.role = file.native().rfind("_main_pid_") != std::string::npos ? "main" : "worker";
+  l.tid = tid_of(file);
   return l;
 }
 
@@ -132,12 +147,16 @@ inline std::vector<fs::path> log_files(const fs::path& directory, bool hidden) {
 template <class Each>
 void for_each_line(const std::vector<fs::path>& files, Each&& each) {
   for (const fs::path& file : files) {
-    std::ifstream in{file};
-    const std::string all{std::istreambuf_iterator<char>{in}, {}};
+    std::ifstream in{file, std::ios::binary};
+    std::error_code gone;  // the library may have deleted the file, or be writing to it
+    const std::uintmax_t size = fs::file_size(file, gone);
+    std::string all(gone ? 0 : size, '\0');
+    in.read(all.data(), static_cast<std::streamsize>(all.size()));
+    all.resize(static_cast<std::size_t>(in.gcount()));
     if (!all.empty() && all.back() != '\n') throw std::runtime_error("torn: " + file.string());
     for (std::size_t at = 0; at < all.size();) {
       const std::size_t end = all.find('\n', at);
-      each(all.substr(at, end - at), file);
+      each(std::string_view{all}.substr(at, end - at), file);
       at = end + 1;
     }
   }
@@ -149,7 +168,7 @@ inline std::vector<log_line> read_logs(const fs::path& directory) {
   std::vector<log_line> lines;
   const temp_directory unpacked;
   for_each_line(log_files(with_text_logs(directory, unpacked), false),
-                [&](const std::string& line, const fs::path& file) {
+                [&](std::string_view line, const fs::path& file) {
                   lines.push_back(parse_line(line, file));
                 });
   return lines;
@@ -165,31 +184,28 @@ struct side_log_line {
   std::uint32_t tid = 0;
 };
 
-inline side_log_line parse_side_line(const std::string& line, const fs::path& file) {
-  std::vector<std::string> fields{""};
-  for (const char c : line) {
-    if (c == ',') {
-      fields.emplace_back();
-    } else {
-      fields.back() += c;
-    }
+inline side_log_line parse_side_line(std::string_view line, const fs::path& file) {
+  std::array<std::string_view, 5> fields;
+  std::size_t count = 0;
+  for (std::string_view rest = line;; rest.remove_prefix(rest.find(',') + 1)) {
+    const std::string_view field = rest.substr(0, rest.find(','));
+    if (count < fields.size()) fields[count] = field;
+    ++count;
+    if (field.size() == rest.size()) break;
   }
-  if (fields.size() != 5) throw std::runtime_error("not five fields: " + file.string() + line);
-  const auto number = [&](const std::string& text) {
-    std::size_t used = 0;
-    const std::int64_t value = fields[0] == "number"
-                                   ? static_cast<std::int64_t>(std::stoull(text, &used))
-                                   : std::stoll(text, &used);
-    if (used != text.size()) throw std::runtime_error("bad number: " + file.string() + line);
-    return value;
+  if (count != fields.size()) {
+    throw std::runtime_error("not five fields: " + file.string() + ": " + std::string{line});
+  }
+  const auto number = [&](std::string_view text) {
+    return fields[0] == "number" ? static_cast<std::int64_t>(number_of<std::uint64_t>(text, file))
+                                 : number_of<std::int64_t>(text, file);
   };
-  const std::string path = file.string();
-  return {fields[0],
-          fields[1],
+  return {std::string{fields[0]},
+          std::string{fields[1]},
           number(fields[2]),
           number(fields[3]),
           fields[4].empty() ? -1 : number(fields[4]),
-          static_cast<std::uint32_t>(std::stoul(path.substr(path.rfind('_') + 1)))};
+          tid_of(file)};
 }
 
 /// Returns all lines of one kind in the side logs of `directory`. Throws if a line is incomplete or
@@ -199,7 +215,7 @@ inline std::vector<side_log_line> read_side_log(const fs::path& directory,
   std::vector<side_log_line> lines;
   const temp_directory unpacked;
   for_each_line(log_files(with_text_logs(directory, unpacked), true),
-                [&](const std::string& line, const fs::path& file) {
+                [&](std::string_view line, const fs::path& file) {
                   const side_log_line l = parse_side_line(line, file);
                   if (l.kind == kind) lines.push_back(l);
                 });
