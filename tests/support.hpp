@@ -88,32 +88,41 @@ struct log_line {
 
 /// Returns the number that `text` consists of. Throws std::runtime_error with `where` otherwise.
 template <class Number>
-Number number_of(std::string_view text, const std::string& where) {
+Number number_of(std::string_view text, std::string_view where) {
   Number number{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || end != text.data() + text.size()) {
-    throw std::runtime_error("bad number: " + where + ": " + std::string{text});
+    throw std::runtime_error("bad number: " + std::string{where} + ": " + std::string{text});
   }
   return number;
 }
 
-inline std::uint32_t tid_of(const fs::path& file) {
-  const std::string_view path = file.native();
-  return number_of<std::uint32_t>(path.substr(path.rfind('_') + 1), file);
-}
+/// What the name of a log tells about all of its lines.
+struct log_owner {
+  explicit log_owner(const fs::path& log) : file{log} {
+    const std::string_view path = file.native();
+    if (path.rfind("_main_pid_") != std::string_view::npos) role = "main";
+    tid = number_of<std::uint32_t>(path.substr(path.rfind('_') + 1), path);
+  }
 
-inline log_line parse_line(std::string_view line, const fs::path& file) {
+  const fs::path& file;  ///< borrowed
+  const char* role = "worker";
+  std::uint32_t tid = 0;
+};
+
+inline log_line parse_line(std::string_view line, const log_owner& owner) {
   const std::size_t first = line.find(',');
   const std::size_t second = line.find(',', first + 1);
   if (second == std::string_view::npos || line.find(',', second + 1) != std::string_view::npos) {
-    throw std::runtime_error("not three fields: " + file.string() + ": " + std::string{line});
+    throw std::runtime_error("not three fields: " + owner.file.string() + ": " + std::string{line});
   }
   log_line l;
   l.name = line.substr(0, first);
-  l.start_ns = number_of<std::int64_t>(line.substr(first + 1, second - first - 1), file);
-  l.duration_ns = number_of<std::int64_t>(line.substr(second + 1), file);
-  l.role = file.native().rfind("_main_pid_") != std::string::npos ? "main" : "worker";
-  l.tid = tid_of(file);
+  l.start_ns =
+      number_of<std::int64_t>(line.substr(first + 1, second - first - 1), owner.file.native());
+  l.duration_ns = number_of<std::int64_t>(line.substr(second + 1), owner.file.native());
+  l.role = owner.role;
+  l.tid = owner.tid;
   return l;
 }
 
@@ -142,7 +151,7 @@ inline std::vector<fs::path> log_files(const fs::path& directory, bool hidden) {
   return files;
 }
 
-/// Calls each(line, file) for all lines of all files. Throws if a file ends with an incomplete
+/// Calls each(line, owner) for all lines of all files. Throws if a file ends with an incomplete
 /// line.
 template <class Each>
 void for_each_line(const std::vector<fs::path>& files, Each&& each) {
@@ -153,10 +162,12 @@ void for_each_line(const std::vector<fs::path>& files, Each&& each) {
     std::string all(gone ? 0 : size, '\0');
     in.read(all.data(), static_cast<std::streamsize>(all.size()));
     all.resize(static_cast<std::size_t>(in.gcount()));
-    if (!all.empty() && all.back() != '\n') throw std::runtime_error("torn: " + file.string());
+    if (all.empty()) continue;
+    if (all.back() != '\n') throw std::runtime_error("torn: " + file.string());
+    const log_owner owner{file};
     for (std::size_t at = 0; at < all.size();) {
       const std::size_t end = all.find('\n', at);
-      each(std::string_view{all}.substr(at, end - at), file);
+      each(std::string_view{all}.substr(at, end - at), owner);
       at = end + 1;
     }
   }
@@ -168,8 +179,8 @@ inline std::vector<log_line> read_logs(const fs::path& directory) {
   std::vector<log_line> lines;
   const temp_directory unpacked;
   for_each_line(log_files(with_text_logs(directory, unpacked), false),
-                [&](std::string_view line, const fs::path& file) {
-                  lines.push_back(parse_line(line, file));
+                [&](std::string_view line, const log_owner& owner) {
+                  lines.push_back(parse_line(line, owner));
                 });
   return lines;
 }
@@ -184,7 +195,7 @@ struct side_log_line {
   std::uint32_t tid = 0;
 };
 
-inline side_log_line parse_side_line(std::string_view line, const fs::path& file) {
+inline side_log_line parse_side_line(std::string_view line, const log_owner& owner) {
   std::array<std::string_view, 5> fields;
   std::size_t count = 0;
   for (std::string_view rest = line;; rest.remove_prefix(rest.find(',') + 1)) {
@@ -194,18 +205,19 @@ inline side_log_line parse_side_line(std::string_view line, const fs::path& file
     if (field.size() == rest.size()) break;
   }
   if (count != fields.size()) {
-    throw std::runtime_error("not five fields: " + file.string() + ": " + std::string{line});
+    throw std::runtime_error("not five fields: " + owner.file.string() + ": " + std::string{line});
   }
   const auto number = [&](std::string_view text) {
-    return fields[0] == "number" ? static_cast<std::int64_t>(number_of<std::uint64_t>(text, file))
-                                 : number_of<std::int64_t>(text, file);
+    return fields[0] == "number"
+               ? static_cast<std::int64_t>(number_of<std::uint64_t>(text, owner.file.native()))
+               : number_of<std::int64_t>(text, owner.file.native());
   };
   return {std::string{fields[0]},
           std::string{fields[1]},
           number(fields[2]),
           number(fields[3]),
           fields[4].empty() ? -1 : number(fields[4]),
-          tid_of(file)};
+          owner.tid};
 }
 
 /// Returns all lines of one kind in the side logs of `directory`. Throws if a line is incomplete or
@@ -215,8 +227,8 @@ inline std::vector<side_log_line> read_side_log(const fs::path& directory,
   std::vector<side_log_line> lines;
   const temp_directory unpacked;
   for_each_line(log_files(with_text_logs(directory, unpacked), true),
-                [&](std::string_view line, const fs::path& file) {
-                  const side_log_line l = parse_side_line(line, file);
+                [&](std::string_view line, const log_owner& owner) {
+                  const side_log_line l = parse_side_line(line, owner);
                   if (l.kind == kind) lines.push_back(l);
                 });
   return lines;

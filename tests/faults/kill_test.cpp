@@ -4,9 +4,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <random>
 #include <string>
+#include <string_view>
 
 #include "catch.hpp"
 #include "lotus/lotus.hpp"
@@ -57,9 +60,14 @@ std::uint64_t seed() {
 /// had not counted yet when it was killed.
 void check_counts(const support::temp_directory& run) {
   support::shared_page ended{(run.path() / "counters").string()};
-  const auto lines = read_logs(run.path());
-  for (std::size_t slot = 0; slot < 16; ++slot) {
-    const std::uint64_t logged = count_named(lines, "St" + std::to_string(slot));
+  std::array<std::uint64_t, 16> logs{};
+  for (const auto& line : read_logs(run.path())) {
+    const auto slot =
+        support::number_of<std::size_t>(std::string_view{line.name}.substr(2), line.name);
+    ++logs.at(slot);
+  }
+  for (std::size_t slot = 0; slot < logs.size(); ++slot) {
+    const std::uint64_t logged = logs[slot];
     CAPTURE(slot, logged, ended[slot].load());
     CHECK(logged >= ended[slot]);
     CHECK(logged <= ended[slot] + 1);

@@ -196,13 +196,14 @@ bool run_round(std::uint64_t seed, std::uint64_t& lines) {
     const support::temp_directory unpacked{support::in_memory()};
     const auto text = support::with_text_logs(folder, unpacked);
     support::for_each_line(support::log_files(text, false),
-                           [&](const auto& line, const auto& file) {
-                             ++logged[support::parse_line(line, file).name];
+                           [&](const auto& line, const auto& owner) {
+                             ++logged[support::parse_line(line, owner).name];
                            });
-    support::for_each_line(support::log_files(text, true), [&](const auto& line, const auto& file) {
-      const support::side_log_line one = support::parse_side_line(line, file);
-      if (side_kinds.count(one.kind) > 0) ++in_side_log[one.name];
-    });
+    support::for_each_line(
+        support::log_files(text, true), [&](const auto& line, const auto& owner) {
+          const support::side_log_line one = support::parse_side_line(line, owner);
+          if (side_kinds.count(one.kind) > 0) ++in_side_log[one.name];
+        });
   }
   bool agree = support::count_files(run.path(), ".lotus_ring_") == 0;
   if (!agree)
