@@ -62,13 +62,6 @@ class block_queue {
     changed_.notify_all();
   }
 
-  /// Waits until all blocks were used. After fail(), rethrows its exception.
-  void wait_until_empty() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [this] { return full_.empty() || failure_; });
-    if (failure_) std::rethrow_exception(failure_);
-  }
-
   /// Makes all later calls of push() and next() throw `failure`, and also the calls that are
   /// waiting. Blocks that are still in the queue may be lost.
   void fail(std::exception_ptr failure) {

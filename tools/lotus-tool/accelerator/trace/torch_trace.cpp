@@ -160,7 +160,7 @@ json_scan scan_json(const std::string& path) {
 }
 
 /// Copies from the position of `in` to the offset `until`, with the repairs there.
-void torch_trace::copy(byte_stream& in, std::uint64_t until, output_buffer& out) const {
+void torch_trace::copy(byte_stream& in, std::uint64_t until, output_file& out) const {
   const auto write = [&out](std::string_view text) { out.write(text); };
   auto edit = std::lower_bound(edits.begin(), edits.end(), in.taken(),
                                [](const json_edit& e, std::uint64_t at) { return e.at < at; });
@@ -172,7 +172,7 @@ void torch_trace::copy(byte_stream& in, std::uint64_t until, output_buffer& out)
   in.pass(until - in.taken(), write);
 }
 
-void torch_trace::copy_head(output_buffer& out, std::string_view key) const {
+void torch_trace::copy_head(output_file& out, std::string_view key) const {
   byte_stream in(path);
   if (is_object && !key.empty()) {
     copy(in, key_at, out);
@@ -183,7 +183,7 @@ void torch_trace::copy_head(output_buffer& out, std::string_view key) const {
   if (in.taken() != events_end) throw input_error(path + ": has changed while it was read");
 }
 
-void torch_trace::copy_rest(output_buffer& out) const {
+void torch_trace::copy_rest(output_file& out) const {
   byte_stream in(path);
   in.pass(events_end, [](std::string_view) {});
   copy(in, UINT64_MAX, out);

@@ -12,7 +12,7 @@
 #include "accelerator/trace/device_trace.hpp"
 #include "base/diagnostics.hpp"
 #include "base/files/byte_stream.hpp"
-#include "base/files/output_buffer.hpp"
+#include "base/files/output_file.hpp"
 #include "base/formats/json_reader.hpp"
 
 namespace lotus::tool {
@@ -36,11 +36,11 @@ struct torch_trace {
   /// as
   /// "\"a\":1") as the first member of the object, unless `key` is empty or the trace is an array.
   /// Throws input_error.
-  void copy_head(output_buffer& out, std::string_view key) const;
-  void copy_rest(output_buffer& out) const;
+  void copy_head(output_file& out, std::string_view key) const;
+  void copy_rest(output_file& out) const;
 
  private:
-  void copy(byte_stream& in, std::uint64_t until, output_buffer& out) const;
+  void copy(byte_stream& in, std::uint64_t until, output_file& out) const;
 };
 
 enum class json_kind : std::uint8_t {

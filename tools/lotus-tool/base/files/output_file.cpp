@@ -154,7 +154,8 @@ output_file::~output_file() {
   if (!incomplete_.empty()) ::unlink(incomplete_.c_str());
 }
 
-void output_file::make_room(std::size_t /*n*/) {
+/// Hands the full buffer to the thread that writes, and continues with an empty one.
+void output_file::make_room() {
   if (!writer_.joinable()) {
     writer_ = std::thread(&output_file::write_blocks, this);
   }
@@ -173,12 +174,6 @@ void output_file::write_blocks() {
   } catch (...) {
     blocks_.fail(std::current_exception());
   }
-}
-
-void output_file::write_block_now(std::string_view text) {
-  blocks_.wait_until_empty();
-  if (used_ > 0) write_block({buffer_.data(), std::exchange(used_, 0)}, false);
-  write_block(text, false);
 }
 
 void output_file::stop_writer() {

@@ -3,15 +3,17 @@
 #ifndef LOTUS_TOOL_BASE_FILES_OUTPUT_FILE_HPP
 #define LOTUS_TOOL_BASE_FILES_OUTPUT_FILE_HPP
 
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <ostream>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "base/block_queue.hpp"
-#include "base/files/output_buffer.hpp"
 #include "base/files/unfinished.hpp"
 
 namespace lotus::tool {
@@ -39,7 +41,7 @@ new_output open_new_output(const std::string& path, leftovers left = leftovers::
 /// A second thread writes the data to disk and, if requested, compresses it before. Without this
 /// thread, half of the time to create a large trace would be spent in write() calls. The thread
 /// starts when the first buffer is full.
-class output_file final : public output_buffer {
+class output_file {
  public:
   /// Throws input_error if the file cannot be created.
   /// @param path  the path of the output; "-" selects `standard_output`.
@@ -48,22 +50,46 @@ class output_file final : public output_buffer {
               leftovers left = leftovers::possible);
   output_file(const output_file&) = delete;
   output_file& operator=(const output_file&) = delete;
-  ~output_file() override;
+  ~output_file();
 
-  /// Writes a text of any length on this thread, after everything that was written before. For
-  /// large blocks, which need not be copied. Throws input_error if writing fails.
-  void write_block_now(std::string_view text);
+  static constexpr std::size_t room_bytes = 4096;
+
+  /// Returns a pointer to at least `n` writable bytes (n <= room_bytes). The caller then calls
+  /// advance_to() with the end of what it has written. Throws input_error if writing fails.
+  char* room(std::size_t n) {
+    if (buffer_.size() - used_ < n) make_room();
+    return buffer_.data() + used_;
+  }
+  void advance_to(const char* end) noexcept {
+    used_ = static_cast<std::size_t>(end - buffer_.data());
+  }
+
+  /// Writes a text of any length. Throws input_error if writing fails.
+  void write(std::string_view text) {
+    while (!text.empty()) {
+      if (used_ == buffer_.size()) make_room();
+      const std::size_t n = std::min(text.size(), buffer_.size() - used_);
+      std::memcpy(buffer_.data() + used_, text.data(), n);
+      used_ += n;
+      text.remove_prefix(n);
+    }
+  }
 
   /// Completes the output. Throws input_error if writing fails, for example because the disk is
   /// full; so do all functions that write.
   void commit();
 
  private:
-  void make_room(std::size_t n) override;
+  using block = std::vector<char>;
+
+  void make_room();
   void write_blocks();
   void stop_writer();
   void write_block(std::string_view data, bool last);
   void write_out(const char* data, std::size_t n);
+
+  block buffer_;
+  std::size_t used_ = 0;
 
   std::string path_;
   std::string incomplete_;  // temporary path that will be renamed to path_; empty if there is none

@@ -1,8 +1,6 @@
 #include "commands/viz/draw.hpp"
 
 #include <algorithm>
-#include <memory>
-#include <numeric>
 #include <tuple>
 
 #include "log/folder/log_files.hpp"
@@ -57,11 +55,6 @@ class names_in_trace {
     std::uint32_t& number = numbers_[name];
     if (number == raw_name_table::none) number = of_trace_.id_of_decoded(of_run_.name(name));
     return number;
-  }
-
-  /// Gives each name its number, so that from now on, several threads can use this object.
-  void give_all() {
-    for (std::uint32_t name = 0; name < numbers_.size(); ++name) (*this)[name];
   }
 
  private:
@@ -152,79 +145,24 @@ class log_drawer {
   nesting_lanes<drawn_slice> lanes_;
 };
 
-/// The logs that each thread draws.
-using log_parts = std::vector<std::vector<std::size_t>>;
-
-/// Divides the logs of a run into at most `max_parts` parts that take about the same time. The last
-/// part gets less, because it also draws the counters. Returns no parts if several threads would
-/// not be faster.
-log_parts divide_logs(const run_data& run, const batch_slices& batches, std::size_t max_parts) {
-  constexpr std::uint64_t min_operations = 50'000;
-  const std::size_t count = std::min(max_parts, run.logs.size());
-  if (count < 2 || run.operations < min_operations) return {};
-  // About how much of the output is of each log, in operations.
-  std::vector<std::size_t> sizes;
-  for (std::size_t f = 0; f < run.logs.size(); ++f) {
-    constexpr std::size_t operation_bytes = 8;
-    constexpr std::size_t operations_per_slice = 3;
-    const auto slices = batches.of_file(f);
-    sizes.push_back(run.logs[f].packed.bytes() / operation_bytes +
-                    static_cast<std::size_t>(slices.second - slices.first) * operations_per_slice);
-  }
-  std::vector<std::size_t> logs(run.logs.size());
-  std::iota(logs.begin(), logs.end(), std::size_t{0});
-  std::stable_sort(logs.begin(), logs.end(),
-                   [&sizes](std::size_t a, std::size_t b) { return sizes[a] > sizes[b]; });
-  log_parts parts(count);
-  std::vector<std::size_t> part_sizes(count, 0);
-  part_sizes.back() = run.batches.records().size();
-  for (const std::size_t f : logs) {
-    const auto least = static_cast<std::size_t>(
-        std::min_element(part_sizes.begin(), part_sizes.end()) - part_sizes.begin());
-    parts[least].push_back(f);
-    part_sizes[least] += sizes[f];
-  }
-  return parts;
-}
-
 }  // namespace
 
 void draw_run(const run_data& run, const run_tracks& tracks, bool operations,
               const log_waits& waits, view& shown, drawing_state& picture) {
   const batch_slices batches(run, shown, picture.names, picture.flow);
   names_in_trace numbers(run.names, picture.names);
-  std::vector<std::unique_ptr<log_drawer>> logs;
-  logs.reserve(run.files->files.size());
-  for (std::size_t f = 0; f < run.files->files.size(); ++f) {
-    logs.push_back(std::make_unique<log_drawer>(batches, waits, f, picture.names));
-  }
-  const auto draw_log = [&](std::size_t f, nesting_order& order, trace_sink& sink) {
-    logs[f]->draw_log(run, tracks.of_file[f], operations, shown, picture.names, numbers, order,
-                      sink);
-  };
-  const log_parts parts = operations && shown.has_all_names()
-                              ? divide_logs(run, batches, picture.sink.max_parts())
-                              : log_parts();
-  if (!parts.empty()) {
-    numbers.give_all();
-    picture.sink.draw_in_parts(parts.size(), [&](std::size_t part, trace_sink& sink) {
-      nesting_order order;
-      for (const std::size_t f : parts[part]) draw_log(f, order, sink);
-      if (part + 1 == parts.size()) draw_counters(run, tracks, shown, sink);
-    });
-  }
   nesting_order order;
   for (std::size_t f = 0; f < run.files->files.size(); ++f) {
     const track thread = tracks.of_file[f];
     const std::string& name = tracks.file_name[f];
-    if (parts.empty()) draw_log(f, order, picture.sink);
-    const std::unique_ptr<log_drawer> log = std::move(logs[f]);
-    for (int lane = 1; log->next_lane(); ++lane) {
+    log_drawer log(batches, waits, f, picture.names);
+    log.draw_log(run, thread, operations, shown, picture.names, numbers, order, picture.sink);
+    for (int lane = 1; log.next_lane(); ++lane) {
       const track where{thread.pid, picture.tids.take(0)};
       std::string label = name + " (overlapping";
       if (lane > 1) label.append(" ").append(std::to_string(lane));
       picture.sink.thread_below(where, thread, label + ')', thread_order(f, 1));
-      log->draw_lane(where, picture.sink);
+      log.draw_lane(where, picture.sink);
     }
     range_drawer ranges(run, f, shown);
     while (ranges.next_lane()) {
@@ -242,7 +180,7 @@ void draw_run(const run_data& run, const run_tracks& tracks, bool operations,
     draw_off_cpu(run, f, where, shown, picture.sink);
   }
   draw_async(run, tracks, shown, picture.names, picture.async, picture.sink);
-  if (parts.empty()) draw_counters(run, tracks, shown, picture.sink);
+  draw_counters(run, tracks, shown, picture.sink);
 }
 
 }  // namespace lotus::tool

@@ -84,9 +84,6 @@ class view {
   }
   /// Whether only chosen batches or items are drawn.
   bool is_chosen() const noexcept { return chosen_; }
-  /// Whether has_operation() depends only on the operation's time, so that several threads can call
-  /// it.
-  bool has_all_names() const noexcept { return simple_; }
   /// Whether to draw an operation.
   /// @param file  index of the operation's log in the run.
   bool has_operation(std::size_t file, std::uint32_t name, std::int64_t start_ns,

@@ -3,16 +3,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "accelerator/trace/torch_trace.hpp"
-#include "base/files/output_buffer.hpp"
 #include "base/files/output_file.hpp"
-#include "base/files/output_parts.hpp"
 #include "base/formats/json_writer.hpp"
 #include "base/text.hpp"
 #include "commands/viz/formats/trace_sink.hpp"
@@ -32,7 +28,7 @@ class chrome_sink final : public trace_sink {
   /// The sink does not own its arguments; all must outlive it. The caller commits `out`.
   /// @param torch  the trace to merge into; nullptr for none.
   chrome_sink(output_file& out, const name_table& names, const torch_trace* torch = nullptr)
-      : file_(&out), out_(out), names_(names), torch_(torch) {}
+      : out_(out), names_(names), torch_(torch) {}
 
   void begin(std::int64_t base_ns) override;
   void process(std::uint32_t pid, std::string_view name, std::uint32_t order) override;
@@ -46,15 +42,8 @@ class chrome_sink final : public trace_sink {
   void counter(std::uint32_t pid, std::string_view name, std::int64_t at_ns,
                std::int64_t value) override;
   void finish() override;
-  std::size_t max_parts() const noexcept override;
-  void draw_in_parts(std::size_t count,
-                     const std::function<void(std::size_t, trace_sink&)>& draw) override;
 
  private:
-  /// A sink that continues the output of `whole` in one of several parts.
-  chrome_sink(output_buffer& part, const chrome_sink& whole)
-      : out_(part), names_(whole.names_), torch_(whole.torch_), base_ns_(whole.base_ns_) {}
-
   /// Begins an event in event_. The caller must end the event and write it.
   json_writer begin_event();
   template <class Value>
@@ -75,8 +64,7 @@ class chrome_sink final : public trace_sink {
   char* begin_with(const copied_text& head);
   char* begin_with_long(const copied_text& head);
 
-  output_file* file_ = nullptr;  // null in a part
-  output_buffer& out_;
+  output_file& out_;
   const name_table& names_;
   const torch_trace* torch_;
   std::int64_t base_ns_ = 0;
@@ -130,23 +118,6 @@ void chrome_sink::finish() {
   } else {
     out_.write("\n]}\n");
   }
-}
-
-std::size_t chrome_sink::max_parts() const noexcept {
-  // With more parts than CPUs, the threads wait for each other. With more than four, they would
-  // wait for the file system, which lets only one thread write to a file.
-  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 2, 4);
-}
-
-void chrome_sink::draw_in_parts(std::size_t count,
-                                const std::function<void(std::size_t, trace_sink&)>& draw) {
-  const bool done = count > 1 && !first_ &&
-                    form_in_parts(*file_, count, [&](std::size_t number, output_buffer& part) {
-                      chrome_sink sink(part, *this);
-                      sink.first_ = false;
-                      draw(number, sink);
-                    });
-  if (!done) trace_sink::draw_in_parts(count, draw);
 }
 
 json_writer chrome_sink::begin_event() {
@@ -253,14 +224,14 @@ const copied_text& chrome_sink::head_of(const slice_event& event) {
 /// Writes the beginning of an event. Returns the position after it, in memory with enough space for
 /// two times and three arguments.
 inline char* chrome_sink::begin_with(const copied_text& head) {
-  if (first_ || head.text().size() > output_buffer::room_bytes / 2) return begin_with_long(head);
-  return head.put(out_.room(output_buffer::room_bytes));
+  if (first_ || head.text().size() > output_file::room_bytes / 2) return begin_with_long(head);
+  return head.put(out_.room(output_file::room_bytes));
 }
 
 char* chrome_sink::begin_with_long(const copied_text& head) {
   out_.write(head.text().substr(first_ ? 1 : 0));
   first_ = false;
-  return out_.room(output_buffer::room_bytes);
+  return out_.room(output_file::room_bytes);
 }
 
 void chrome_sink::operation(track where, std::uint32_t name, std::int64_t start_ns,
@@ -273,7 +244,6 @@ void chrome_sink::operation(track where, std::uint32_t name, std::int64_t start_
   p = times_.put_duration(p, start_ns - base_ns_, duration_ns);
   *p++ = '}';
   out_.advance_to(p);
-  out_.end_piece();
 }
 
 void chrome_sink::slice(const slice_event& event) {
@@ -293,7 +263,6 @@ void chrome_sink::slice(const slice_event& event) {
     write_arguments(event);
   }
   for (const flow_point& point : event.flows) flow(event, point);
-  out_.end_piece();
 }
 
 /// Writes arguments that are all numbers. Their names need no escapes.
@@ -357,7 +326,6 @@ void chrome_sink::counter(std::uint32_t pid, std::string_view name, std::int64_t
   p = put(p, R"(,"args":{"value":)");
   p = put(put_integer(p, value), "}}");
   out_.advance_to(p);
-  out_.end_piece();
 }
 
 void chrome_sink::flow(const slice_event& event, const flow_point& point) {
@@ -366,7 +334,7 @@ void chrome_sink::flow(const slice_event& event, const flow_point& point) {
   // open at its end, so the arrow begins 1 ns before the end.
   const std::int64_t last_ns =
       event.duration_ns > 0 ? event.start_ns + event.duration_ns - 1 : event.start_ns;
-  char* p = out_.room(output_buffer::room_bytes);
+  char* p = out_.room(output_file::room_bytes);
   p = put(p, leaves ? R"(,
 {"ph":"s","cat":"batch","name":"batch","id":)"
                     : R"(,

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -120,17 +119,6 @@ class trace_sink {
   virtual void counter(std::uint32_t pid, std::string_view name, std::int64_t at_ns,
                        std::int64_t value) = 0;
   virtual void finish() = 0;
-
-  /// The number of threads that can draw tracks at the same time.
-  virtual std::size_t max_parts() const noexcept { return 1; }
-  /// Calls `draw(part, sink)` for each part below `count` (at most max_parts()), each possibly on a
-  /// thread of its own. `draw` calls only operation(), slice() and counter() of the sink that it is
-  /// given; a track or counter belongs to one part. The output does not depend on how fast the
-  /// threads are.
-  virtual void draw_in_parts(std::size_t count,
-                             const std::function<void(std::size_t, trace_sink&)>& draw) {
-    for (std::size_t part = 0; part < count; ++part) draw(part, *this);
-  }
 };
 
 }  // namespace lotus::tool
