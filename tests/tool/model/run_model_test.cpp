@@ -272,6 +272,62 @@ TEST_CASE("the steps of two consumers do not end each other") {
   CHECK(run.step_ns(run.all()[3].consumed) == maybe());
 }
 
+TEST_CASE("the waits for the pieces of a batch add up") {
+  // Batch 0 is received while it is built, and batch 1 in pieces after it was built.
+  const run_batches run({made(0, 0, 100), made(1, 100, 120), waited(0, 10, 40), used(0, 50),
+                         waited(0, 60, 45), used(0, 105), waited(1, 130, 95), used(1, 225),
+                         waited(1, 240, 1), used(1, 241), waited(1, 260, 2), used(1, 262),
+                         waited(2, 270, 5), used(2, 275)});
+  REQUIRE(run.all().size() == 3);
+  CHECK(run.epochs().size() == 1);
+  const batch& first = run.all()[0];
+  const batch& second = run.all()[1];
+  CHECK(run.wait_ns(first) == maybe(85));
+  CHECK(run.wait_ns(second) == maybe(98));
+  CHECK(run.delay_ns(first) == maybe(5));
+  CHECK(run.delay_ns(second) == maybe(5));
+  // A step takes the time from the reception to the next wait, without the waits for other pieces.
+  CHECK(run.step_ns(first.consumed) == maybe(225 - 98 - 105));
+  CHECK(run.step_ns(second.consumed) == maybe(270 - 225));
+}
+
+TEST_CASE("a batch is built once even if its pieces are built one after another") {
+  std::vector<batch_record> all;
+  for (std::int64_t i = 0; i < 4; ++i) {
+    const std::int64_t at = 1000 * i;
+    for (const batch_record& r :
+         {made(i, at, 100), waited(i, at + 50, 52), used(i, at + 102), made(i, at + 200, 100),
+          waited(i, at + 210, 92), used(i, at + 302)}) {
+      all.push_back(r);
+    }
+  }
+  const run_batches run({all.begin(), all.end()});
+  REQUIRE(run.all().size() == 4);
+  for (const batch& b : run.all()) {
+    CHECK(run.preprocess_ns(b) == maybe(200));
+    CHECK(run.wait_ns(b) == maybe(52 + 92));
+    CHECK(run.delay_ns(b) == maybe(2));
+  }
+}
+
+TEST_CASE("waits for one batch before a single reception add up") {
+  const run_batches run({made(0, 0, 100), waited(0, 10, 20), waited(0, 30, 20), waited(0, 50, 55),
+                         used(0, 106), waited(1, 150, 5), used(1, 155)});
+  REQUIRE(run.all().size() == 2);
+  CHECK(run.wait_ns(run.all()[0]) == maybe(95));
+  CHECK(run.delivery_ns(run.all()[0]) == maybe(106));
+  CHECK(run.step_ns(run.all()[0].consumed) == maybe(44));
+}
+
+TEST_CASE("an epoch that begins with the last number of the one before is no piece of it") {
+  const run_batches run({made(0, 0, 10), made(1, 10, 10), made(2, 20, 10), made(2, 100, 10),
+                         made(1, 110, 10), made(0, 120, 10), used(0, 15), used(1, 25), used(2, 35),
+                         used(2, 115), used(1, 125), used(0, 135)});
+  REQUIRE(run.all().size() == 6);
+  REQUIRE(run.epochs().size() == 2);
+  CHECK(run.epochs()[0].delivered == 3);
+}
+
 TEST_CASE("a run without records has no batches") {
   CHECK(run_batches({}).all().empty());
 }

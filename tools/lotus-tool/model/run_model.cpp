@@ -10,6 +10,7 @@
 #include "base/sort_runs.hpp"
 #include "model/batches/batch_preprocessings.hpp"
 #include "model/batches/epochs.hpp"
+#include "model/batches/pieces.hpp"
 #include "model/pipeline/work_time.hpp"
 
 namespace lotus::tool {
@@ -58,6 +59,7 @@ class preprocessing_of_batch {
 run_batches::run_batches(batch_records records, const std::vector<stage_span>& stages,
                          const std::vector<batch_inclusion>& inclusions, bool cut_off)
     : records_(std::move(records)) {
+  const bool in_pieces = join_pieces(records_, stages);
   waits_known_ = std::any_of(records_.begin(), records_.end(),
                              [](const batch_record& r) { return r.kind == record_kind::wait; });
   pushed_ = !stages.empty() && std::all_of(records_.begin(), records_.end(), [](const auto& r) {
@@ -69,9 +71,9 @@ run_batches::run_batches(batch_records records, const std::vector<stage_span>& s
     std::vector<batch_inclusion> joined_inclusions = inclusions;
     for (stage_span& s : joined_stages) s.consumer = {};
     for (batch_inclusion& t : joined_inclusions) t.consumer = {};
-    found = find_preprocessings(records_, joined_stages, joined_inclusions);
+    found = find_preprocessings(records_, joined_stages, joined_inclusions, in_pieces);
   } else {
-    found = find_preprocessings(records_, stages, inclusions);
+    found = find_preprocessings(records_, stages, inclusions, in_pieces);
   }
   in_parts_ = found.in_parts;
   first_epochs_ = find_epochs(records_, found, cut_off);

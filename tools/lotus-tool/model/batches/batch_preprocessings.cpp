@@ -88,8 +88,8 @@ using number_key = std::pair<consumer_id, std::int64_t>;
 class preprocessing_finder {
  public:
   preprocessing_finder(const batch_records& records, const std::vector<stage_span>& stages,
-                       const std::vector<batch_inclusion>& inclusions)
-      : inclusions_(inclusions) {
+                       const std::vector<batch_inclusion>& inclusions, bool in_pieces)
+      : inclusions_(inclusions), in_pieces_(in_pieces) {
     for (record_number n = 0; n < records.size(); ++n) {
       const batch_record& r = records[n];
       if (r.kind == record_kind::consumed) {
@@ -239,7 +239,7 @@ class preprocessing_finder {
   /// @param of  the times when the consumer received batches with this number. Spans that began
   /// between two receptions are assumed to build one batch together. If all of them are preprocess
   /// spans, they count only if they are on several threads, because a single worker may have built
-  /// the batch twice.
+  /// the batch twice, unless in_pieces_ is true.
   std::size_t joint_deliveries(const span_number* first, const span_number* last,
                                const delivery_range& of) const {
     std::size_t joint = 0;
@@ -255,7 +255,7 @@ class preprocessing_finder {
         threads |= s.file != begun.file;
         passes |= s.pass != begun.pass;
       }
-      if (k < of.size() && passes && (stages || threads)) ++joint;
+      if (k < of.size() && passes && (stages || threads || in_pieces_)) ++joint;
     }
     return joint;
   }
@@ -406,6 +406,7 @@ class preprocessing_finder {
   }
 
   const std::vector<batch_inclusion>& inclusions_;
+  bool in_pieces_;  // whether a single worker may build a batch in several spans
   batch_preprocessings found_;
   std::size_t usual_segments_ = 1;  // usual number of spans of a preprocessing
   delivery_list deliveries_;        // when batches were received, sorted by number, then by time
@@ -421,8 +422,9 @@ class preprocessing_finder {
 
 batch_preprocessings find_preprocessings(const batch_records& records,
                                          const std::vector<stage_span>& stages,
-                                         const std::vector<batch_inclusion>& inclusions) {
-  return preprocessing_finder(records, stages, inclusions).find();
+                                         const std::vector<batch_inclusion>& inclusions,
+                                         bool in_pieces) {
+  return preprocessing_finder(records, stages, inclusions, in_pieces).find();
 }
 
 }  // namespace lotus::tool

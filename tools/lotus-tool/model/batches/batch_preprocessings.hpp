@@ -39,10 +39,11 @@ struct batch_preprocessings {
 /// of its spans ended before their item became part of a batch. If `inclusions` is empty, it
 /// processes items if most of its numbers occur in no batch record. An item belongs to the first
 /// batch of which it became part after work on the item began, unless work on the same number began
-/// again in between.
+/// again in between. `in_pieces` says whether a single worker may build a batch in several spans.
 batch_preprocessings find_preprocessings(const batch_records& records,
                                          const std::vector<stage_span>& stages,
-                                         const std::vector<batch_inclusion>& inclusions);
+                                         const std::vector<batch_inclusion>& inclusions,
+                                         bool in_pieces = false);
 
 }  // namespace lotus::tool
 
