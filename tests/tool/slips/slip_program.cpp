@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <ctime>
 #include <functional>
+#include <future>
 #include <lotus/lotus.hpp>
 #include <mutex>
 #include <stdexcept>
@@ -234,6 +235,55 @@ void consumed_after_step(int batches, void (*step)()) {
   worker.join();
 }
 
+/// A worker builds batches in parts, and the consumer receives each part and works on it.
+void in_parts(int batches, int parts) {
+  std::mutex lock;
+  std::condition_variable changed;
+  int ready = 0;  // number of parts of all batches
+  std::thread worker{[&] {
+    for (int i = 0; i < batches; ++i) {
+      const auto publish = [&] {
+        const std::lock_guard<std::mutex> hold(lock);
+        ++ready;
+        changed.notify_all();
+      };
+      {
+        LOTUS_BATCH_PREPROCESSED(i);
+        operations(1);
+        for (int part = 1; part < parts; ++part) {
+          publish();
+          operations(1);
+        }
+      }
+      publish();
+    }
+  }};
+  for (int part = 0; part < batches * parts; ++part) {
+    lotus::batch_wait wait;
+    {
+      std::unique_lock<std::mutex> hold(lock);
+      changed.wait(hold, [&] { return ready > part; });
+    }
+    wait.consumed(static_cast<std::uint64_t>(part / parts));
+    work_for(std::chrono::milliseconds(1));
+  }
+  worker.join();
+}
+
+/// Starts a batch with std::async and drops the future of that call, whose destructor waits until
+/// the batch has been built.
+void with_dropped_future(int batches) {
+  for (int i = 0; i < batches; ++i) {
+    std::promise<std::int64_t> built;
+    std::future<std::int64_t> batch = built.get_future();
+    static_cast<void>(std::async(std::launch::async,
+                                 [&built, i] { built.set_value(make_batch(i, marks::all)); }));
+    lotus::batch_wait wait;
+    wait.consumed(static_cast<std::uint64_t>(batch.get()));
+    work_for(std::chrono::milliseconds(1));
+  }
+}
+
 prefetching with_slow_steps() {
   prefetching p;
   p.step = std::chrono::milliseconds(12);
@@ -281,6 +331,8 @@ int main(int argc, char** argv) {
       }
     });
   }
+  if (slip == "in-parts") in_parts(30, 4);
+  if (slip == "dropped-future") with_dropped_future(40);
   if (slip == "lock") prefetched(with_one_lock());
   if (slip == "slow-steps") prefetched(with_slow_steps());
   if (slip == "order") prefetched(with_some_slow_batches());

@@ -119,6 +119,29 @@ TEST_CASE("diagnose says what a habit of new users costs, and nothing of it with
   }
 }
 
+TEST_CASE("a batch that is received in parts is one batch") {
+  const temp_dir dir;
+  const result r = recorded(dir, "in-parts", "stats run --json");
+  INFO(r.out << r.err);
+  CHECK(r.status == 0);
+  const json stats = parse_json(r.out)["runs"][0];
+  CHECK(stats["wait"]["count"].number() == 30);
+  for (const json& one : stats["checks"].array()) CHECK_FALSE(one["unsafe"].boolean());
+  const result d = shell(dir, "lotus-tool diagnose run");
+  CHECK(contains(joined(d.out), "run: 30 batches in "));
+  CHECK_FALSE(contains(d.out, "No verdict"));
+}
+
+TEST_CASE("a batch that a call has waited for is not taken for the consumer's work") {
+  const temp_dir dir;
+  const std::optional<result> r = recorded_in_peace(dir, "dropped-future", "diagnose run");
+  if (!r) return;
+  INFO(r->out << r->err);
+  const std::string out = joined(r->out);
+  CHECK(contains(out, "the wait seems to begin after the batch was received"));
+  CHECK_FALSE(contains(out, "would not help"));
+}
+
 TEST_CASE("a missing verdict has the same exit status in diagnose and whatif, whatever the cause") {
   for (const std::string slip : {"operations", "no-consumed", "no-wait", "one-number"}) {
     INFO(slip);
