@@ -266,6 +266,32 @@ TEST_CASE("a wait for input from outside ends the chain, and others wait for the
                  "in `bufread` (prog.cpp:5), for the process `other`. This process spends"));
 }
 
+TEST_CASE("that a pool works does not show for whom its idle threads wait") {
+  written_samples of;
+  const int main = of.thread("prog");
+  const calls idle_stack{libc + "futex_wait", "pool_loop:4", started};
+  const calls full_stack{libc + "futex_wait", "flush:7", main_started};
+  const int waits = of.waits(main, full_stack, "condition", 4096);
+  std::vector<int> pool;
+  std::vector<int> idle;
+  for (int i = 0; i < 3; ++i) {
+    pool.push_back(of.thread("prog"));
+    idle.push_back(of.waits(pool.back(), idle_stack, "condition", 81920));
+    of.runs(pool.back(), {"compress:9", "pool_loop:5", started}, 30);
+  }
+  for (std::size_t i = 0; i < pool.size(); ++i) {
+    std::map<int, int> states{{main, waits}};
+    for (std::size_t k = 0; k < pool.size(); ++k) states[pool[k]] = k == i ? -1 : idle[k];
+    of.moments(20, states);
+  }
+  const json found = of.found();
+  const json blocked = group_of(found, "pool_loop")["blocked"].array().front();
+  CHECK(blocked["function"].text() == "pool_loop");
+  CHECK_FALSE(blocked.has("waits_for"));
+  CHECK(group_of(found, "main")["blocked"].array()[0]["waits_for"].text() == "pool_loop");
+  CHECK_FALSE(contains(of.threads().out, "others of these threads"));
+}
+
 TEST_CASE("the blame for a lock is divided among its holders, and parts add up") {
   written_samples of;
   const int main = of.thread("prog");

@@ -231,7 +231,10 @@ std::optional<waited_for::target> waited_for::of(const thread_sample& s,
   const auto only = only_worker_of(working);
   const auto user = user_of_object(own, own_group, working);
   if (user && (user->sure || !only || *only != user->group)) return user;
-  return only ? std::optional(target{*only, false, "nobody else works meanwhile"}) : std::nullopt;
+  // That others of its own group work meanwhile does not show that they end the wait: an idle thread
+  // of a pool waits for whoever gives it work.
+  if (!only || *only == own_group) return std::nullopt;
+  return target{*only, false, "nobody else works meanwhile"};
 }
 
 /// Returns the group of main threads of other processes, if there is only one besides `own_group`.
