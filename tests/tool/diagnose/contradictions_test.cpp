@@ -2,40 +2,16 @@
 // recording forbids.
 #include "tool/diagnose/contradictions.hpp"
 
-#include <cstdint>
 #include <filesystem>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "catch.hpp"
-#include "findings/screen/first_screen.hpp"
 #include "tool/tool_test.hpp"
 
 using namespace lotus::tool_test;
 namespace fs = std::filesystem;
-
-TEST_CASE("a critical path without the stage that always works is not shown") {
-  using lotus::tool::path_kind;
-  lotus::tool::stage_figures process;
-  process.stage = lotus::tool::stage_id{1};
-  process.name = "Process";
-  process.slots = 2;
-  process.self_ns = 2 * 999;
-  lotus::tool::critical_path path;
-  path.run_ns = 1000;
-  const auto rows = [&](std::int64_t outside, path_kind kind, const std::string& name) {
-    path.shares = {{path_kind::unrecorded, "", outside, {}, 0, 0, {}},
-                   {kind, name, path.run_ns - outside, {}, 0, 0, {}}};
-    return lotus::tool::path_rows(path, {process}, 5).size();
-  };
-  CHECK(rows(960, path_kind::stage, "Process") == 0);
-  CHECK(rows(500, path_kind::stage, "Write") == 0);
-  CHECK(rows(940, path_kind::stage, "Process") == 2);
-  CHECK(rows(500, path_kind::operation, "Decode") == 2);
-  process.self_ns = 2 * 500;
-  CHECK(rows(960, path_kind::stage, "Process") == 2);
-}
 
 TEST_CASE("no diagnosis contradicts its recording") {
   std::set<std::string> folders;

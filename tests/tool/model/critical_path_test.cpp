@@ -44,6 +44,28 @@ worker_loader loading_and_cropping() {
   return loader;
 }
 
+/// A thread processes all the time, and hands over ten items at once to a thread that writes them.
+/// @param late_ns  time from the end of the tenth item to the first write.
+/// @param cpu      share of the writer's time between its writes in which it uses a CPU.
+planted_logs processed_and_written(std::int64_t late_ns, double cpu) {
+  constexpr std::int64_t items = 10;
+  planted_logs logs;
+  logs.cpus(4);
+  std::int64_t written_ns = 0;
+  for (std::int64_t i = 0; i < 20 * items; ++i) {
+    logs.stage(1, "Process", i, 10 * i * ms, 10 * ms - 1);
+    const std::int64_t handed_ns = 10 * (i / items + 1) * items * ms + late_ns;
+    const std::int64_t begin_ns = handed_ns + i % items * 2 * ms;
+    if (written_ns < begin_ns - ms && written_ns != 0) {
+      const auto off_ns = static_cast<double>(begin_ns - written_ns) * (1 - cpu);
+      logs.off_cpu(2, begin_ns, static_cast<std::int64_t>(off_ns), 0);
+    }
+    logs.stage(2, "Write", i, begin_ns, 2 * ms - 1);
+    written_ns = begin_ns + 2 * ms - 1;
+  }
+  return logs;
+}
+
 }  // namespace
 
 TEST_CASE("two operations share the critical path in proportion to their time") {
@@ -74,6 +96,34 @@ TEST_CASE("the critical path of a chain lies in its slowest stage") {
   CHECK(a.whole["bound_by"]["name"].text() == "Decode");
   std::map<std::string, double> shares = shares_of(a);
   CHECK(shares["Decode"] + shares["Inside"] > 95);
+}
+
+TEST_CASE("a thread that gets several items at once waited for the last of them") {
+  std::map<std::string, double> shares = shares_of(diagnose(processed_and_written(1000, 0)));
+  CHECK(shares["Process"] == Approx(99).margin(1));
+  // A thread that used a CPU until then did something else.
+  const answer works = diagnose(processed_and_written(1000, 1));
+  CHECK(works.whole["path_misses"].text() == "Process");
+}
+
+TEST_CASE("a critical path without the stage that always works is left out everywhere") {
+  const answer a = diagnose(processed_and_written(ms, 0));
+  CHECK(a.whole["path_misses"].text() == "Process");
+  CHECK(a.whole["critical_path"].size() == 0);
+  CHECK(a.whole["screen"]["where"].size() == 0);
+  const std::string path = "No critical path is shown: the stage Process worked";
+  CHECK(contains(run({"diagnose", a.logs->path(), "--details", "--wide"}).out, path));
+  const auto drawn = [](const answer& of) {
+    const result r = run({"viz", of.logs->path(), "-o", "-"});
+    REQUIRE(r.status == 0);
+    return contains(r.out, "\"cat\":\"path\"");
+  };
+  CHECK_FALSE(drawn(a));
+  const answer shown = diagnose(processed_and_written(1000, 0));
+  CHECK_FALSE(shown.whole.has("path_misses"));
+  CHECK(shown.whole["screen"]["where"].size() > 0);
+  CHECK_FALSE(contains(run({"diagnose", shown.logs->path(), "--details", "--wide"}).out, path));
+  CHECK(drawn(shown));
 }
 
 TEST_CASE("a batch that its builder divides among threads is built by these threads") {

@@ -111,6 +111,15 @@ void print_moves(const diagnosis& d, const std::vector<shown_advice>& shown, std
 
 /// Prints the shares of the critical path that do not belong to an operation or a stage.
 void print_path(const diagnosis& d, std::ostream& out) {
+  if (!d.path.misses.empty()) {
+    out << '\n'
+        << fitted_sentences(out,
+                            "No critical path is shown: the stage " +
+                                printable_line(d.path.misses) +
+                                " worked for nearly all of the run, but the records lead past it.",
+                            "  ", "    ")
+        << '\n';
+  }
   bool any = false;
   table path;
   path.row({"time outside of operations", "% of run"});

@@ -49,7 +49,7 @@ phrase claims::why_not_faster(std::string_view name) const {
   constexpr double no_share = 0.01;
   const std::string shown(name);
   const bool is_whole = name == quantity_name(quantity::preprocess);  // all operations together
-  if (!is_whole && d_.path.run_ns > 0 && states_of(d_.path, name).all < no_share) {
+  if (!is_whole && !d_.path.shares.empty() && states_of(d_.path, name).all < no_share) {
     return {"% has no share of the critical path.", {name_word{shown}}};
   }
   const blocked_on* const lock = waits_for_holder(name);

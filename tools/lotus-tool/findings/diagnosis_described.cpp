@@ -407,6 +407,9 @@ const description<diagnosis>& description_of(const diagnosis*) {
           {"run_ns", [](d of) { return of.path.run_ns; },
            "from the first work to the last received batch, without pauses between epochs, in ns"},
           {"critical_path", [](d of) { return of.path.shares; }, "what run_ns consists of"},
+          {"path_misses", [](d of) { return of.path.misses; },
+           "the stage that always worked and has no share of critical_path, which is left out then",
+           if_any},
           {"ops",
            [](d of) {
              std::vector<diagnosed_op> ops;

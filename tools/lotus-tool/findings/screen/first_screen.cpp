@@ -120,7 +120,7 @@ class composer {
     if (d_.is && !d_.predicted && d_.is != verdict::hand_over_bound) {
       s_.assumption = "The simulation does not explain this run, so no change is predicted.";
     }
-    s_.where = path_rows(d_.path, d_.stages, rows_);
+    s_.where = path_rows(d_.path, rows_);
     s_.slowest = slowest();
     s_.slowest_target = slowest_target();
     return std::move(s_);

@@ -65,12 +65,9 @@ struct shown_share {
   std::optional<int> blocked;
 };
 
-/// Returns the rows, largest share first. The last one may stand for several parts. Empty if a
-/// stage that worked nearly all the time is nearly missing in the path: then the records do not
-/// show who waited for whom, and the path is wrong.
+/// Returns the rows, largest share first. The last one may stand for several parts.
 /// @param rows  their maximum number.
-std::vector<shown_share> path_rows(const critical_path& path,
-                                   const std::vector<stage_figures>& stages, std::size_t rows);
+std::vector<shown_share> path_rows(const critical_path& path, std::size_t rows);
 
 struct first_screen {
   std::string title;  ///< title, such as "run: 30 batches in 4.437 s (6.76 batches/s), 4 workers"

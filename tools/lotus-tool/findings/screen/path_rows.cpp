@@ -10,9 +10,7 @@
 
 #include "base/printable.hpp"
 #include "findings/screen/first_screen.hpp"
-#include "model/identifiers.hpp"
 #include "model/path/critical_path.hpp"
-#include "model/pipeline/stages.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -42,30 +40,10 @@ std::vector<int> percents(const std::vector<double>& parts, double all, int sum)
   return found;
 }
 
-bool misses_busy_stage(const critical_path& path, const std::vector<stage_figures>& stages) {
-  constexpr double nearly_always = 0.9;
-  constexpr double nearly_nothing = 0.05;
-  const auto run_ns = static_cast<double>(path.run_ns);
-  return std::any_of(stages.begin(), stages.end(), [&](const stage_figures& of) {
-    if (of.stage == preprocess_stage || of.slots == 0) return false;
-    const double busy_ns = static_cast<double>(of.self_ns) / static_cast<double>(of.slots);
-    double on_path_ns = 0;
-    for (const path_share& share : path.shares) {
-      // Operations in the stage have shares of their own.
-      const bool may_be_in_it = share.kind == path_kind::operation ||
-                                (share.kind == path_kind::stage && share.name == of.name);
-      if (may_be_in_it) on_path_ns += static_cast<double>(share.ns);
-    }
-    return busy_ns >= nearly_always * run_ns && on_path_ns < nearly_nothing * run_ns;
-  });
-}
-
 }  // namespace
 
-std::vector<shown_share> path_rows(const critical_path& path,
-                                   const std::vector<stage_figures>& stages, std::size_t rows) {
+std::vector<shown_share> path_rows(const critical_path& path, std::size_t rows) {
   std::vector<shown_share> found;
-  if (misses_busy_stage(path, stages)) return found;
   std::vector<path_share> shares;
   for (const path_share& share : path.shares) {
     if (share.ns > 0) shares.push_back(share);

@@ -8,6 +8,7 @@
 
 #include "model/path/span_segments.hpp"
 #include "model/pipeline/forked_spans.hpp"
+#include "model/pipeline/stages.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {
@@ -122,12 +123,44 @@ class path_walker {
     add_operations();
     std::sort(segments_.begin(), segments_.end(),
               [](const path_segment& a, const path_segment& b) { return a.start_ns < b.start_ns; });
-    path.segments = std::move(segments_);
     path.shares = sum_.shares();
+    path.misses = missing_stage(path);
+    if (path.misses.empty()) {
+      path.segments = std::move(segments_);
+    } else {
+      path.shares.clear();
+      path.made.clear();
+      if (activities_ != nullptr) activities_->clear();
+    }
     return path;
   }
 
  private:
+  /// Returns the name of a stage that worked nearly always and is nearly missing in the path; ""
+  /// if there is none. What worked all the time cannot be absent from it.
+  std::string missing_stage(const critical_path& path) const {
+    constexpr double nearly_always = 0.9;
+    constexpr double nearly_nothing = 0.05;
+    const auto run_ns = static_cast<double>(path.run_ns);
+    // Operations in a stage have shares of their own.
+    double in_operations_ns = 0;
+    for (const path_share& share : path.shares) {
+      if (share.kind == path_kind::operation) in_operations_ns += static_cast<double>(share.ns);
+    }
+    if (in_operations_ns >= nearly_nothing * run_ns) return {};
+    for (const stage_figures& of : measure_stages(run_)) {
+      if (of.stage == preprocess_stage || of.slots == 0) continue;
+      double on_path_ns = in_operations_ns;
+      for (const path_share& share : path.shares) {
+        const bool is_it = share.kind == path_kind::stage && share.name == of.name;
+        if (is_it) on_path_ns += static_cast<double>(share.ns);
+      }
+      const double busy_ns = static_cast<double>(of.self_ns) / static_cast<double>(of.slots);
+      if (busy_ns >= nearly_always * run_ns && on_path_ns < nearly_nothing * run_ns) return of.name;
+    }
+    return {};
+  }
+
   /// The part of the preprocessing span `span` that is on the critical path.
   struct preprocessing_interval {
     span_number span;
@@ -329,7 +362,18 @@ class path_walker {
       pass(path_kind::step, h.at_ns, batches_.record(batches_.at(h.batch).consumed)->file);
       return std::nullopt;
     }
+    const optional_span handing = links_.handing_span(n);
+    if (handing && !forked_.is_forked(*handing) && !worked_between(before, s)) return handing;
     return latest(before, earlier, reception);
+  }
+
+  /// Returns whether the thread of `s` is known to have worked for most of the time from its
+  /// previous span, `before`, to `s`.
+  bool worked_between(optional_span before, const preprocessing_span& s) const {
+    const off_cpu_time* const off = run_.side.off_cpu_of(s.file, s.stage == preprocess_stage);
+    if (!before || off == nullptr) return false;
+    const std::int64_t from_ns = spans_[*before].end_ns();
+    return 2 * off->split(from_ns, s.start_ns).cpu_ns > s.start_ns - from_ns;
   }
 
   /// `reception` is the index of a received batch in `deliveries_`. Returns the consumer's wait for
@@ -431,46 +475,6 @@ class path_walker {
 };
 
 }  // namespace
-
-std::string_view path_kind_name(path_kind kind) noexcept {
-  switch (kind) {
-    case path_kind::operation:
-      return "operation";
-    case path_kind::stage:
-      return "stage";
-    case path_kind::step:
-      return "step";
-    case path_kind::delivery:
-      return "hand-over";
-    case path_kind::prefetch:
-      return "prefetch";
-    case path_kind::start_up:
-      return "start-up";
-    case path_kind::unrecorded:
-      break;
-  }
-  return "unrecorded";
-}
-
-std::string path_title(path_kind kind, std::string_view name) {
-  switch (kind) {
-    case path_kind::operation:
-      return std::string(name);
-    case path_kind::stage:
-      return "stage " + std::string(name);
-    case path_kind::step:
-      return "the consumer's steps";
-    case path_kind::delivery:
-      return "passing data to a waiting thread";
-    case path_kind::prefetch:
-      return "workers idle until a batch was received";
-    case path_kind::start_up:
-      return "start-up, before the first batch";
-    case path_kind::unrecorded:
-      break;
-  }
-  return "worker time outside operations";
-}
 
 critical_path find_critical_path(const run_data& run, std::vector<path_activity>* activities) {
   return path_walker(run, activities).walk();

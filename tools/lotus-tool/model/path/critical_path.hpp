@@ -78,9 +78,13 @@ struct preprocessing_on_path {
 struct critical_path {
   /// Sum of the lengths of all epochs, each from its first work to its last reception of a batch.
   std::int64_t run_ns = 0;
-  std::vector<path_share> shares;  ///< shares of all activities, largest first; their sum is run_ns
+  /// Shares of all activities, largest first; their sum is run_ns. Empty if `misses` is not.
+  std::vector<path_share> shares;
   std::vector<preprocessing_on_path> made;  ///< preprocessings on the path; a batch may occur twice
   std::vector<path_segment> segments;       ///< segments of the path, in order of time
+  /// Name of a stage that worked for at least 90 % of run_ns, but had less than 5 % of the path:
+  /// then the records do not show who waited for whom, and the path is left out. Else "".
+  std::string misses;
 };
 
 /// Finds the critical path by walking each epoch backwards from the moment when its last batch was
@@ -94,6 +98,8 @@ struct critical_path {
 /// - the end of the batch's previous stage
 /// - if the output queue was full: the start of the next stage's span that took an item out of it
 /// - if the number of batches in flight is limited: the moment when a batch was received
+/// - if the item had been ready long before: the end of another span of the previous stage, which
+///   handed over several items together
 /// If there was no earlier event, the rest is start-up. Every nanosecond belongs to exactly one
 /// activity.
 /// @param run         a run with only one consumer that was read with run_parts::operations.

@@ -30,11 +30,17 @@ span_links::span_links(const run_batches& batches, const std::vector<bool>& is_s
   std::map<file_id, span_number> last;
   for (const span_number n : order) {
     starts_[spans_[n].stage].push_back(n);
+    ends_[spans_[n].stage].push_back(n);
     if (!spans_[n].file) continue;
     const auto [at, is_new] = last.try_emplace(*spans_[n].file, n);
     if (is_new) continue;
     before_[n] = at->second;
     at->second = n;
+  }
+  for (auto& [stage, spans] : ends_) {
+    std::sort(spans.begin(), spans.end(), [this](span_number a, span_number b) {
+      return std::pair(spans_[a].end_ns(), a) < std::pair(spans_[b].end_ns(), b);
+    });
   }
   const std::vector<optional_span> next = next_spans(batches);
   for (const span_number n : order) {
@@ -57,6 +63,20 @@ optional_span span_links::fetching_span(const preprocessing_span& span) const {
   const span_number fetching = *(later - 1);
   if (!just_before(spans_[fetching].start_ns, span.start_ns)) return std::nullopt;
   return fetching;
+}
+
+optional_span span_links::handing_span(span_number span) const {
+  const optional_span from = earlier_[span];
+  if (!from || spans_[*from].stage == spans_[span].stage) return std::nullopt;
+  const std::vector<span_number>& ends = ends_.at(spans_[*from].stage);
+  const std::int64_t start_ns = spans_[span].start_ns;
+  const auto later =
+      std::upper_bound(ends.begin(), ends.end(), start_ns,
+                       [this](std::int64_t t, span_number n) { return t < spans_[n].end_ns(); });
+  if (later == ends.begin() || !just_before(spans_[*(later - 1)].end_ns(), start_ns)) {
+    return std::nullopt;
+  }
+  return *(later - 1);
 }
 
 namespace {

@@ -30,6 +30,10 @@ class span_links {
   /// it began, it took an item out of the queue between the two stages. If this queue was full,
   /// this allowed `span` to begin.
   optional_span fetching_span(const preprocessing_span& span) const;
+  /// Returns a span of the stage from which `span` got its item that ended just before `span`
+  /// began; nullopt if there is none. If the item itself was ready long before, several items were
+  /// handed over together when this span ended.
+  optional_span handing_span(span_number span) const;
 
   /// Returns whether an earlier event may be the cause of a later one: the time between them is at
   /// most 20 us plus 5 % of the mean span duration.
@@ -42,6 +46,7 @@ class span_links {
   std::vector<optional_span> before_;
   std::vector<optional_span> earlier_;
   std::map<stage_id, std::vector<span_number>> starts_;  // spans of each stage, sorted by start
+  std::map<stage_id, std::vector<span_number>> ends_;    // spans of each stage, sorted by end
   std::map<stage_id, stage_id> next_stage_;
   std::int64_t tolerance_ns_ = 20'000;
 };

@@ -1,0 +1,49 @@
+// The names of the kinds of activities on a critical path.
+#include <string>
+#include <string_view>
+
+#include "model/path/critical_path.hpp"
+
+namespace lotus::tool {
+
+std::string_view path_kind_name(path_kind kind) noexcept {
+  switch (kind) {
+    case path_kind::operation:
+      return "operation";
+    case path_kind::stage:
+      return "stage";
+    case path_kind::step:
+      return "step";
+    case path_kind::delivery:
+      return "hand-over";
+    case path_kind::prefetch:
+      return "prefetch";
+    case path_kind::start_up:
+      return "start-up";
+    case path_kind::unrecorded:
+      break;
+  }
+  return "unrecorded";
+}
+
+std::string path_title(path_kind kind, std::string_view name) {
+  switch (kind) {
+    case path_kind::operation:
+      return std::string(name);
+    case path_kind::stage:
+      return "stage " + std::string(name);
+    case path_kind::step:
+      return "the consumer's steps";
+    case path_kind::delivery:
+      return "passing data to a waiting thread";
+    case path_kind::prefetch:
+      return "workers idle until a batch was received";
+    case path_kind::start_up:
+      return "start-up, before the first batch";
+    case path_kind::unrecorded:
+      break;
+  }
+  return "worker time outside operations";
+}
+
+}  // namespace lotus::tool
