@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "support.hpp"
 #include "tool/tool_test.hpp"
 
 using namespace lotus::tool_test;
@@ -22,7 +23,7 @@ namespace {
 
 /// Writes a log so large that commands take a noticeable time to write their output.
 std::string large_run(const temp_dir& dir) {
-  constexpr int records = 400'000;
+  constexpr int records = support::rounds(400'000);
   std::string text;
   for (int i = 0; i < records; ++i) {
     // The names are different, so that all outputs are large.

@@ -266,7 +266,7 @@ TEST_CASE("a damaged ring file causes no crash") {
   const std::string whole = lotus::tool_test::read_file(ring.string());
   child.die();
   unsigned seed = 1;
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < support::rounds(300); ++round) {
     std::string text = whole;
     for (int i = 0; i < 20; ++i) {
       seed = seed * 1'103'515'245 + 12'345;
