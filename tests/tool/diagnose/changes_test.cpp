@@ -13,6 +13,9 @@
 #include "findings/claims.hpp"
 #include "findings/diagnosis.hpp"
 #include "findings/facts/facts.hpp"
+#include "findings/finding.hpp"
+#include "findings/verdict.hpp"
+#include "findings/words.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/run_data.hpp"
 #include "waits/join/blocked_on.hpp"
@@ -130,4 +133,16 @@ TEST_CASE("an idle machine does not help if other programs used less than a tent
   CHECK(claims.forbids_idle_machine());
   d.others_cpus = 0.4;
   CHECK_FALSE(claims.forbids_idle_machine());
+}
+
+TEST_CASE("a step that waits for the workers' CPUs forbids that the consumer is the bottleneck") {
+  using lotus::tool::verdict;
+  lotus::tool::diagnosis d{};
+  d.waits.waits = 1;
+  const lotus::tool::claims claims(d);
+  CHECK_FALSE(claims.forbids(verdict::consumer_bound));
+  d.findings.emplace_back(lotus::tool::step_cpu_id, lotus::tool::phrase{});
+  CHECK(claims.forbids(verdict::consumer_bound));
+  CHECK(claims.forbids(verdict::balanced));
+  CHECK_FALSE(claims.forbids(verdict::preprocessing_bound));
 }

@@ -243,3 +243,28 @@ TEST_CASE("a stage that divides batches among threads is told apart from one tha
   CHECK(std::any_of(findings.begin(), findings.end(),
                     [](const json& one) { return one["id"].text() == "forked-batches"; }));
 }
+
+TEST_CASE("a step that waits for a CPU, which the workers use, is not the bottleneck") {
+  for (const bool queues : {true, false}) {
+    planted_logs logs;
+    logs.cpus(2);
+    constexpr int batches = 60;
+    constexpr std::int64_t apart = 35 * ms;
+    logs.cpu_time(0, 0, 0);
+    for (int i = 0; i < batches; ++i) {
+      made_as_one(logs, 1 + i % 2, i, apart * i, 52 * ms);
+      // The consumer receives a batch that has been ready for the time of two others. Its step
+      // sleeps for 4 ms and then waits for a CPU, or sleeps for as long as it takes.
+      const std::int64_t received = apart * (i + 4);
+      logs.waited(9, i, received - ms, ms);
+      logs.used(9, i, received);
+      logs.off_cpu(9, received + apart - ms - 1000, apart - ms - 2000, queues ? 30 * ms : 0);
+    }
+    logs.cpu_time(apart * batches, 3 * apart * batches / 2, apart * batches / 2);
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(a.verdict() == (queues ? "preprocessing-bound" : "consumer-bound"));
+    CHECK(contains(a.text(), "the consumer's step waits for a CPU during ") == queues);
+    CHECK_FALSE((queues && contains(a.text(), "would not help")));
+  }
+}

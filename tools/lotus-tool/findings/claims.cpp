@@ -24,13 +24,18 @@ const finding* largest_cause(const diagnosis& d) {
   return most;
 }
 
+bool claims::has_finding(std::string_view id) const {
+  return std::any_of(d_.findings.begin(), d_.findings.end(),
+                     [id](const finding& one) { return one.id == id; });
+}
+
 bool claims::forbids(verdict is) const {
   if (d_.pushed || d_.makes_itself || d_.waits.waits == 0) return false;
   const wait_parts& w = d_.waits;
   switch (is) {
     case verdict::balanced:
     case verdict::consumer_bound:
-      return w.share() > waits_much;
+      return w.share() > waits_much || has_finding(step_cpu_id);
     case verdict::order_bound:
       return w.order_ns < 0.1 * w.all_ns;
     case verdict::start_up_bound:

@@ -55,11 +55,12 @@ finding_rule wait_contains_work, wait_polls, slow_hand_over, refilled_in_windows
 finding_rule cpu_limit, pinned_threads, unmarked_threads, time_in_kernel;
 finding_rule step_waits_for_lock, perhaps_a_lock, time_changes, slow_worker_found;
 finding_rule workers_start_anew, waits_at_start, waits_while_built, waits_for_order;
-finding_rule steps_take_the_run, forked_batches;
+finding_rule step_waits_for_cpu, steps_take_the_run, forked_batches;
 
 /// Identifies what forked_batches finds: the simulation knows only one thread for each batch.
 inline constexpr std::string_view forked_id = "forked-batches";
 inline constexpr std::string_view step_lock_id = "step-waits-for-lock";
+inline constexpr std::string_view step_cpu_id = "step-waits-for-cpu";
 
 }  // namespace lotus::tool
 

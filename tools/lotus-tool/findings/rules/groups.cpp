@@ -26,6 +26,18 @@ double run_longer(const run_facts& f, quantity of) {
   return own_ns > 0 ? 1 + static_cast<double>(*cpu->run_queue_ns) / own_ns : 1;
 }
 
+/// If the capacities of the workers and of the consumer are closer than this, nothing or both may
+/// limit.
+constexpr double clearly = 1.25;
+
+/// Returns the capacity of the consumer, divided by that of the workers, both if they never had to
+/// wait for a CPU; nullopt if one is unknown.
+std::optional<double> consumer_by_workers(const run_facts& f) {
+  if (!f.d.preprocessing_capacity || !f.d.consumer_capacity) return std::nullopt;
+  return *f.d.consumer_capacity * run_longer(f, quantity::step) /
+         (*f.d.preprocessing_capacity * run_longer(f, quantity::preprocess));
+}
+
 }  // namespace
 
 std::optional<finding> waits_while_built(const run_facts& f) {
@@ -71,14 +83,33 @@ std::optional<finding> waits_for_order(const run_facts& f) {
       verdict::order_bound};
 }
 
-std::optional<finding> steps_take_the_run(const run_facts& f) {
-  // The workers must be able to build clearly more, because otherwise nothing or both may limit.
-  constexpr double clearly = 1.25;
+std::optional<finding> step_waits_for_cpu(const run_facts& f) {
+  constexpr double much = 0.3;
   const path_states steps = f.states(path_kind::step);
-  const bool spare = f.d.preprocessing_capacity && f.d.consumer_capacity &&
-                     *f.d.preprocessing_capacity * run_longer(f, quantity::preprocess) >
-                         clearly * *f.d.consumer_capacity * run_longer(f, quantity::step);
-  if (f.d.pushed || f.waits.share() >= waits_much || steps.all < 0.6 || !spare) return std::nullopt;
+  const bool mostly_queues = steps.queue >= much && 2 * steps.queue > steps.all;
+  // The program's own marked work must be what uses the CPUs.
+  const bool own = f.cpus > 0 && f.used_cpus >= 0.7 * f.cpus && f.unmarked_share < 0.25 &&
+                   f.others_cpus.value_or(0) < 0.3 * f.used_cpus;
+  if (f.d.pushed || !mostly_queues || !own || consumer_by_workers(f).value_or(0) < clearly) {
+    return std::nullopt;
+  }
+  return finding{
+      step_cpu_id,
+      {"the consumer's step waits for a CPU during % of the run, because the threads "
+       "that build batches use % of %.",
+       {share_word{steps.queue}, count_word{f.used_cpus}, count_word{f.cpus, "CPU", "CPUs"}}},
+      {"Build batches with less CPU time, or let the consumer's thread run first."},
+      steps.queue,
+      verdict::preprocessing_bound,
+      gives_reason | forbids_threads};
+}
+
+std::optional<finding> steps_take_the_run(const run_facts& f) {
+  const path_states steps = f.states(path_kind::step);
+  const double most = consumer_by_workers(f).value_or(1);
+  if (f.d.pushed || f.waits.share() >= waits_much || steps.all < 0.6 || clearly * most >= 1) {
+    return std::nullopt;
+  }
   return finding{
       "steps",
       {"the consumer's steps have % of the critical path. Building batches faster would not help.",

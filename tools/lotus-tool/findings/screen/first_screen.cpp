@@ -257,9 +257,13 @@ class composer {
     phrase text = d_.workers == 1 ? phrase{"the worker needs "}
                                   : phrase{"% workers together need ", {count_word{d_.workers}}};
     text.add("% per batch", {time_word{workers_ns}});
-    if (d_.mean_step_ns > 0) {
-      text.add(d_.mean_step_ns < workers_ns ? ", the consumer only %" : ", the consumer %",
-               {time_word{d_.mean_step_ns}});
+    if (d_.mean_step_ns < workers_ns) {
+      if (d_.mean_step_ns > 0) text.add(", the consumer only %", {time_word{d_.mean_step_ns}});
+    } else if (d_.consumer_capacity && 1e9 / *d_.consumer_capacity < workers_ns) {
+      text.add(", the consumer only % and waits for a CPU",
+               {time_word{1e9 / *d_.consumer_capacity}});
+    } else {
+      text.add(", the consumer %", {time_word{d_.mean_step_ns}});
     }
     return text.add(".");
   }
