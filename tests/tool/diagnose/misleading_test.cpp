@@ -268,3 +268,34 @@ TEST_CASE("a step that waits for a CPU, which the workers use, is not the bottle
     CHECK_FALSE((queues && contains(a.text(), "would not help")));
   }
 }
+
+TEST_CASE("work outside of all operations is the reason if it has most of the path") {
+  for (const bool mostly_outside : {true, false}) {
+    planted_logs logs;
+    for (int i = 0; i < 60; ++i) {
+      const std::int64_t at = i * 10 * ms;
+      logs.made(1, i, at, 9 * ms);
+      logs.op(1, "Read", at + (mostly_outside ? 7 : 2) * ms, (mostly_outside ? 2 : 7) * ms - 1000);
+      logs.waited(9, i, at + 2 * ms, 7 * ms + ms / 10);
+      logs.used(9, i, at + 9 * ms + ms / 10);
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(a.verdict() == "preprocessing-bound");
+    CHECK(contains(a.text(), "of the critical path outside of all operations") == mostly_outside);
+  }
+}
+
+TEST_CASE("if batches are begun late, the missing verdict says so") {
+  planted_logs logs;
+  for (int i = 0; i < 111; ++i) {
+    const std::int64_t at = i * 8 * ms;  // a thread without records hands out a batch
+    made_as_one(logs, 1 + i % 3, i, at, 3 * ms);
+    logs.waited(9, i, at - (i == 0 ? 0 : 4 * ms), (i == 0 ? 3 : 7) * ms + ms / 100);
+    logs.used(9, i, at + 3 * ms + ms / 100);
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(a.whole["verdict"].is_null());
+  CHECK(contains(a.text(), "No batch was being built during 440.0 ms of the 774.1 ms "));
+}

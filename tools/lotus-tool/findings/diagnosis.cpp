@@ -122,6 +122,31 @@ bound_gain largest_or_recorded(const diagnosis& d) {
   return order == d.gains.end() ? largest : *order;
 }
 
+/// Returns why a run that the simulation does not explain has no verdict.
+/// @param unlike  how the simulation differs from the run; empty if it does not.
+phrase why_no_verdict(const run_facts& f, phrase unlike) {
+  constexpr double most_of_it = 0.5;
+  constexpr double much = 0.25;
+  const bool alone = unlike.empty();
+  const double idle_ns = std::min(f.waits.not_begun_ns, f.waits.nobody_ns);
+  if (f.waits.all_ns <= 0 || idle_ns < most_of_it * f.waits.all_ns) {
+    if (!alone) return unlike;
+    return {
+        "the consumer waited for data % of its time, but the logs do not show what it waited for",
+        {exact_share_word{f.d.wait_share}}};
+  }
+  phrase late{
+      "% batch was being built during % of the % that the consumer waited: something before "
+      "LOTUS_BATCH_PREPROCESSED(i) is slow, such as a thread that hands out batches",
+      {name_word{alone ? "no" : "No"}, time_word{idle_ns}, time_word{f.waits.all_ns}}};
+  if (!alone) return unlike.add(". ").add(late);
+  if (f.unmarked_share >= much && !f.unmarked_in.empty()) {
+    late.add(". Code outside of all markers used % of the program's CPU time, most of it in %",
+             {share_word{f.unmarked_share}, name_word{f.unmarked_in}});
+  }
+  return late;
+}
+
 /// Decides what limits the run. A finding about the hand-over of batches decides alone, because
 /// the simulation knows nothing about it. Otherwise the largest gain decides, unless the facts
 /// forbid its verdict or the simulation does not reproduce the run; then the largest finding does.
@@ -141,13 +166,7 @@ void decide(const what_if& asked, const claims& facts, const run_facts& f, diagn
   }
   d.gains.clear();
   if (cause == nullptr) {
-    d.why_silent = unlike;
-    if (unlike.empty()) {
-      d.why_silent = {
-          "the consumer waited for data % of its time, but the logs do not show what it "
-          "waited for",
-          {exact_share_word{d.wait_share}}};
-    }
+    d.why_silent = why_no_verdict(f, unlike);
     return;
   }
   d.is = cause->is;

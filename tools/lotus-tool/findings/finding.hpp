@@ -56,6 +56,7 @@ finding_rule cpu_limit, pinned_threads, unmarked_threads, time_in_kernel;
 finding_rule step_waits_for_lock, perhaps_a_lock, time_changes, slow_worker_found;
 finding_rule workers_start_anew, waits_at_start, waits_while_built, waits_for_order;
 finding_rule step_waits_for_cpu, steps_take_the_run, forked_batches;
+finding_rule work_outside_operations;
 
 /// Identifies what forked_batches finds: the simulation knows only one thread for each batch.
 inline constexpr std::string_view forked_id = "forked-batches";

@@ -104,6 +104,23 @@ std::optional<finding> step_waits_for_cpu(const run_facts& f) {
       gives_reason | forbids_threads};
 }
 
+std::optional<finding> work_outside_operations(const run_facts& f) {
+  constexpr double much = 0.3;
+  const path_share* const most = f.largest_work();
+  const double outside = f.states(path_kind::unrecorded).all;
+  if (f.d.pushed || f.d.makes_itself || f.d.on_demand || most == nullptr || outside < much ||
+      outside <= f.states_of(most->name).all) {
+    return std::nullopt;
+  }
+  return finding{
+      "outside-operations",
+      {"workers spend % of the critical path outside of all operations.", {share_word{outside}}},
+      {"Put LOTUS_SCOPE into what they do there."},
+      outside,
+      verdict::preprocessing_bound,
+      gives_reason};
+}
+
 std::optional<finding> steps_take_the_run(const run_facts& f) {
   const path_states steps = f.states(path_kind::step);
   const double most = consumer_by_workers(f).value_or(1);
