@@ -84,9 +84,9 @@ std::optional<finding> waits_for_order(const run_facts& f) {
 }
 
 std::optional<finding> step_waits_for_cpu(const run_facts& f) {
-  constexpr double much = 0.3;
+  constexpr double worth_naming = 0.3;
   const path_states steps = f.states(path_kind::step);
-  const bool mostly_queues = steps.queue >= much && 2 * steps.queue > steps.all;
+  const bool mostly_queues = steps.queue >= worth_naming && 2 * steps.queue > steps.all;
   // The program's own marked work must be what uses the CPUs.
   const bool own = f.cpus > 0 && f.used_cpus >= 0.7 * f.cpus && f.unmarked_share < 0.25 &&
                    f.others_cpus.value_or(0) < 0.3 * f.used_cpus;
@@ -105,11 +105,11 @@ std::optional<finding> step_waits_for_cpu(const run_facts& f) {
 }
 
 std::optional<finding> work_outside_operations(const run_facts& f) {
-  constexpr double much = 0.3;
+  constexpr double worth_naming = 0.3;
   const path_share* const most = f.largest_work();
   const double outside = f.states(path_kind::unrecorded).all;
-  if (f.d.pushed || f.d.makes_itself || f.d.on_demand || most == nullptr || outside < much ||
-      outside <= f.states_of(most->name).all) {
+  if (f.d.pushed || f.d.makes_itself || f.d.on_demand || most == nullptr ||
+      outside < worth_naming || outside <= f.states_of(most->name).all) {
     return std::nullopt;
   }
   return finding{

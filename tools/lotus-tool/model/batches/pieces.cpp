@@ -12,11 +12,11 @@
 namespace lotus::tool {
 namespace {
 
-bool is_wait(const batch_record& r) {
+bool is_consumer_wait(const batch_record& r) {
   return r.kind == record_kind::wait && !r.is_marker();
 }
 
-bool is_reception(const batch_record& r) {
+bool is_received(const batch_record& r) {
   return r.kind == record_kind::consumed;
 }
 
@@ -33,11 +33,11 @@ class joined_pieces {
   joined_pieces(batch_records& records, const std::vector<stage_span>& stages)
       : records_(records), stages_(stages) {
     for (record_number n = 0; n < records.size(); ++n) {
-      if (is_wait(records[n]) || is_reception(records[n])) of_consumer_.push_back(n);
+      if (is_consumer_wait(records[n]) || is_received(records[n])) of_consumer_.push_back(n);
     }
     sort_runs(of_consumer_.begin(), of_consumer_.end(), [&](record_number a, record_number b) {
       const auto key = [](const batch_record& r) {
-        return std::make_tuple(r.file, r.consumer_had_it_ns(), is_reception(r));
+        return std::make_tuple(r.file, r.consumer_had_it_ns(), is_received(r));
       };
       return key(records[a]) < key(records[b]);
     });
@@ -72,7 +72,7 @@ class joined_pieces {
       for (; s.last < of_consumer_.size() && at(s.last).index == at(i).index &&
              at(s.last).file == at(i).file;
            ++s.last) {
-        ++(is_wait(at(s.last)) ? waits : receptions);
+        ++(is_consumer_wait(at(s.last)) ? waits : receptions);
       }
       differ = differ || at(i).index != at(0).index;
       ++batches_;
@@ -123,7 +123,7 @@ class joined_pieces {
     const std::int64_t complete_ns = built_ns(s);
     std::size_t last = s.last;
     for (std::size_t i = s.first; i < s.last; ++i) {
-      if (!is_wait(at(i))) continue;
+      if (!is_consumer_wait(at(i))) continue;
       last = i;
       waited_ns -= at(i).duration_ns;
       if (waited_ns <= little_ns && at(i).end_ns() >= complete_ns) break;
@@ -135,7 +135,7 @@ class joined_pieces {
     std::int64_t waited_ns = 0;
     for (std::size_t i = s.first; i < s.last; ++i) {
       left_out[of_consumer_[i]] = true;
-      if (is_wait(at(i))) waited_ns += at(i).duration_ns;
+      if (is_consumer_wait(at(i))) waited_ns += at(i).duration_ns;
     }
     const std::size_t wait = last_wait(s, waited_ns);
     if (wait != s.last) {
@@ -152,7 +152,7 @@ class joined_pieces {
     // The reception after this wait; the last one if none comes after it.
     optional_record reception;
     for (std::size_t i = s.first; i < s.last; ++i) {
-      if (!is_reception(at(i))) continue;
+      if (!is_received(at(i))) continue;
       reception = of_consumer_[i];
       if (wait == s.last || i > wait) break;
     }
