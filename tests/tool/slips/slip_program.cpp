@@ -276,8 +276,10 @@ void with_dropped_future(int batches) {
   for (int i = 0; i < batches; ++i) {
     std::promise<std::int64_t> built;
     std::future<std::int64_t> batch = built.get_future();
-    static_cast<void>(std::async(std::launch::async,
-                                 [&built, i] { built.set_value(make_batch(i, marks::all)); }));
+    {
+      const std::future<void> dropped = std::async(
+          std::launch::async, [&built, i] { built.set_value(make_batch(i, marks::all)); });
+    }
     lotus::batch_wait wait;
     wait.consumed(static_cast<std::uint64_t>(batch.get()));
     work_for(std::chrono::milliseconds(1));
