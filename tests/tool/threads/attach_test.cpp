@@ -11,6 +11,7 @@
 
 #include "catch.hpp"
 #include "sampled_program.hpp"
+#include "support.hpp"
 #include "tool/tool_test.hpp"
 
 using namespace lotus::tool_test;
@@ -70,6 +71,18 @@ TEST_CASE("attach ends with the process") {
   CHECK(contains(seen.err, "the process has ended; the samples are in "));
   CHECK(contains(seen.out, " sleeps in `sleeps` "));
   CHECK(sleeps.wait() == 0);
+}
+
+TEST_CASE("a process that has just called exec is not taken for a kernel thread") {
+  const temp_dir dir;
+  const std::string script = dir.file("again.sh", "exec /bin/sh \"$0\"\n");
+  running_program starts_anew({"/bin/sh", script});
+  for (int i = 0; i < support::rounds(100); ++i) {
+    const result seen = run({"attach", starts_anew.number(), "--for", "0.01", "--dir",
+                             dir.path() + "/run" + std::to_string(i)});
+    INFO(seen.err);
+    REQUIRE_FALSE(contains(seen.err, "kernel thread"));
+  }
 }
 
 TEST_CASE("Ctrl-C ends the sampling, and the result is printed") {

@@ -154,6 +154,9 @@ struct process_status {
   std::string name;
   char state = '?';
   pid_t process = 0;  ///< the process to which a thread belongs; 0: there is no such thread
+  /// Whether it has memory of its own, which kernel threads do not have. A process that has just
+  /// called exec has memory, but no code yet.
+  bool has_memory = false;
 };
 
 process_status status_of(pid_t pid) {
@@ -166,6 +169,7 @@ process_status status_of(pid_t pid) {
     const std::string value = line.substr(colon + 2);
     if (key == "Name") found.name = printable_line(value);
     if (key == "State" && !value.empty()) found.state = value.front();
+    if (key == "VmSize") found.has_memory = true;
     if (key == "Tgid") found.process = static_cast<pid_t>(std::strtol(value.c_str(), nullptr, 10));
   }
   return found;
@@ -224,12 +228,12 @@ std::string sampled_name(pid_t pid) {
   const std::string what = "process " + number + " (" + status.name + ")";
   if (pid == ::getpid()) throw input_error(what + " is lotus-tool itself");
   if (status.state == 'Z' || status.state == 'X') throw input_error(what + " has ended");
+  if (!status.has_memory) throw input_error(what + " runs no program: it is a kernel thread");
   watched_process process(static_cast<std::uint32_t>(pid));
   seen_wait wait;
   const seen_state seen = process.sample_wait(static_cast<std::uint32_t>(pid), wait);
   if (seen == seen_state::gone) throw input_error(what + " has ended");
   if (seen == seen_state::forbidden) throw input_error(reason_forbidden(pid, what));
-  if (process.code().empty()) throw input_error(what + " runs no program: it is a kernel thread");
   return status.name;
 }
 

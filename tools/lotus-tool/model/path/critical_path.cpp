@@ -144,17 +144,17 @@ class path_walker {
     const auto run_ns = static_cast<double>(path.run_ns);
     // Operations in a stage have shares of their own.
     double in_operations_ns = 0;
+    std::map<std::string_view, double> in_stage_ns;
     for (const path_share& share : path.shares) {
-      if (share.kind == path_kind::operation) in_operations_ns += static_cast<double>(share.ns);
+      const auto ns = static_cast<double>(share.ns);
+      if (share.kind == path_kind::operation) in_operations_ns += ns;
+      if (share.kind == path_kind::stage) in_stage_ns[share.name] += ns;
     }
     if (in_operations_ns >= nearly_nothing * run_ns) return {};
     for (const stage_figures& of : measure_stages(run_)) {
       if (of.stage == preprocess_stage || of.slots == 0) continue;
-      double on_path_ns = in_operations_ns;
-      for (const path_share& share : path.shares) {
-        const bool is_it = share.kind == path_kind::stage && share.name == of.name;
-        if (is_it) on_path_ns += static_cast<double>(share.ns);
-      }
+      const auto in_it = in_stage_ns.find(of.name);
+      const double on_path_ns = in_operations_ns + (in_it == in_stage_ns.end() ? 0 : in_it->second);
       const double busy_ns = static_cast<double>(of.self_ns) / static_cast<double>(of.slots);
       if (busy_ns >= nearly_always * run_ns && on_path_ns < nearly_nothing * run_ns) return of.name;
     }

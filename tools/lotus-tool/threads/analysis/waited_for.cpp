@@ -231,8 +231,8 @@ std::optional<waited_for::target> waited_for::of(const thread_sample& s,
   const auto only = only_worker_of(working);
   const auto user = user_of_object(own, own_group, working);
   if (user && (user->sure || !only || *only != user->group)) return user;
-  // That others of its own group work meanwhile does not show that they end the wait: an idle thread
-  // of a pool waits for whoever gives it work.
+  // That others of its own group work meanwhile does not show that they end the wait: an idle
+  // thread of a pool waits for whoever gives it work.
   if (!only || *only == own_group) return std::nullopt;
   return target{*only, false, "nobody else works meanwhile"};
 }
