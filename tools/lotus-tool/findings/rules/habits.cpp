@@ -104,8 +104,8 @@ std::optional<finding> forked_batches(const run_facts& f) {
     first = i;
   }
   if (2 * numbers[most_in].second < numbers[most_in].first) return std::nullopt;
-  constexpr double much = 0.3;
-  const bool queues = f.states().queue >= much;
+  constexpr double much_queued = 0.3;
+  const bool queues = f.states().queue >= much_queued;
   phrase to_do;
   if (queues && static_cast<double>(most) > f.cpus && f.cpus > 0) {
     to_do = {"They mostly wait for a CPU: use % threads for one batch, as many as there are CPUs.",
