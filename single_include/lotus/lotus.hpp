@@ -17537,7 +17537,7 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 enum class wait_reason : std::uint8_t {
-  lock,
+  lock,       ///< a mutex or similar, or the lock of a file
   condition,  ///< a condition variable, a semaphore, an atomic variable, or a thread's end
   file,
   pipe,
@@ -17629,8 +17629,8 @@ inline constexpr call_row call_table[] = {
     LOTUS_DETAIL_CALL(sync_file_range, file, true)
     LOTUS_DETAIL_CALL(fallocate, file, true)
     LOTUS_DETAIL_CALL(ftruncate, file, true)
-    LOTUS_DETAIL_CALL(flock, file, true)
-    LOTUS_DETAIL_CALL(fcntl, file, true)
+    LOTUS_DETAIL_CALL(flock, lock, true)
+    LOTUS_DETAIL_CALL(fcntl, lock, true)
     LOTUS_DETAIL_CALL(fstat, file, true)
     LOTUS_DETAIL_CALL(getdents64, file, true)
     LOTUS_DETAIL_CALL(readahead, file, true)

@@ -25,7 +25,7 @@ LOTUS_DETAIL_NAMESPACE_BEGIN
 namespace detail {
 
 enum class wait_reason : std::uint8_t {
-  lock,
+  lock,       ///< a mutex or similar, or the lock of a file
   condition,  ///< a condition variable, a semaphore, an atomic variable, or a thread's end
   file,
   pipe,

@@ -98,6 +98,7 @@ std::string shown_wait(const blocked_part& part) {
   }
   switch (part.reason) {
     case wait_reason::lock:
+      if (what.rfind('/', 0) == 0) return "for the file lock " + what;
       return what.empty() ? "for a lock" : "for the lock `" + what + '`';
     case wait_reason::condition:
       return part.for_thread_end ? "for the end of a thread"

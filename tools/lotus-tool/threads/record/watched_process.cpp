@@ -236,7 +236,9 @@ void watched_process::describe(const entered_call& call, seen_wait& to) const {
     const bool writes = name.find("write") != std::string_view::npos ||
                         name.find("send") != std::string_view::npos ||
                         (polls_one && (all.front().events & (POLLIN | POLLOUT)) == POLLOUT);
-    to.address = 2 * static_cast<std::uint64_t>(static_cast<unsigned>(fd)) + (writes ? 1 : 0);
+    if (row->reason != wait_reason::lock) {
+      to.address = 2 * static_cast<std::uint64_t>(static_cast<unsigned>(fd)) + (writes ? 1 : 0);
+    }
     to.what = opened(fd);
     const auto begins = [&to](std::string_view start) { return to.what.rfind(start, 0) == 0; };
     if (row->reason == wait_reason::file || polls_one) {

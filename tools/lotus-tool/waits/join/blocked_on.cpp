@@ -252,7 +252,8 @@ std::string name_of_lock(const blocked_on& of) {
 
 std::string lock_name(const blocked_on& of) {
   const std::string name = name_of_lock(of);
-  if (!name.empty()) return "the lock " + printable_line(name);
+  if (!name.empty())
+    return (name[0] == '/' ? "the file lock " : "the lock ") + printable_line(name);
   return of.taken_in.empty() ? "a lock" : "the lock taken in " + printable_line(of.taken_in);
 }
 

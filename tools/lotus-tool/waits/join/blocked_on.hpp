@@ -101,8 +101,8 @@ std::vector<blocked_on> listed(const blocked_list* list, std::optional<std::int6
 /// symbol, as on the heap or in a library.
 std::string name_of_lock(const blocked_on& of);
 
-/// Returns a text such as "the lock decoder_mutex" or "the lock taken in malloc"; "a lock" if
-/// nothing is known.
+/// Returns a text such as "the lock decoder_mutex", "the file lock /data/cache" or "the lock taken
+/// in malloc"; "a lock" if nothing is known.
 std::string lock_name(const blocked_on& of);
 
 /// Returns a text such as "waits for the lock decoder_mutex held by Decode on other threads".
