@@ -1,7 +1,8 @@
-// Locks that the consumer's step waits for, and locks that few samples show.
+// What the consumer's step waits for, and locks that few samples show.
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -59,6 +60,28 @@ std::optional<finding> shared_library_lock(const run_facts& f) {
                   "of random numbers for each thread."}};
 }
 
+/// Finds what else than a lock the consumer's step waits for.
+std::optional<finding> step_waits(const run_facts& f) {
+  std::map<std::string, double> shares;  // by what the step waits for
+  for (const blocked_on& one : f.d.blocked_on.steps.by) {
+    if (!is_of_step(one.reason)) shares[wait_phrase(one, {})] += one.share;
+  }
+  const auto most =
+      std::max_element(shares.begin(), shares.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == shares.end() || f.d.blocked_on.steps.samples < 5) return std::nullopt;
+  const double share = most->second * f.states(path_kind::step).blocked;
+  if (share < 0.3) return std::nullopt;
+  finding of{
+      "step-waits",
+      {"the consumer's step % during % of the run.", {name_word{most->first}, share_word{share}}},
+      {},
+      share};
+  of.instead = f.waits.share() < waits_much;
+  if (of.instead) of.is = verdict::consumer_bound;
+  return of;
+}
+
 }  // namespace
 
 std::optional<finding> step_waits_for_lock(const run_facts& f) {
@@ -66,9 +89,10 @@ std::optional<finding> step_waits_for_lock(const run_facts& f) {
   const path_states steps = f.states(path_kind::step);
   const blocked_list& list = f.d.blocked_on.steps;
   const blocked_on* const lock = lock_in(list);
-  if (lock == nullptr || lock->samples < fewest || steps.blocked <= 0) return std::nullopt;
+  std::optional<finding> other = step_waits(f);
+  if (lock == nullptr || lock->samples < fewest || steps.blocked <= 0) return other;
   const double share = lock->share * steps.blocked;
-  if (share < 0.1) return std::nullopt;
+  if (share < 0.1 || (other && other->share > share)) return other;
   return finding{
       step_lock_id,
       {"the consumer's step waits for % during % of the run.", {shown(*lock), share_word{share}}},

@@ -189,7 +189,8 @@ class composer {
       if (!reason.empty()) text = "Why: " + text_of(reason);
     } else {
       text = "Why: " + text_of(first->because);
-      if (!first->to_do.empty()) text += ' ' + text_of(first->to_do);
+      const bool ask = d_.is == verdict::consumer_bound && d_.accelerators.empty();
+      text += first->to_do.empty() ? (ask ? unknown_device : "") : ' ' + text_of(first->to_do);
     }
     std::size_t more = 0;
     constexpr std::size_t most_more = 2;

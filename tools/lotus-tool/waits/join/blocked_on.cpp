@@ -243,6 +243,10 @@ std::vector<blocked_on> listed(const blocked_list* list, std::optional<std::int6
   return all;
 }
 
+bool is_of_step(wait_reason reason) noexcept {
+  return reason == wait_reason::lock || reason == wait_reason::sleep;
+}
+
 std::string name_of_lock(const blocked_on& of) {
   std::string name = without_address(of.what);
   const bool in_library =
