@@ -74,11 +74,17 @@ std::optional<finding> step_waits(const run_facts& f) {
   if (share < 0.3) return std::nullopt;
   finding of{
       "step-waits",
-      {"the consumer's step % during % of the run.", {name_word{most->first}, share_word{share}}},
+      {"the consumer's step % during % of the run", {name_word{most->first}, share_word{share}}},
       {},
       share};
   of.instead = f.waits.share() < waits_much;
   if (of.instead) of.is = verdict::consumer_bound;
+  const std::string& other = f.d.blocked_on.beside_steps;
+  if (!other.empty()) {
+    of.because.add(", mostly while another thread is in %", {name_word{other}});
+    of.to_do = {"If it waits for this, make % faster, or wait for it later.", {name_word{other}}};
+  }
+  of.because.add(".");
   return of;
 }
 

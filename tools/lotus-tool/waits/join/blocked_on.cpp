@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <set>
 #include <sstream>
 #include <tuple>
 #include <utility>
@@ -129,6 +130,44 @@ class collector {
   std::map<std::pair<wait_reason, std::string>, group> groups_;
 };
 
+/// Returns run_blocked_on::beside_steps.
+std::string work_beside_steps(const run_data& run, const sampled_waits& waits) {
+  std::vector<std::int64_t> times;  // of the samples
+  std::set<std::size_t> left_out;   // logs of the consumer and of threads that build batches
+  for (const sampled_wait& wait : waits.all()) {
+    if (wait.open.count(sampled_wait::of_step) == 0 || is_of_step(wait.sample->reason)) continue;
+    times.push_back(wait.sample->time_ns);
+    left_out.insert(wait.logs.begin(), wait.logs.end());
+  }
+  for (const preprocessing_span& s : run.batches.preprocessing_spans()) {
+    if (s.file) left_out.insert(s.file->value());
+  }
+  std::vector<std::int64_t> ends;  // of the steps
+  for (const batch& b : run.batches.all()) {
+    const std::optional<time_span> step = run.batches.step(b.consumed);
+    if (step) ends.push_back(step->end_ns);
+  }
+  std::sort(times.begin(), times.end());
+  std::sort(ends.begin(), ends.end());
+  std::map<std::uint32_t, std::pair<std::size_t, std::set<std::int64_t>>> calls_and_times;
+  for (std::size_t file = 0; file < run.files->files.size() && !times.empty(); ++file) {
+    if (left_out.count(file) != 0) continue;
+    run.for_each_operation(file, [&](const operation& op) {
+      auto& [calls, seen] = calls_and_times[op.name];
+      ++calls;
+      const auto of_step = std::lower_bound(ends.begin(), ends.end(), op.start_ns);
+      if (of_step != ends.end() && *of_step < op.end_ns()) return;  // the step did not wait for it
+      seen.insert(std::lower_bound(times.begin(), times.end(), op.start_ns),
+                  std::lower_bound(times.begin(), times.end(), op.end_ns()));
+    });
+  }
+  for (const auto& [name, of] : calls_and_times) {
+    const bool mostly = 10 * of.second.size() >= 7 * times.size();
+    if (mostly && of.first <= 2 * ends.size()) return shown_name(run.names.name(name));
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string what_of(const wait_sample& sample) {
@@ -173,6 +212,7 @@ run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics) {
     ++lock.waits[waits.name_of(wait.in)];
     if (!held_by.empty()) ++lock.holds[held_by];
   }
+  joined.beside_steps = work_beside_steps(run, waits);
   for (auto& [name, of] : collectors) {
     (name == sampled_wait::of_wait            ? joined.waits
      : name == sampled_wait::of_preprocessing ? joined.preprocessing
