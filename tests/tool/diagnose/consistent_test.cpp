@@ -202,7 +202,7 @@ TEST_CASE("if batches are built on demand, the step delays them, not the prefetc
     now += 18 * ms;
   }
   const answer a = diagnose(logs);
-  CHECK(path_share(a, "workers idle until a batch was received") < 0.01);
+  CHECK(path_share(a, "before the next batch was begun") < 0.01);
   CHECK(path_share(a, "the consumer's steps") == Approx(8.0 / 18).epsilon(0.05));
 }
 

@@ -128,8 +128,8 @@ constexpr entry entries[] = {
     {"passing data to a waiting thread",
      "from when a batch or item is ready until the thread that waits for it has it"},
     {"the consumer's steps", "the consumer's work on batches"},
-    {"workers idle until a batch was received",
-     "such as because the batches in flight had reached a limit"},
+    {"before the next batch was begun",
+     "such as because too many batches were in flight, or because batches are handed out late"},
     {"start-up, before the first batch", "time before the work on the first batch began"},
     // Labels in the output of `lotus-tool whatif`.
     {"change", "from the first run to the second; 2x means twice the first value"},

@@ -37,7 +37,7 @@ std::string path_title(path_kind kind, std::string_view name) {
     case path_kind::delivery:
       return "passing data to a waiting thread";
     case path_kind::prefetch:
-      return "workers idle until a batch was received";
+      return "before the next batch was begun";
     case path_kind::start_up:
       return "start-up, before the first batch";
     case path_kind::unrecorded:
