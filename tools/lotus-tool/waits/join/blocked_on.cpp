@@ -16,6 +16,9 @@
 namespace lotus::tool {
 namespace {
 
+/// Holds a lock in a sample whose holder is a thread of the program that has no operation open.
+constexpr const char* unmarked_code = "code outside of all operations";
+
 std::string address_text(std::uint64_t address) {
   std::ostringstream text;
   text << "0x" << std::hex << address;
@@ -41,7 +44,9 @@ class collector {
     group& to = groups_[{sample.reason, what}];
     ++to.samples;
     to.ns += sample.ns;
-    if (sample.reason == wait_reason::lock && !held_by.empty()) ++to.holders[held_by];
+    if (sample.reason == wait_reason::lock && sample.holder != 0) {
+      ++to.holders[held_by.empty() ? unmarked_code : held_by];
+    }
     if (sample.stack != 0) ++to.stacks[{process, sample.stack}];
     if (sample.holder_stack) ++to.holder_stacks[{process, *sample.holder_stack}];
   }
@@ -231,7 +236,9 @@ const description<blocked_on>& description_of(const blocked_on*) {
            words_of(lotus::detail::wait_reason_words)},
           {"what", &blocked_on::what, "name or path of what was waited for; absent if unknown",
            if_any},
-          {"held_by", &blocked_on::held_by, "the operation that mostly held the lock", if_any},
+          {"held_by", &blocked_on::held_by,
+           "the operation that mostly held the lock, or \"code outside of all operations\"",
+           if_any},
           {"held_share", &blocked_on::held_share,
            "share of the looks with a known holder in which it held the lock",
            [](b of) { return !of.held_by.empty(); }},

@@ -28,8 +28,10 @@ struct seen_stack {
 /// One thing that an operation waited for, such as a lock or a file.
 struct blocked_on {
   wait_reason reason = wait_reason::other;
-  std::string what;       ///< such as "decoder_mutex (0x55d0c0de)" or a path; "" if unknown
-  std::string held_by;    ///< operation that held the lock most often, without S; "": unknown
+  std::string what;  ///< such as "decoder_mutex (0x55d0c0de)" or a path; "" if unknown
+  /// The operation that held the lock most often, without S, or "code outside of all operations";
+  /// "": unknown.
+  std::string held_by;
   double held_share = 0;  ///< share (0..1) of the lock's samples in which `held_by` held it
   /// The function in which the holder itself waited in most samples; "": it was mostly running, or
   /// it is unknown. Set by name_stacks().
