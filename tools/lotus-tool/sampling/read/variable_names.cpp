@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
 #include <system_error>
@@ -31,6 +32,16 @@ std::string demangle(const std::string& name) {
   const std::unique_ptr<char, free_demangled> text(
       abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status));
   return status == 0 && text ? text.get() : name;
+}
+
+constexpr const char* distance_text = " (+0x";
+
+/// Turns the name of a static variable of a lambda, such as "f(int)::{lambda()#1}::operator()()
+/// const::m", into "f(int)::m".
+std::string without_lambdas(const std::string& name) {
+  const std::size_t first = name.find("{lambda(");
+  if (first == std::string::npos || name.find('<') < first) return name;
+  return name.substr(0, first) + name.substr(name.rfind("::") + 2);
 }
 
 /// An ELF file, open for reading.
@@ -114,10 +125,22 @@ std::string variable_names::find(const std::string& module_path, std::uint64_t d
     if (!demangler_) demangler_ = std::make_unique<guarded_reader>(read_budget{}, demangle);
     std::ostringstream text;
     text << demangler_->ask(v.name).value_or(v.name);
-    if (inside != 0) text << "+0x" << std::hex << inside;
-    return text.str();
+    if (inside != 0) text << distance_text << std::hex << inside << ')';
+    return without_lambdas(text.str());
   }
   return {};
+}
+
+void variable_names::drop_distances(const std::vector<std::string*>& names) {
+  std::map<std::string, std::set<std::string>> parts;
+  const auto variable_of = [](const std::string& name) {
+    return name.substr(0, name.rfind(distance_text));
+  };
+  for (const std::string* const name : names) parts[variable_of(*name)].insert(*name);
+  for (std::string* const name : names) {
+    const std::string variable = variable_of(*name);
+    if (parts[variable].size() == 1) *name = variable;
+  }
 }
 
 std::string variable_names::at(const std::string& module_path, std::uint64_t distance) {

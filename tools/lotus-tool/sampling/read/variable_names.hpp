@@ -16,14 +16,17 @@ namespace lotus::tool {
 /// libraries). Reads each module only once. Not thread-safe.
 class variable_names {
  public:
-  /// Returns the demangled name of the variable that contains the address. If the variable begins
-  /// before the address, a text such as "+0x40" follows. Returns "" if no variable is found.
+  /// Returns the demangled name of the variable that contains the address, without the lambdas
+  /// around it. If the variable begins before the address, a text such as " (+0x40)" follows.
+  /// Returns "" if no variable is found.
   /// @param distance  distance in bytes between the address and the start of the mapped module.
   std::string find(const std::string& module_path, std::uint64_t distance);
   /// As find(), but returns the module's name and the distance if no variable is found.
   std::string at(const std::string& module_path, std::uint64_t distance);
   /// Returns the module's name and the distance.
   static std::string unknown(const std::string& module_path, std::uint64_t distance);
+  /// Removes what follows a variable's name, unless the names contain several parts of it.
+  static void drop_distances(const std::vector<std::string*>& names);
 
  private:
   struct variable {

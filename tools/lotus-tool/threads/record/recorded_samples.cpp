@@ -172,6 +172,11 @@ thread_samples thread_recorder::result() {
       raw.stack = {};
     }
   }
+  std::vector<std::string*> lock_names;
+  for (thread_sample& s : to.samples) {
+    if (s.reason == lotus::detail::wait_reason::lock) lock_names.push_back(&s.what);
+  }
+  variable_names::drop_distances(lock_names);
   add_rounds(sample_of_wait, to);
   for (const auto& [key, end] : ends_) {
     to.ends.push_back(end);

@@ -136,12 +136,15 @@ class line_reader {
   /// Sets the missing names of variables in samples. A name may be missing because the line with
   /// the name came after the sample.
   void name_all() {
+    std::map<wait_reason, std::vector<std::string*>> variables;
     for (wait_sample& sample : to_.samples) {
       const auto stored = stored_.find(sample.address);
       if (stored != stored_.end()) sample.what = stored->second;
       const auto known = named_.find(sample.address);
       if (sample.what.empty() && known != named_.end()) sample.what = known->second;
+      if (sample.address != 0) variables[sample.reason].push_back(&sample.what);
     }
+    for (const auto& [reason, names] : variables) variable_names::drop_distances(names);
   }
 
   /// Returns lines for the file, which contain the names of variables that were not stored before.
