@@ -13,6 +13,38 @@
 
 using namespace lotus::tool_test;
 
+namespace {
+
+/// What threads wait for in a sample.
+struct sampled_lock {
+  std::string what;
+  int address;
+  int holder;
+};
+
+/// Diagnoses a run of three workers that wait for locks most of their time.
+answer lock_bound(const std::vector<sampled_lock>& locks) {
+  planted_logs logs;
+  logs.cpus(8);
+  for (int i = 0; i < 180; ++i) {
+    const int worker = 1 + i % 3;
+    const std::int64_t end = (100 + 10 * i) * ms;
+    logs.made(worker, i, end - 30 * ms, 30 * ms);
+    logs.op(worker, "Load", end - 30 * ms + 100, 30 * ms - 200);
+    logs.off_cpu(worker, end - 10 * ms, 20 * ms - 1000, 0);
+    for (const std::int64_t before : {25 * ms, 15 * ms}) {
+      const std::size_t n = static_cast<std::size_t>(2 * i) + (before > 20 * ms ? 0 : 1);
+      const sampled_lock& lock = locks[n % locks.size()];
+      logs.wait_sample(worker, end - before, "lock", lock.what, lock.address, lock.holder);
+    }
+    logs.waited(9, i, end - 9 * ms, 9 * ms);
+    logs.used(9, i, end);
+  }
+  return diagnose(logs);
+}
+
+}  // namespace
+
 TEST_CASE("CONSUMED after the step does not turn the step into waiting") {
   worker_loader loader;
   loader.workers = 1;
@@ -298,4 +330,69 @@ TEST_CASE("if batches are begun late, the missing verdict says so") {
   INFO(a.text());
   CHECK(a.whole["verdict"].is_null());
   CHECK(contains(a.text(), "No batch was being built during 440.0 ms of the 774.1 ms "));
+  CHECK(contains(a.text(), "  before the next batch was begun "));
+}
+
+TEST_CASE("the lock of a file is neither a wait for a disk nor for a file") {
+  const answer a = lock_bound({{"/data/index", 0, 0}});
+  INFO(a.text());
+  CHECK(a.verdict() == "lock-bound");
+  CHECK(contains(a.text(), "Load waits for the file lock /data/index: 6"));
+}
+
+TEST_CASE("a lock inside a variable has the variable's name, unless others are in it as well") {
+  const answer one = lock_bound({{"read()::shelf (+0x28)", 64, 1}});
+  INFO(one.text());
+  CHECK(contains(one.text(), "the lock read()::shelf held by Load"));
+  const std::string two =
+      lock_bound({{"read()::shelf (+0x28)", 64, 1}, {"read()::shelf", 24, 1}}).text();
+  INFO(two);
+  CHECK(contains(two, "the lock read()::shelf "));
+  CHECK(contains(two, "(+0x28)"));
+}
+
+TEST_CASE("a thread without markers that mostly holds a lock is not mistaken for a marked one") {
+  for (const bool marked : {false, true}) {
+    const int writer = marked ? 2 : 50;
+    const answer a =
+        lock_bound({{"table", 64, writer}, {"table", 64, writer}, {"table", 64, marked ? 50 : 2}});
+    INFO(a.text());
+    CHECK(contains(a.text(), "the lock table held by Load on other threads") == marked);
+    CHECK(contains(a.text(), "the lock table held by code outside of all operations") != marked);
+    // If another thread holds the lock, Load becomes faster only with it.
+    CHECK(contains(a.text(), "Load 2x faster") == marked);
+  }
+}
+
+TEST_CASE("a step that waits for an operation of another thread is not called its own work") {
+  // The last two work all the time, whatever the step does.
+  for (const std::string who : {"sleeps", "saver", "worker", "clock", "ticks"}) {
+    planted_logs logs;
+    logs.cpus(8);
+    const int thread = who == "worker" ? 1 : 5;
+    for (int i = 0; i < 90; ++i) {
+      const std::int64_t at = 12 * ms * (i + 1);
+      made_as_one(logs, 1, i, at - 8 * ms, 3 * ms);
+      logs.waited(9, i, at - ms / 10, ms / 10);
+      logs.used(9, i, at);
+      if (who == "clock") logs.op(thread, "Save", at - 6 * ms, 12 * ms);
+      for (int n = 0; who == "ticks" && n < 6; ++n) {
+        logs.op(thread, "Save", at + 2 * n * ms, 2 * ms - 1000);
+      }
+      if (who == "saver" || who == "worker") logs.op(thread, "Save", at + ms, 10 * ms);
+      for (int n = 0; n < 2; ++n) {
+        logs.wait_sample(9, at + (4 + 3 * n) * ms, who == "sleeps" ? "sleep" : "condition", "", 64,
+                         0);
+      }
+      logs.off_cpu(9, at + 11 * ms, 10 * ms, 0);
+    }
+    const answer a = diagnose(logs);
+    INFO(who << a.text());
+    CHECK(a.verdict() == "consumer-bound");
+    const std::string why = a.whole["screen"]["why"].text();
+    CHECK(contains(why, "own work") == (who == "sleeps"));
+    CHECK(contains(why, "the consumer's step waits for a condition variable ") ==
+          (who != "sleeps"));
+    CHECK(contains(why, "while another thread is in Save") == (who == "saver"));
+  }
 }

@@ -49,6 +49,15 @@ void planted_logs::wait_sample(int thread, std::int64_t at, const std::string& r
                    (reason == "lock" ? ",0,5540,0," : ",0,0,0,") + std::to_string(ns) + '\n';
 }
 
+void planted_logs::wait_sample(int thread, std::int64_t at, const std::string& reason,
+                               const std::string& what, int address, int holder) {
+  const std::string object = std::to_string(address + 1);
+  wait_samples_ += "object," + object + ',' + what + "\nlook," + std::to_string(began_ns + at) +
+                   ',' + std::to_string(process + thread) + ',' + reason + ',' + object + ',' +
+                   std::to_string(address) + ',' +
+                   std::to_string(holder == 0 ? 0 : process + holder) + ",10000000\n";
+}
+
 void planted_logs::write(const temp_dir& dir) const {
   std::set<std::string> threads;
   for (const auto& [name, records] : files_) {

@@ -43,6 +43,10 @@ class planted_logs {
   /// Records a sample of a thread that waits for a "lock" or a "file", or that is in "sleep". It
   /// stands for `ns` ns.
   void wait_sample(int thread, std::int64_t at, const std::string& reason, std::int64_t ns);
+  /// The same for 10 ms. The thread waits for `what`, at an address (0: none) that thread `holder`
+  /// holds (0: unknown).
+  void wait_sample(int thread, std::int64_t at, const std::string& reason, const std::string& what,
+                   int address, int holder);
   void made(int thread, std::int64_t i, std::int64_t start, std::int64_t duration) {
     line(thread, "worker", numbered("SBatchPreprocessed_", i), start, duration);
   }

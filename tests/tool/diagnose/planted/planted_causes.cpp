@@ -1,6 +1,10 @@
 // A loader with one planted cause of slowness. Usage: planted_causes CAUSE slow|cured SECONDS
+#include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -12,6 +16,7 @@
 #include <cstring>
 #include <ctime>
 #include <functional>
+#include <future>
 #include <iostream>
 #include <map>
 #include <mutex>
@@ -28,6 +33,7 @@ using namespace planted;
 // In the global namespace, so that samples show their names.
 std::mutex codec_mutex;
 std::mutex params_mutex;
+pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;
 
 namespace {
 
@@ -156,6 +162,73 @@ const std::map<std::string, std::function<void()>>& causes() {
            step("Decode", [] { nap(3); });
          };
          l.run([](int) { train(1); });
+       }},
+      {"file-lock",
+       [] {
+         loader l;
+         l.workers = 4;
+         l.batches = batches_of(slow ? 5 : 2);
+         l.make = [](int) {
+           step("Load", [] {
+             const int file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+             if (slow) ::flock(file, LOCK_EX);
+             nap(5);
+             ::close(file);
+           });
+         };
+         l.run([](int) { train(1); });
+       }},
+      {"static-lock",
+       [] {
+         static struct {
+           int shown[8];
+           std::mutex guard;
+         } shelf;
+         loader l;
+         l.workers = 3;
+         l.batches = batches_of(slow ? 5 : 2);
+         l.make = [](int) {
+           step("Load", [] {
+             const auto guard = held(shelf.guard);
+             nap(5);
+           });
+         };
+         l.run([](int) { train(1); });
+       }},
+      {"writer",
+       [] {
+         std::atomic<bool> stop{false};
+         std::thread writer([&] {  // has no markers
+           while (!stop) {
+             pthread_rwlock_wrlock(&table_lock);
+             nap(slow ? 12 : 0.1);
+             pthread_rwlock_unlock(&table_lock);
+             nap(slow ? 1 : 10);
+           }
+         });
+         loader l;
+         l.workers = 3;
+         l.batches = batches_of(slow ? 5 : 2);
+         l.make = [](int) {
+           step("Lookup", [] {
+             pthread_rwlock_rdlock(&table_lock);
+             nap(1);
+             pthread_rwlock_unlock(&table_lock);
+           });
+         };
+         l.run([](int) { train(1); });
+         stop = true;
+         writer.join();
+       }},
+      {"save",
+       [] {
+         loader l;
+         l.batches = batches_of(slow ? 12 : 4);
+         l.make = [](int) { step("Load", [] { nap(3); }); };
+         l.run([](int) {
+           burn(2);
+           std::async(std::launch::async, [] { step("Save", [] { nap(slow ? 10 : 0.1); }); }).get();
+         });
        }},
       {"lock-2",
        [] {
