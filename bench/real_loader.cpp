@@ -1,5 +1,6 @@
 #include "real_loader.hpp"
 
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -130,6 +131,21 @@ void step(const real_loader& loader) {
   burn(loader.step_cpu_ms);
 }
 
+/// Lets the calling thread run only on `count` of the CPUs that it may use, after the first `skip`
+/// of them.
+void stay_on_cpus(int skip, int count) {
+  cpu_set_t allowed;
+  cpu_set_t chosen;
+  CPU_ZERO(&chosen);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  for (std::size_t cpu = 0; cpu < CPU_SETSIZE && count > 0; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed) || skip-- > 0) continue;
+    CPU_SET(cpu, &chosen);
+    --count;
+  }
+  sched_setaffinity(0, sizeof chosen, &chosen);
+}
+
 /// Works like PyTorch's DataLoader: assigns batches to the workers round-robin. At first assigns
 /// `prefetch` batches to each worker, then one more whenever the consumer has received a batch.
 void run_workers(const real_loader& loader) {
@@ -139,6 +155,7 @@ void run_workers(const real_loader& loader) {
   for (int w = 0; w < loader.workers; ++w) {
     queue& mine = *work.emplace_back(std::make_unique<queue>(SIZE_MAX));
     threads.emplace_back([&loader, &mine, &made] {
+      if (loader.loader_cpus > 0) stay_on_cpus(1, loader.loader_cpus);
       for (int batch = mine.take(); batch != the_end; batch = mine.take()) {
         {
           LOTUS_BATCH_PREPROCESSED(static_cast<std::uint64_t>(batch));
@@ -148,6 +165,7 @@ void run_workers(const real_loader& loader) {
       }
     });
   }
+  if (loader.loader_cpus > 0) stay_on_cpus(0, 1);
   int given = 0;
   const auto give = [&] {
     if (given >= loader.batches) return;

@@ -35,6 +35,9 @@ struct real_loader {
   int batches = 120;
   double step_cpu_ms = 0;
   double step_sleep_ms = 0;
+  /// Number of CPUs on which the workers may run; the consumer then has another one. 0: all threads
+  /// may run on all CPUs.
+  int loader_cpus = 0;
   int neighbours = 0;  ///< number of processes that keep one CPU busy each, all the time
 };
 

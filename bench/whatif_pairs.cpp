@@ -70,6 +70,12 @@ class pair_list {
     add(name + ", " + of + (share > 0 ? " halved" : " gone"), a, b,
         share > 0 ? "--faster " + of + "=" + std::to_string(1 / share) : "--without " + of);
   }
+  void loader_cpus(const std::string& name, const real_loader& a, int cpus) {
+    real_loader b = a;
+    b.loader_cpus = cpus;
+    add(name + ", loader on " + std::to_string(cpus) + " CPU", a, b,
+        "--loader-cpus " + std::to_string(cpus));
+  }
   void step(const std::string& name, const real_loader& a, double factor) {
     real_loader b = a;
     b.step_cpu_ms *= factor;
@@ -169,6 +175,12 @@ std::vector<pair> made_up_pairs() {
     }
   }
   for (const double share : {0.5, 0.0}) pairs.faster("heavy tail", loader(4, tail, 1), 0, share);
+  const std::vector<real_operation> light{{"Decode", 3, 0, 0.3}};
+  pairs.loader_cpus("CPU, consumer burns too", loader(2, cpu, 0, 3), 1);
+  pairs.loader_cpus("CPU, 8 workers, consumer burns too", loader(8, cpu, 0, 6), 1);
+  pairs.loader_cpus("light CPU, consumer burns more", loader(4, light, 0, 5), 1);
+  pairs.loader_cpus("I/O + CPU, consumer burns too", loader(8, both, 0, 3), 1);
+  pairs.loader_cpus("light CPU, step sleeps and burns", loader(8, light, 2, 3), 1);
   return pairs.all;
 }
 

@@ -49,9 +49,11 @@ class contended_run {
       workers_[w].batch = static_cast<int>(w);
       begin(w);
     }
-    while (used_ < l_.batches) {
+    while (used_ < l_.batches || steps_) {
       const std::size_t who = next();
-      if (who == consumer) {
+      if (who == consumer && steps_) {
+        end_step();
+      } else if (who == consumer) {
         wait();
       } else {
         go_on(who);
@@ -94,17 +96,24 @@ class contended_run {
   /// Advances to the next event, and returns the worker that the event belongs to.
   std::size_t next() {
     const auto threads = static_cast<double>(running_.size()) + l_.neighbours;
-    const double rate = std::min(1.0, l_.cpus / std::max(1.0, threads));
-    const auto first = std::min_element(
-        running_.begin(), running_.end(),
-        [](const computing& a, const computing& b) { return a.left_ns < b.left_ns; });
+    const double workers = static_cast<double>(running_.size()) - (steps_ ? 1 : 0);
+    const auto rate_of = [&](const computing& c) {
+      if (l_.loader_cpus == 0) return std::min(1.0, l_.cpus / std::max(1.0, threads));
+      return c.worker == consumer ? 1 : std::min(1.0, l_.loader_cpus / std::max(1.0, workers));
+    };
+    const auto first = std::min_element(running_.begin(), running_.end(),
+                                        [&](const computing& a, const computing& b) {
+                                          return a.left_ns / rate_of(a) < b.left_ns / rate_of(b);
+                                        });
     const std::int64_t done =
-        first == running_.end() ? INT64_MAX : now_ + std::llround(first->left_ns / rate);
+        first == running_.end() ? INT64_MAX : now_ + std::llround(first->left_ns / rate_of(*first));
     const bool timed = !events_.empty() && events_.top().first <= done;
     const std::int64_t then = timed ? events_.top().first : done;
     const std::int64_t passed = std::max<std::int64_t>(0, then - now_);
-    for (computing& c : running_) c.left_ns -= rate * static_cast<double>(passed);
-    cpu_ns += rate * static_cast<double>(running_.size()) * static_cast<double>(passed);
+    for (computing& c : running_) {
+      c.left_ns -= rate_of(c) * static_cast<double>(passed);
+      cpu_ns += rate_of(c) * static_cast<double>(passed);
+    }
     idle_ns += std::max(0.0, l_.cpus - threads) * static_cast<double>(passed);
     now_ = std::max(now_, then);
     std::size_t who = 0;
@@ -253,15 +262,30 @@ class contended_run {
     if (logs_ != nullptr) {
       logs_->waited(0, used_, waits_from_, got - waits_from_);
       logs_->used(0, used_, delivery);
-      if (l_.step_ms > 0.1) {
+      if (l_.step_ms > 0.1 && !l_.step_computes) {
         logs_->off_cpu(0, delivery + to_ns(l_.step_ms), to_ns(l_.step_ms) - 5000, 0);
       }
     }
     ++used_;
     end_ns = delivery + to_ns(l_.step_ms);
-    at(end_ns, consumer);
     now_ = delivery;
+    steps_ = l_.step_computes;
+    if (steps_) {
+      received_ns_ = delivery;
+      compute(consumer, to_ns(l_.step_ms));
+    } else {
+      at(end_ns, consumer);
+    }
     for (std::size_t w = 0; w < workers_.size(); ++w) begin(w);
+  }
+
+  /// Ends a step that computed, and begins the wait for the next batch.
+  void end_step() {
+    steps_ = false;
+    end_ns = now_;
+    const std::int64_t queued_ns = now_ - received_ns_ - to_ns(l_.step_ms);
+    if (logs_ != nullptr && queued_ns > 2000) logs_->off_cpu(0, now_ - 200, queued_ns, queued_ns);
+    if (used_ < l_.batches) wait();
   }
 
   const contended_loader& l_;
@@ -280,6 +304,8 @@ class contended_run {
   std::priority_queue<event, std::vector<event>, std::greater<>> events_;
   std::int64_t now_ = 0;
   int used_ = 0;
+  bool steps_ = false;  // whether the consumer computes
+  std::int64_t received_ns_ = 0;
   bool waiting_ = true;
   std::int64_t waits_from_ = 0;
 };

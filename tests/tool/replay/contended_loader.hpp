@@ -33,6 +33,8 @@ struct contended_loader {
   double before_ms = 0;
   double crop_ms = 0.6;
   double step_ms = 0.2;
+  bool step_computes = false;  ///< whether the step needs a CPU
+  int loader_cpus = 0;  ///< the workers share so many CPUs, and the step has its own; 0: all share
   bool reads_files = false;  ///< whether samples show that calls of Fetch wait for a file
   int cpus = 64;
   int neighbours = 0;  ///< number of threads of another program that always want a CPU

@@ -361,19 +361,33 @@ TEST_CASE("a run of stages is asked about threads of a stage, not about workers"
   }
 }
 
-TEST_CASE("reads from the page cache are predicted") {
+TEST_CASE("reads from the page cache and a loader with fewer CPUs are predicted") {
+  const bool files = GENERATE(true, false);
   contended_loader loader;
-  loader.workers = 2;
+  loader.workers = files ? 2 : 6;
   loader.cv = 0.3;
   contended_loader changed = loader;
-  loader.reads_files = true;
-  loader.wait_samples_per_s = 200;
-  changed.fetch_ms = 0.01;
+  std::vector<std::string> words;
+  if (files) {
+    loader.reads_files = true;
+    loader.wait_samples_per_s = 200;
+    changed.fetch_ms = 0.01;
+    words = {"--cached-reads"};
+  } else {
+    loader.kind = changed.kind = shared_kind::work;
+    loader.cpus = changed.cpus = 4;
+    loader.fetch_ms = changed.fetch_ms = 6;
+    loader.step_ms = changed.step_ms = 2;
+    loader.step_computes = changed.step_computes = true;
+    changed.loader_cpus = 2;
+    words = {"--loader-cpus", "2"};
+  }
   planted_logs logs;
   const double before = loader.simulate_into(&logs);
   const temp_dir dir;
   logs.write(dir);
-  const result r = ask_logs(dir, {"--cached-reads", "--json", "-q"});
+  words.insert(words.end(), {"--json", "-q"});
+  const result r = ask_logs(dir, words);
   INFO(r.out << r.err);
   REQUIRE(r.status == 0);
   const double truth = changed.simulate_into(nullptr);
@@ -412,6 +426,7 @@ TEST_CASE("invalid arguments are reported in one line") {
   refused({"--order", "Decode"}, 2, "--order: expected two operations");
   refused({"--cache", "Decoed"}, 1, "did you mean 'Decode'?");
   refused({"--cached-reads"}, 1, "no wait samples show an operation that waits for a file");
+  refused({"--loader-cpus", "1"}, 1, "--loader-cpus: ");
   refused({"--ready-samples"}, 1, "does not show the samples of a batch");
   refused({"--also", dir.path() + "/nowhere"}, 1, "nowhere");
 }

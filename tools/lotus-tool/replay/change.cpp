@@ -41,6 +41,7 @@ class planner {
       if (change_.no_start_up) leave_out_start_up();
       if (change_.ready_samples > 0) fill_with_ready_samples();
     }
+    if (change_.loader_cpus) leave_a_cpu();
     return std::move(plan_);
   }
 
@@ -290,6 +291,20 @@ class planner {
     if (plan_.unfinished < unbounded / samples) plan_.unfinished *= samples;
   }
 
+  /// Runs the steps on a CPU that the loader's threads do not use, and these on the others.
+  void leave_a_cpu() {
+    speed_law& law = plan_.speed;
+    const auto loader = static_cast<double>(*change_.loader_cpus);
+    const double longer = law.longer(1 + loader);
+    for (planned_use& use : plan_.uses) {
+      use.step.blocked_ns += use.step.cpu_ns * longer;
+      use.step.cpu_ns = 0;
+    }
+    if (law.cpus <= loader) return;
+    law.slowing *= law.cpus > 1 ? std::max(0.0, loader - 1) / (law.cpus - 1) : 0;
+    law.cpus = loader;
+  }
+
   /// Adds the time to build each batch to the step before the batch. This models a consumer that
   /// builds its batches itself and therefore never builds during a step.
   void build_in_consumer() {
@@ -443,7 +458,7 @@ bool pipeline_change::operator==(const pipeline_change& other) const {
     return std::tie(c.workers, c.threads, c.prefetch, c.in_flight, c.unordered, c.faster,
                     c.preprocessing_faster, c.step, c.cpus, c.no_start_up, c.own_thread,
                     c.batch_size, c.ready_samples, c.cache, c.cached, c.cached_reads, c.disk_waits,
-                    c.order, c.offload, c.offload_waits);
+                    c.order, c.offload, c.offload_waits, c.loader_cpus);
   };
   return all(*this) == all(other);
 }

@@ -67,6 +67,8 @@ struct pipeline_change {
   std::set<std::string> offload;
   /// Whether the threads wait for offloaded work for as long as it took on the CPU.
   bool offload_waits = false;
+  /// Number of CPUs on which the threads of the loader may run; the consumer has one of its own.
+  std::optional<std::size_t> loader_cpus;
 
   bool operator==(const pipeline_change& other) const;
 };

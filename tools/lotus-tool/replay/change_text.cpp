@@ -67,6 +67,9 @@ std::vector<std::string> change_parts(const pipeline_change& c, const recorded_p
   if (!c.cache.empty()) add("results of " + c.cache + " cached");
   if (c.cached_reads) add("reads from the page cache");
   if (!c.order.later.empty()) add(c.order.earlier + " before " + c.order.later);
+  if (c.loader_cpus) {
+    add("loader on " + std::to_string(*c.loader_cpus) + (*c.loader_cpus == 1 ? " CPU" : " CPUs"));
+  }
   if (c.preprocessing_faster != 1)
     add("all preprocessing " + number(c.preprocessing_faster) + "x faster");
   if (c.step != 1) {
@@ -157,6 +160,8 @@ const description<pipeline_change>& description_of(const pipeline_change*) {
           {"order_share", [](c of) { return of.order.share; },
            "share of the second operation's work that is left",
            [](c of) { return !of.order.later.empty(); }},
+          {"loader_cpus", &pipeline_change::loader_cpus,
+           "number of CPUs of the loader's threads; the consumer has another one", if_any},
           {"batch_size", &pipeline_change::batch_size, "batches are this many times as large",
            changed(&pipeline_change::batch_size)},
       });

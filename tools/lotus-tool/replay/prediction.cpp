@@ -72,6 +72,18 @@ class block_sampler {
   std::mt19937_64 random_{1};
 };
 
+/// Returns the factor by which works would be shorter if they never waited for a CPU. The simulated
+/// threads share the CPUs at once, so the simulation leaves out a part of these waits.
+double gain_without_queueing(const std::vector<measured_work>& works) {
+  double all_ns = 0;
+  double queued_ns = 0;
+  for (const measured_work& w : works) {
+    all_ns += w.all_ns();
+    queued_ns += w.queued_ns;
+  }
+  return all_ns > queued_ns ? all_ns / (all_ns - queued_ns) : 1;
+}
+
 bool has_items(const recorded_pipeline& p) {
   return std::any_of(p.stages.begin(), p.stages.end(),
                      [](const recorded_stage& s) { return s.of_items; });
@@ -249,6 +261,7 @@ prediction what_if::predict(const pipeline_change& change) const {
     p.low = std::min(p.low, achieved() * std::exp(-quantile * sd));
   }
   if (!change.faster.empty()) p.high *= gain_without_lock_waits();
+  if (change.loader_cpus) p.high *= gain_without_queueing(pipeline.steps);
   constexpr double busy = 0.8;
   if (p.cpus_busy >= busy) {
     p.low *=

@@ -116,6 +116,13 @@ constexpr change_option change_options[] = {
      [](pipeline_change& change, const std::string& text) {
        change.cpus = positive_number(text, "", "--cpus");
      }},
+    {"--loader-cpus", "N",
+     "let the threads of the loader run on N of the CPUs\n"
+     "only, and the consumer on another one",
+     [](pipeline_change& change, const std::string& text) {
+       change.loader_cpus =
+           thread_count(positive_number(text, "", "--loader-cpus"), "--loader-cpus");
+     }},
     {"--batch-size", "FACTOR", "multiply the batch size, such as by 2",
      [](pipeline_change& change, const std::string& text) {
        change.batch_size = positive_number(text, "x", "--batch-size");

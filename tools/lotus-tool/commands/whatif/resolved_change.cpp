@@ -172,6 +172,21 @@ void resolve_ready_samples(pipeline_change& change, const recorded_pipeline& pip
                   " samples of a batch take equally long");
 }
 
+void check_loader_cpus(const pipeline_change& change, const recorded_pipeline& pipeline,
+                       std::vector<std::string>& notes) {
+  if (pipeline.makes_itself) {
+    throw input_error("--loader-cpus: the consumer builds its batches itself");
+  }
+  if (!pipeline.cpu_known || !pipeline.cpus) {
+    throw input_error("--loader-cpus: the logs do not contain CPU times");
+  }
+  if (static_cast<double>(*change.loader_cpus) > *pipeline.cpus - 1) {
+    throw input_error("--loader-cpus: the consumer needs one of the " +
+                      three_digits(*pipeline.cpus) + " CPUs");
+  }
+  notes.emplace_back("the consumer's step needs one CPU, which no other thread uses");
+}
+
 }  // namespace
 
 pipeline_change resolved_change(pipeline_change change, const recorded_pipeline& pipeline,
@@ -193,6 +208,7 @@ pipeline_change resolved_change(pipeline_change change, const recorded_pipeline&
   if (!change.order.later.empty()) resolve_order(change, pipeline, run, known, notes);
   if (change.cached_reads) resolve_cached_reads(change, d.blocked_on, known, notes);
   if (change.ready_samples > 0) resolve_ready_samples(change, pipeline, run, notes);
+  if (change.loader_cpus) check_loader_cpus(change, pipeline, notes);
   check_not_operations(change.threads, pipeline, known);
   std::vector<std::string> stages;
   stages.reserve(pipeline.stages.size());
