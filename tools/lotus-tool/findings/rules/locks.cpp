@@ -64,7 +64,7 @@ std::optional<finding> shared_library_lock(const run_facts& f) {
 std::optional<finding> step_waits(const run_facts& f) {
   std::map<std::string, double> shares;  // by what the step waits for
   for (const blocked_on& one : f.d.blocked_on.steps.by) {
-    if (!is_of_step(one.reason)) shares[wait_phrase(one, {})] += one.share;
+    if (!is_lock_or_sleep(one.reason)) shares[wait_phrase(one, {})] += one.share;
   }
   const auto most =
       std::max_element(shares.begin(), shares.end(),

@@ -140,7 +140,8 @@ std::string work_beside_steps(const run_data& run, const sampled_waits& waits) {
   std::vector<std::int64_t> times;  // of the samples
   std::set<std::size_t> left_out;   // logs of the consumer and of threads that build batches
   for (const sampled_wait& wait : waits.all()) {
-    if (wait.open.count(sampled_wait::of_step) == 0 || is_of_step(wait.sample->reason)) continue;
+    if (wait.open.count(sampled_wait::of_step) == 0 || is_lock_or_sleep(wait.sample->reason))
+      continue;
     times.push_back(wait.sample->time_ns);
     left_out.insert(wait.logs.begin(), wait.logs.end());
   }
@@ -290,7 +291,7 @@ std::vector<blocked_on> listed(const blocked_list* list, std::optional<std::int6
   return all;
 }
 
-bool is_of_step(wait_reason reason) noexcept {
+bool is_lock_or_sleep(wait_reason reason) noexcept {
   return reason == wait_reason::lock || reason == wait_reason::sleep;
 }
 

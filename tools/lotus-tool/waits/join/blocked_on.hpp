@@ -102,9 +102,9 @@ const description<run_blocked_on>& description_of(const run_blocked_on*);
 /// @param blocked_ns  as in blocked_list::of().
 std::vector<blocked_on> listed(const blocked_list* list, std::optional<std::int64_t> blocked_ns);
 
-/// Whether a wait with this reason is not for work of other threads: a lock, which has its own
-/// sentence, or a sleep, which may stand for work of a device.
-bool is_of_step(wait_reason reason) noexcept;
+/// A step that waits so does not wait for work of other threads: locks have sentences of their own,
+/// and a sleep may stand for work of a device.
+bool is_lock_or_sleep(wait_reason reason) noexcept;
 
 /// Returns the name of a lock without the address that may follow it; "" if its variable has no
 /// symbol, as on the heap or in a library.
