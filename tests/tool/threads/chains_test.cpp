@@ -34,6 +34,10 @@ class written_samples {
   }
   static int tid(int thread) { return thread == 0 ? 1 : 100 + thread; }
   void never_wakes(int thread) { lives_ += "life," + std::to_string(thread) + ",0,0,0,0\n"; }
+  void started_by_main(int thread, int begin_ms) {
+    lives_ +=
+        "life," + std::to_string(thread) + ',' + std::to_string(begin_ms * 1'000'000) + ",0,1,1\n";
+  }
   /// The thread was started by the main thread, and lived for less than its times can be read.
   void short_thread(int thread, int begin_ms, int end_ms) {
     const std::string name = lines_.substr(lines_.rfind(','));
@@ -199,6 +203,9 @@ TEST_CASE("the headline follows a chain of waits to the thread that works") {
   CHECK(chain[1]["start"].text() == "reader_task");
   CHECK(chain[1]["seen_together"].boolean());
   CHECK(std::abs(chain[1]["share"].number() - 60.0 / 65) < 1e-9);
+  CHECK(std::abs(chain[1]["seconds"].number() - 0.6 * 60 / 65) < 1e-9);
+  CHECK(std::abs(chain[0]["end_s"].number() - 0.064) < 1e-9);
+  CHECK(std::abs(chain[1]["end_s"].number() - 0.059) < 1e-9);
   CHECK_FALSE(chain[2]["waits"].boolean());
 }
 
@@ -227,6 +234,67 @@ TEST_CASE("diagnose and top show the chain of a program without markers, as thre
   // There is no verdict, which a script must notice.
   CHECK(run({"diagnose", dir.path(), "--fail-if", "balanced"}).status == 4);
   CHECK(contains(run({"diagnose", dir.path(), "--json"}).err, "lotus-tool threads " + dir.path()));
+}
+
+TEST_CASE("a lock for which most threads of a pool wait is in the chain") {
+  for (const int waiters : {1, 3}) {
+    written_samples of;
+    const int main = of.thread("prog");
+    const int empty =
+        of.waits(main, {libc + "futex_wait", "queue::pop:3", main_started}, "condition", 4096);
+    std::vector<int> pool;
+    for (int i = 0; i < 4; ++i) pool.push_back(of.thread("prog"));
+    for (const int thread : pool) {
+      of.runs(thread, {"parse:9", "insert:8", "tokenize:5", started}, 20);
+    }
+    for (std::size_t holder = 0; holder < pool.size(); ++holder) {
+      std::map<int, int> states{{main, empty}};
+      for (std::size_t i = 0; i < pool.size(); ++i) {
+        const bool waits = (i + pool.size() - holder) % pool.size() > pool.size() - 1 - waiters;
+        states[pool[i]] =
+            waits ? of.waits(pool[i], {libc + "__lll_lock_wait", "insert:7", "tokenize:5", started},
+                             "lock", 64, written_samples::tid(pool[holder]), "vocabulary_mutex", 20)
+                  : -1;
+      }
+      of.moments(10, states);
+    }
+    const json found = of.found();
+    INFO(found["headline"].text());
+    const bool limits = waiters == 3;
+    CHECK(found["chain"].array().size() == (limits ? 3 : 2));
+    CHECK(contains(found["headline"].text(),
+                   "These threads wait 100 % of that time, in `insert` (prog.cpp:7) for the lock "
+                   "`vocabulary_mutex` held by others of these threads. These threads spend 100 % "
+                   "of their CPU time in `parse`") == limits);
+  }
+}
+
+TEST_CASE("a cycle of waits ends in the group of threads that wait for each other") {
+  for (const bool at_once : {true, false}) {
+    written_samples of;
+    const int main = of.thread("prog");
+    const int other = of.thread("prog");
+    const int third = of.thread("prog");
+    const int a = of.waits(main, {libc + "__lll_lock_wait", "first:7", main_started}, "lock", 64,
+                           written_samples::tid(other));
+    const int b = of.waits(other, {libc + "__lll_lock_wait", "second:8", started}, "lock", 128,
+                           written_samples::tid(third));
+    const int c = of.waits(third, {libc + "__lll_lock_wait", "third:9", started}, "lock", 192,
+                           written_samples::tid(other));
+    if (at_once) of.moments(20, {{main, a}, {other, b}, {third, c}});
+    const json found = of.found();
+    const std::string headline = found["headline"].text();
+    INFO(headline);
+    CHECK(contains(headline,
+                   "main thread waits 60 % of the time, in `first` (prog.cpp:7) for a "
+                   "lock held by 1 thread in `second`. This thread waits"));
+    const std::string end =
+        "for a lock held by 1 thread in `second`. So 1 thread in `second` and 1 thread in `third` "
+        "wait for each other" +
+        std::string(at_once ? "" : " in turn");
+    REQUIRE(headline.size() > end.size());
+    CHECK(headline.substr(headline.size() - end.size()) == end);
+  }
 }
 
 TEST_CASE("a wait for input from outside ends the chain, and others wait for the reader") {
@@ -406,6 +474,32 @@ TEST_CASE("short threads are all counted, with their lifetimes and the CPU time 
   const std::string printed = of.threads({"--wide"}).out;
   CHECK(contains(printed, "50 ms"));
   CHECK(contains(printed, "The program used 1.90 of 2 CPUs on average."));
+}
+
+TEST_CASE(
+    "threads that were too short-lived to see what they run are counted with their CPU time") {
+  written_samples of;
+  const int main = of.thread("prog");
+  const int join = of.waits(main, {libc + "pthread_join", "start_all:8", main_started}, "condition",
+                            16, written_samples::tid(2), "the end of a thread");
+  const int seen = of.thread("prog");
+  of.started_by_main(seen, 10);
+  for (int i = 0; i < 20; ++i) of.short_thread(of.thread("prog"), 20 * i, 20 * i + 100);
+  of.moments(20, {{main, join}, {seen, -1}});
+  const json found = of.found();
+  const json threads = group_of(found, "prog");
+  CHECK(threads["threads"].integer() == 21);
+  CHECK(threads["unsampled"].integer() == 20);
+  // All threads used 1.9 s, main 0.4 s of it.
+  CHECK(std::abs(threads["cpu_s"].number() - 1.5) < 1e-9);
+  CHECK(found["groups"].array()[0]["blocked"].array()[0]["waits_for"].text() == "prog");
+  CHECK_FALSE(contains(of.threads().out, "are not shown"));
+
+  written_samples unseen;
+  unseen.thread("prog");
+  for (int i = 0; i < 20; ++i) unseen.short_thread(unseen.thread("prog"), 20 * i, 20 * i + 10);
+  CHECK(unseen.found()["groups"].array().size() == 1);
+  CHECK(contains(unseen.threads().out, "20 of its threads are not shown."));
 }
 
 TEST_CASE("phases show which threads used the CPUs when") {

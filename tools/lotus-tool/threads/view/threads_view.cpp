@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <ostream>
@@ -19,6 +20,7 @@
 #include "threads/analysis/headline.hpp"
 #include "threads/analysis/named_stacks.hpp"
 #include "threads/analysis/run_phases.hpp"
+#include "threads/analysis/seen_together.hpp"
 #include "threads/analysis/suggested_markers.hpp"
 #include "threads/analysis/thread_activity.hpp"
 #include "threads/analysis/wait_chain.hpp"
@@ -86,18 +88,31 @@ void print_summary(const threads_view& view, std::ostream& out) {
   summary.print(out);
 }
 
+/// Returns the number of threads that are in no group, such as ones that ended unseen.
+std::uint64_t threads_not_shown(const threads_view& view) {
+  std::uint64_t count = view.samples.more_threads;
+  const std::vector<std::size_t> group_of = groups_of_threads(view.samples, view.groups);
+  for (std::size_t i = 0; i < group_of.size(); ++i) {
+    // The threads of the Lotus library have no times.
+    const bool has_times = view.samples.threads[i].started_ns != 0;
+    if (has_times && group_of[i] == seen_together::no_group) ++count;
+  }
+  return count;
+}
+
 /// Prints how many CPUs the program used.
-void print_use(const thread_samples& samples, std::ostream& out) {
+void print_use(const threads_view& view, std::ostream& out) {
+  const thread_samples& samples = view.samples;
   if (samples.all_cpu_ns == 0 || samples.duration_ns == 0 || samples.cpus == 0) return;
   const double used =
       static_cast<double>(samples.all_cpu_ns) / static_cast<double>(samples.duration_ns);
+  const std::uint64_t hidden = threads_not_shown(view);
   out << '\n'
-      << fitted_sentences(
-             out, "The program used " + fixed(used, 2) + " of " + std::to_string(samples.cpus) +
-                      " CPUs on average" +
-                      (samples.more_threads == 0 ? "."
-                                                 : ". " + std::to_string(samples.more_threads) +
-                                                       " of its threads are not shown."))
+      << fitted_sentences(out, "The program used " + fixed(used, 2) + " of " +
+                                   std::to_string(samples.cpus) + " CPUs on average" +
+                                   (hidden == 0 ? "."
+                                                : ". " + std::to_string(hidden) +
+                                                      " of its threads are not shown."))
       << '\n';
 }
 
@@ -252,7 +267,7 @@ void print_threads(const threads_view& view, threads_part part, std::ostream& ou
   constexpr std::size_t max_groups = 6;
   if (!view.headline.empty()) out << fitted_sentences(out, view.headline + '.') << "\n\n";
   print_summary(view, out);
-  print_use(view.samples, out);
+  print_use(view, out);
   print_phases(view, out);
   if (part == threads_part::summary) return;
   for (std::size_t i = 0; i < std::min(view.groups.size(), max_groups); ++i) {
