@@ -235,6 +235,7 @@ TEST_CASE("a phase lasts a twelfth of the run, and idle time is one too") {
   REQUIRE(three.size() == 3);
   CHECK(three[0]["group"].integer() == 0);
   CHECK(std::abs(three[0]["end_s"].number() - 0.25) < 1e-9);
+  CHECK(std::abs(three[0]["cpus"].number() - 1) < 0.1);
   CHECK(std::abs(three[1]["cpus"].number() - 2) < 0.1);
   CHECK(std::abs(three[1]["share"].number() - 1) < 1e-9);
   CHECK(std::abs(three[1]["end_s"].number() - 0.75) < 1e-9);

@@ -31,6 +31,13 @@ class written_samples {
     lives_ += "life," + std::to_string(number) + ",0,0,1,0\n";
     return number;
   }
+  /// Sets for how many ms of the second the last thread used a CPU and waited for one.
+  void used(int cpu_ms, int queue_ms) {
+    const std::string::size_type at = lines_.rfind(",400000000,0,");
+    lines_.replace(at, 13,
+                   ',' + std::to_string(cpu_ms * 1'000'000) + ',' +
+                       std::to_string(queue_ms * 1'000'000) + ',');
+  }
   static int tid(int thread) { return thread == 0 ? 1 : 100 + thread; }
   void never_wakes(int thread) { lives_ += "life," + std::to_string(thread) + ",0,0,0,0\n"; }
   void started_by_main(int thread, int begin_ms) {

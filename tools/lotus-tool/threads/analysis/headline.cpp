@@ -59,6 +59,7 @@ std::string working_clause(const thread_activity& group) {
 }
 
 std::string clause(const thread_activity& group, const chain_hop& hop, const std::string& next) {
+  if (!group.is_sampled()) return "ended too soon to be sampled";
   if (!hop.wait) return working_clause(group);
   const std::string text = waiting_clause(group, hop, next);
   const bool is_crowded = !hop.seen && group.run_queue >= 0.2;

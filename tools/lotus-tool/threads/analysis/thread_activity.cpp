@@ -413,6 +413,11 @@ double thread_activity::blocked_share() const {
   return std::max(0.0, 1 - running - run_queue);
 }
 
+bool thread_activity::is_sampled() const {
+  constexpr std::uint64_t enough = 20;
+  return 2 * unsampled <= threads || wait_samples + cpu_samples >= enough;
+}
+
 std::vector<thread_activity> activity_of(const thread_samples& samples,
                                          const named_stacks& stacks) {
   return analysis(samples, stacks).take();

@@ -157,7 +157,7 @@ chain_hop usual_hop(const std::vector<thread_activity>& groups, std::size_t grou
   const thread_activity& of = groups[group];
   const double longest = of.blocked.empty() ? 0 : of.blocked.front().share;
   // On a busy machine, a thread that mostly waits for others waits for a CPU too.
-  if (longest <= of.running || 2 * longest < of.run_queue) {
+  if (longest <= of.running || 2 * longest < of.run_queue || !of.is_sampled()) {
     return {group, std::nullopt, of.running + of.run_queue, false};
   }
   return {group, 0, longest, false};

@@ -73,8 +73,10 @@ void print_summary(const threads_view& view, std::ostream& out) {
   summary.row(head);
   for (std::size_t i = 0; i < std::min(groups.size(), max_groups); ++i) {
     const thread_activity& group = groups[i];
-    std::vector<std::string> row{shown_group(group), percent_of(group.running),
-                                 percent_of(group.run_queue), percent_of(group.blocked_share())};
+    std::vector<std::string> row{shown_group(group)};
+    for (const double share : {group.running, group.run_queue, group.blocked_share()}) {
+      row.push_back(group.is_sampled() ? percent_of(share) : "-");
+    }
     if (has_times) row.push_back(shown_time(group.cpu_s));
     if (several_in_turn) {
       row.push_back(shown_time(group.time_s / static_cast<double>(group.threads)));
@@ -144,7 +146,7 @@ void print_group(const thread_activity& group, const std::vector<thread_activity
   };
   const auto waits = main_parts(group.blocked, 1, max_parts);
   const auto functions = main_parts(group.functions, group.running, max_parts);
-  if (waits.empty() && functions.empty()) return;
+  if ((waits.empty() && functions.empty()) || !group.is_sampled()) return;
   out << '\n' << shown_group(group) << '\n';
   for (const blocked_part& part : waits) {
     std::string text = part.reason == lotus::detail::wait_reason::sleep
