@@ -124,3 +124,38 @@ TEST_CASE("of threads that were too short-lived to be sampled, no shares are sho
   CHECK(contains(text, "for 21 threads in `task`. These threads ended too soon to be sampled."));
   CHECK_FALSE(contains(text, "waits in `get`"));
 }
+
+TEST_CASE("a thread that waits for a CPU much longer than for anything else works") {
+  for (const int queue_ms : {700, 400}) {
+    written_samples of;
+    const int main = of.thread("prog");
+    of.used(50, queue_ms);
+    of.waits(main, {libc + "read", "run:4", main_started}, "pipe", 0, 0, "pipe:[7]");
+    of.runs(main, {"use:3", "run:2", main_started}, 10);
+    const json hop = of.found()["chain"].array().front();
+    CHECK(hop["waits"].boolean() == (queue_ms == 400));
+    CHECK(std::abs(hop["share"].number() - (queue_ms == 400 ? 0.55 : 0.75)) < 1e-9);
+  }
+}
+
+TEST_CASE("if main itself works, the busiest other threads are named too") {
+  written_samples of;
+  const int main = of.thread("prog");
+  of.used(900, 0);
+  of.runs(main, {"use:3", "run:2", main_started}, 90);
+  const int busy = of.thread("prog");
+  of.used(600, 0);
+  of.runs(busy, {"build:3", "loop:2", started}, 60);
+  const int idle = of.thread("prog");
+  of.used(100, 0);
+  of.runs(idle, {"log:3", "tick:2", started}, 10);
+  CHECK(contains(of.found()["headline"].text(),
+                 "`use` (prog.cpp:3). The busiest other one is 1 thread in `loop`, which spends"));
+}
+
+TEST_CASE("a lock whose holder is no thread of the program has no known holder") {
+  written_samples of;
+  const int main = of.thread("prog");
+  of.waits(main, {libc + "__lll_lock_wait", "insert:7", main_started}, "lock", 64, 4711);
+  CHECK_FALSE(of.found()["groups"].array()[0]["blocked"].array()[0].has("waits_for"));
+}
