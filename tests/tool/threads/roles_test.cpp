@@ -165,6 +165,38 @@ TEST_CASE("of the threads at the other end of a pipe, the group that works is wa
   CHECK(named(false, true) == "loop");
 }
 
+TEST_CASE("a wait for a child process is for the only other process, if there is only one") {
+  for (const int children : {1, 2}) {
+    written_samples of;
+    const int main = of.thread("sh");
+    of.waits(main, {libc + "wait4", "wait_for:3", main_started}, "process", 0);
+    of.thread("sh");  // a thread of main's own process is none
+    for (int i = 0; i < children; ++i) {
+      of.runs(of.thread("child" + std::to_string(i), 20 + i), {"work:3", main_started}, 9);
+    }
+    const json wait = of.found()["groups"].array()[0]["blocked"].array()[0];
+    CHECK(wait.has("waits_for") == (children == 1));
+    if (children == 1) CHECK(wait["waits_for"].text() == "main of child0");
+    if (children == 1) CHECK(wait["why"].text() == "there is no other process");
+  }
+}
+
+TEST_CASE("threads that have ended do not work unseen") {
+  written_samples of;
+  const int main = of.thread("prog");
+  const int maker = of.thread("prog");
+  const int waits =
+      of.waits(main, {libc + "futex_wait", "take:3", "run:8", main_started}, "condition", 4096);
+  const int sleeps = of.waits(maker, {libc + "nanosleep", "loop:6", started}, "sleep", 0);
+  of.started_by_main(maker, 0);
+  for (int i = 0; i < 10; ++i) of.short_thread(of.thread("prog"), i, i + 1);
+  for (int i = 0; i < 40; ++i)
+    of.moment(100 + i, {{main, waits}, {maker, i % 2 == 0 ? -1 : sleeps}});
+  const json found = of.found();
+  CHECK(group_of(found, "loop")["threads"].integer() == 11);
+  CHECK_FALSE(found["groups"].array()[0]["blocked"].array()[0].has("waits_for"));
+}
+
 TEST_CASE("markers belong to a loop of the user that is seen often enough") {
   struct program {
     std::string receives = "next_batch:3";
