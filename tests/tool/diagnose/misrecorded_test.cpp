@@ -259,23 +259,30 @@ TEST_CASE("a worker that ends in the middle of a run is named") {
   }
 }
 
-TEST_CASE("CPU time before the first marker is said") {
+TEST_CASE("CPU time before the first and after the last marker is said") {
   for (const std::int64_t before : {std::int64_t{10} * ms, std::int64_t{1200} * ms}) {
-    planted_logs logs;
-    logs.cpus(2);
-    logs.cpu_time(0, before, 0);
-    for (int i = 0; i < 60; ++i) {
-      const std::int64_t at = (i + 1) * 10 * ms;
-      made_as_one(logs, 1, i, at, 9 * ms);
-      logs.waited(0, i, at, 9 * ms + ms / 10);
-      logs.used(0, i, at + 9 * ms + ms / 10);
+    for (const std::int64_t after : {std::int64_t{10} * ms, std::int64_t{900} * ms}) {
+      planted_logs logs;
+      logs.cpus(2);
+      logs.cpu_time(0, before, 0);
+      for (int i = 0; i < 60; ++i) {
+        const std::int64_t at = (i + 1) * 10 * ms;
+        made_as_one(logs, 1, i, at, 9 * ms);
+        logs.waited(0, i, at, 9 * ms + ms / 10);
+        logs.used(0, i, at + 9 * ms + ms / 10);
+      }
+      logs.cpu_time(620 * ms, before + 600 * ms, 0);
+      logs.cpu_time(620 * ms + after, before + 600 * ms + after, 0);
+      const temp_dir dir;
+      logs.write(dir);
+      const std::string out = run({"diagnose", dir.path(), "--wide"}).out;
+      INFO(out);
+      const bool is_before = before > 1000 * ms;
+      const bool is_after = after > 800 * ms;
+      CHECK(contains(out, "Before its first marker, the program used 1.200 s of CPU time") ==
+            is_before);
+      CHECK(contains(out, "fter its last marker, the program used 9") == (is_after && !is_before));
+      CHECK(contains(out, "; after its last one, 9") == (is_after && is_before));
     }
-    logs.cpu_time(620 * ms, before + 600 * ms, 0);
-    const temp_dir dir;
-    logs.write(dir);
-    const std::string out = run({"diagnose", dir.path(), "--wide"}).out;
-    INFO(out);
-    CHECK(contains(out, "Before its first marker, the program used 1.200 s of CPU time") ==
-          (before > 1000 * ms));
   }
 }

@@ -11,161 +11,11 @@
 #include "catch.hpp"
 #include "sampled_program.hpp"
 #include "tool/tool_test.hpp"
+#include "written_samples.hpp"
 
 using namespace lotus::tool_test;
 
 namespace {
-
-/// A call in a stack: a function, and optionally "module!" before and ":line" after its name. A '^'
-/// at the beginning means that it is inlined into the next call.
-using calls = std::vector<std::string>;
-
-/// Writes a file of samples of a program that ran for one second.
-class written_samples {
- public:
-  /// Adds a thread of process `pid` and returns its number.
-  int thread(const std::string& name, int pid = 1) {
-    const std::string tid = std::to_string(pid == 1 && threads_ > 0 ? 100 + threads_ : pid);
-    const int number = threads_++;
-    lines_ += "thread," + std::to_string(pid) + ',' + tid + ",100,50,1000000000,400000000,0," +
-              name + '\n';
-    lives_ += "life," + std::to_string(number) + ",0,0,1,0\n";
-    return number;
-  }
-  static int tid(int thread) { return thread == 0 ? 1 : 100 + thread; }
-  void never_wakes(int thread) { lives_ += "life," + std::to_string(thread) + ",0,0,0,0\n"; }
-  /// The thread was started by the main thread, and lived for less than its times can be read.
-  void short_thread(int thread, int begin_ms, int end_ms) {
-    const std::string name = lines_.substr(lines_.rfind(','));
-    lines_.erase(lines_.rfind("thread,"));
-    lines_ += "thread,1," + std::to_string(tid(thread)) + ",0,0,0,0,0" + name;
-    lives_ += "life," + std::to_string(thread) + ',' + std::to_string(begin_ms * 1'000'000 + 1) +
-              ',' + std::to_string(end_ms * 1'000'000 + 1) + ",1,1\n";
-  }
-  void set_file(const std::string& file) { file_ = file; }
-  void runs(int thread, const calls& stack, int count, int at_ms = 500) {
-    samples_.push_back("cpu," + std::to_string(thread) + ',' + stack_of(stack) + ',' +
-                       std::to_string(count));
-    ats_ += "at," + std::to_string(samples_.size() - 1) + ',' + std::to_string(at_ms) + '\n';
-  }
-  int waits(int thread, const calls& stack, const std::string& reason, std::uint64_t address,
-            int holder = 0, const std::string& what = "", int count = 50) {
-    std::string hexadecimal;
-    for (; address != 0 || hexadecimal.empty(); address /= 16) {
-      hexadecimal.insert(0, 1, "0123456789abcdef"[address % 16]);
-    }
-    samples_.push_back("wait," + std::to_string(thread) + ',' + stack_of(stack) + ',' +
-                       std::to_string(count) + ',' + reason + ',' + hexadecimal + ',' +
-                       std::to_string(holder) + ',' + what);
-    return static_cast<int>(samples_.size()) - 1;
-  }
-  /// Adds moments at which threads were in these states: the number of a wait, or -1 for running.
-  void moments(int count, const std::map<int, int>& states) {
-    for (int i = 0; i < count; ++i) moment(moments_++, states);
-  }
-  void moment(int at_ms, const std::map<int, int>& states) {
-    std::string list;
-    for (const auto& [thread, sample] : states) {
-      list += (list.empty() ? "" : ";") + std::to_string(thread) + '=' + std::to_string(sample);
-    }
-    rounds_ += "round," + std::to_string(at_ms) + ',' + std::to_string(threads_) + ',' + list;
-    rounds_ += '\n';
-  }
-  void end(int pid, bool writes, const std::string& what) {
-    lives_ += "end," + std::to_string(pid) + (writes ? ",2," : ",1,") + what + '\n';
-  }
-
-  void write(const temp_dir& dir) const {
-    std::string text =
-        "lotus-threads,1\nsampling,10000000,100,0.001,1\n" + modules_ + places_ + stacks_ + lines_;
-    for (const std::string& sample : samples_) text += sample + '\n';
-    dir.file(".lotus_threads_1_1",
-             text + "run,1000000000,2,1900000000,0\n" + lives_ + texts_ + frames_ + ats_ + rounds_);
-  }
-  result threads(const std::vector<std::string>& options = {}) const {
-    const temp_dir dir;
-    write(dir);
-    std::vector<std::string> command{"threads", dir.path()};
-    command.insert(command.end(), options.begin(), options.end());
-    const result printed = run(command);
-    INFO(printed.err);
-    REQUIRE(printed.status == 0);
-    CHECK(printed.err.empty());
-    return printed;
-  }
-  json found() const { return parse_json(threads({"--json"}).out); }
-
- private:
-  static constexpr const char* program = "/home/user/prog";
-
-  static std::string number_of(std::string& lines, const char* kind, const std::string& value,
-                               std::map<std::string, std::size_t>& known, std::size_t first) {
-    const auto [at, is_new] = known.try_emplace(value, known.size() + first);
-    if (is_new) lines += kind + value + '\n';
-    return std::to_string(at->second);
-  }
-
-  /// Adds one place, with the call `of` and those that are inlined into it.
-  std::string place_of(const calls& of) {
-    std::string key;
-    for (const std::string& call : of) key += call + '|';
-    const auto [at, is_new] = known_places_.try_emplace(key, known_places_.size());
-    const std::string place = std::to_string(at->second);
-    if (!is_new) return place;
-    for (std::string call : of) {
-      const bool is_inlined = call.front() == '^';
-      if (is_inlined) call.erase(0, 1);
-      const std::size_t mark = call.find('!');
-      const std::string module = mark == std::string::npos ? program : call.substr(0, mark);
-      if (mark != std::string::npos) call.erase(0, mark + 1);
-      const std::size_t colon = call.rfind(':');
-      const bool has_line = colon != std::string::npos && call.find("::", colon - 1) != colon - 1;
-      const std::string line = has_line ? call.substr(colon + 1) : "0";
-      const bool is_of_compiler = call.rfind("_mm", 0) == 0;
-      std::string file = has_line ? file_ : "";
-      if (is_of_compiler) file = "/usr/lib/gcc/include/emmintrin.h";
-      if (has_line) call.erase(colon);
-      const bool has_name = call.find("+0x") == std::string::npos;
-      const auto text = [&](const std::string& value) {
-        return value.empty() ? "0" : number_of(texts_, "text,", value, known_texts_, 1);
-      };
-      if (!is_inlined) {
-        places_ += "place," + number_of(modules_, "module,", module, known_modules_, 0) + ",10\n";
-      }
-      const std::string function = text(call);
-      const std::string in = text(module);
-      const std::string source = text(file);
-      frames_ += "frame," + place + ',' + function + ',' + in + ',' + source + ',' + line +
-                 (has_name ? ",1,0,0,0," : ",0,0,0,0,") + (is_inlined ? "1\n" : "0\n");
-    }
-    return place;
-  }
-
-  std::string stack_of(const calls& stack) {
-    std::string list;
-    calls of;
-    for (const std::string& call : stack) {
-      of.push_back(call);
-      if (call.front() == '^') continue;
-      list += (list.empty() ? "" : ";") + place_of(of);
-      of.clear();
-    }
-    stacks_ += "stack," + list + '\n';
-    return std::to_string(stack_count_++);
-  }
-
-  int threads_ = 0;
-  int moments_ = 0;
-  int stack_count_ = 0;
-  std::string modules_, places_, stacks_, lines_, lives_, texts_, frames_, ats_, rounds_;
-  std::string file_ = "/home/user/prog.cpp";
-  std::vector<std::string> samples_;
-  std::map<std::string, std::size_t> known_places_, known_texts_, known_modules_;
-};
-
-const std::string libc = "/usr/lib/libc.so.6!";
-const std::string started = libc + "start_thread";
-const std::string main_started = libc + "__libc_start_main";
 
 double sum_of_shares(const json& group) {
   return group["running"].number() + group["run_queue"].number() + blocked_share(group);
@@ -199,6 +49,9 @@ TEST_CASE("the headline follows a chain of waits to the thread that works") {
   CHECK(chain[1]["start"].text() == "reader_task");
   CHECK(chain[1]["seen_together"].boolean());
   CHECK(std::abs(chain[1]["share"].number() - 60.0 / 65) < 1e-9);
+  CHECK(std::abs(chain[1]["seconds"].number() - 0.6 * 60 / 65) < 1e-9);
+  CHECK(std::abs(chain[0]["end_s"].number() - 0.064) < 1e-9);
+  CHECK(std::abs(chain[1]["end_s"].number() - 0.059) < 1e-9);
   CHECK_FALSE(chain[2]["waits"].boolean());
 }
 
@@ -227,6 +80,67 @@ TEST_CASE("diagnose and top show the chain of a program without markers, as thre
   // There is no verdict, which a script must notice.
   CHECK(run({"diagnose", dir.path(), "--fail-if", "balanced"}).status == 4);
   CHECK(contains(run({"diagnose", dir.path(), "--json"}).err, "lotus-tool threads " + dir.path()));
+}
+
+TEST_CASE("a lock for which most threads of a pool wait is in the chain") {
+  for (const int waiters : {1, 3}) {
+    written_samples of;
+    const int main = of.thread("prog");
+    const int empty =
+        of.waits(main, {libc + "futex_wait", "queue::pop:3", main_started}, "condition", 4096);
+    std::vector<int> pool;
+    for (int i = 0; i < 4; ++i) pool.push_back(of.thread("prog"));
+    for (const int thread : pool) {
+      of.runs(thread, {"parse:9", "insert:8", "tokenize:5", started}, 20);
+    }
+    for (std::size_t holder = 0; holder < pool.size(); ++holder) {
+      std::map<int, int> states{{main, empty}};
+      for (std::size_t i = 0; i < pool.size(); ++i) {
+        const bool waits = (i + pool.size() - holder) % pool.size() > pool.size() - 1 - waiters;
+        states[pool[i]] =
+            waits ? of.waits(pool[i], {libc + "__lll_lock_wait", "insert:7", "tokenize:5", started},
+                             "lock", 64, written_samples::tid(pool[holder]), "vocabulary_mutex", 20)
+                  : -1;
+      }
+      of.moments(10, states);
+    }
+    const json found = of.found();
+    INFO(found["headline"].text());
+    const bool limits = waiters == 3;
+    CHECK(found["chain"].array().size() == (limits ? 3 : 2));
+    CHECK(contains(found["headline"].text(),
+                   "These threads wait 100 % of that time, in `insert` (prog.cpp:7) for the lock "
+                   "`vocabulary_mutex` held by others of these threads. These threads spend 100 % "
+                   "of their CPU time in `parse`") == limits);
+  }
+}
+
+TEST_CASE("a cycle of waits ends in the group of threads that wait for each other") {
+  for (const bool at_once : {true, false}) {
+    written_samples of;
+    const int main = of.thread("prog");
+    const int other = of.thread("prog");
+    const int third = of.thread("prog");
+    const int a = of.waits(main, {libc + "__lll_lock_wait", "first:7", main_started}, "lock", 64,
+                           written_samples::tid(other));
+    const int b = of.waits(other, {libc + "__lll_lock_wait", "second:8", started}, "lock", 128,
+                           written_samples::tid(third));
+    const int c = of.waits(third, {libc + "__lll_lock_wait", "third:9", started}, "lock", 192,
+                           written_samples::tid(other));
+    if (at_once) of.moments(20, {{main, a}, {other, b}, {third, c}});
+    const json found = of.found();
+    const std::string headline = found["headline"].text();
+    INFO(headline);
+    CHECK(contains(headline,
+                   "main thread waits 60 % of the time, in `first` (prog.cpp:7) for a "
+                   "lock held by 1 thread in `second`. This thread waits"));
+    const std::string end =
+        "for a lock held by 1 thread in `second`. So 1 thread in `second` and 1 thread in `third` "
+        "wait for each other" +
+        std::string(at_once ? "" : " in turn");
+    REQUIRE(headline.size() > end.size());
+    CHECK(headline.substr(headline.size() - end.size()) == end);
+  }
 }
 
 TEST_CASE("a wait for input from outside ends the chain, and others wait for the reader") {
@@ -406,6 +320,32 @@ TEST_CASE("short threads are all counted, with their lifetimes and the CPU time 
   const std::string printed = of.threads({"--wide"}).out;
   CHECK(contains(printed, "50 ms"));
   CHECK(contains(printed, "The program used 1.90 of 2 CPUs on average."));
+}
+
+TEST_CASE(
+    "threads that were too short-lived to see what they run are counted with their CPU time") {
+  written_samples of;
+  const int main = of.thread("prog");
+  const int join = of.waits(main, {libc + "pthread_join", "start_all:8", main_started}, "condition",
+                            16, written_samples::tid(2), "the end of a thread");
+  const int seen = of.thread("prog");
+  of.started_by_main(seen, 10);
+  for (int i = 0; i < 20; ++i) of.short_thread(of.thread("prog"), 20 * i, 20 * i + 100);
+  of.moments(20, {{main, join}, {seen, -1}});
+  const json found = of.found();
+  const json threads = group_of(found, "prog");
+  CHECK(threads["threads"].integer() == 21);
+  CHECK(threads["unsampled"].integer() == 20);
+  // All threads used 1.9 s, main 0.4 s of it.
+  CHECK(std::abs(threads["cpu_s"].number() - 1.5) < 1e-9);
+  CHECK(found["groups"].array()[0]["blocked"].array()[0]["waits_for"].text() == "prog");
+  CHECK_FALSE(contains(of.threads().out, "are not shown"));
+
+  written_samples unseen;
+  unseen.thread("prog");
+  for (int i = 0; i < 20; ++i) unseen.short_thread(unseen.thread("prog"), 20 * i, 20 * i + 10);
+  CHECK(unseen.found()["groups"].array().size() == 1);
+  CHECK(contains(unseen.threads().out, "20 of its threads are not shown."));
 }
 
 TEST_CASE("phases show which threads used the CPUs when") {

@@ -1,5 +1,5 @@
 // Tests what the tool finds out about functions without a symbol, with this program's own virtual
-// functions, whose symbols it does not read.
+// functions, whose symbols it does not read; and that short names of C stay as they are.
 #include "sampling/read/unnamed_functions.hpp"
 
 #include <fcntl.h>
@@ -13,10 +13,21 @@
 #include <cstring>
 #include <string>
 
+#include "base/diagnostics.hpp"
 #include "catch.hpp"
+#include "sampling/read/symbols.hpp"
+#include "sampling/read/variable_names.hpp"
 #include "tool/tool_test.hpp"
 
 using namespace lotus::tool_test;
+
+// The mangled names of double and unsigned long.
+extern "C" {
+__attribute__((noinline, used)) int d(int value) {
+  return value + 1;
+}
+int m = 1;
+}
 
 namespace {
 
@@ -64,6 +75,12 @@ class own_file {
   }
 
   Elf* elf() const { return elf_; }
+
+  /// Returns the distance of something of this program from where its file is mapped.
+  template <class Something>
+  std::uint64_t distance(Something* of) const {
+    return reinterpret_cast<std::uint64_t>(of) - bias_;  // NOLINT(*-reinterpret-cast)
+  }
 
   /// Returns the address in the file of a virtual function of an object.
   template <class Object>
@@ -118,4 +135,12 @@ TEST_CASE("other addresses are no virtual functions, and functions begin where t
   lotus::tool::unnamed_functions nothing(nullptr);
   CHECK(nothing.begin_of(begin) == 0);
   CHECK(nothing.virtual_name(begin).empty());
+}
+
+TEST_CASE("a function and a variable of C are not named by the type that their names mean in C++") {
+  const own_file own;
+  auto diagnostics = lotus::tool::diagnostic_log::silenced();
+  lotus::tool::symbol_source symbols(diagnostics);
+  CHECK(symbols.at("/proc/self/exe", own.distance(&d), "").function == "d");
+  CHECK(lotus::tool::variable_names().find("/proc/self/exe", own.distance(&m)) == "m");
 }

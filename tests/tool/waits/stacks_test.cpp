@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -49,6 +50,16 @@ std::string program_named(const std::string& end) {
   }
   FAIL("no program " << end);
   return {};
+}
+
+/// Removes the build id from a copy of a program, as if its linker had stored none.
+void remove_build_id(const std::string& program) {
+  constexpr char note[]{3, 0, 0, 0, 'G', 'N', 'U', 0};  // its type and its owner
+  std::string text = read_file(program);
+  const std::size_t at = text.find(std::string(note, sizeof note));
+  if (at == std::string::npos) return;  // it has none
+  text[at] = 'x';
+  std::ofstream(program, std::ios::binary) << text;
 }
 
 int run_program(const std::string& program, const temp_dir& dir, const std::string& seconds,
@@ -289,30 +300,34 @@ TEST_CASE("damaged lines of stacks are reported in one line, and nothing else is
 }
 
 TEST_CASE("another build of a program gives no wrong names, and the same build gives all") {
-  const temp_dir dir;
-  const std::string program = dir.path() + "/program";
-  fs::copy_file(program_named("stacks_o2"), program);
-  REQUIRE(run_program(program, dir, "2", "4000", "batches") == 0);
-  const auto calls = [&dir] { return texts(entry_of(run_of(dir), "SDecode", "lock")["stack"]); };
-  const auto lock = [&dir] { return entry_of(run_of(dir), "SDecode", "lock")["what"].text(); };
-  const std::vector<std::string> expected = calls();
-  CHECK(std::find(expected.begin(), expected.end(), "decode_under_lock") != expected.end());
-  CHECK(contains(lock(), "decoder_mutex"));
-  const auto replace = [&](const std::string& by) {
-    fs::copy_file(by, dir.path() + "/new");
-    fs::rename(dir.path() + "/new", program);
-  };
-  replace(program_named("stacks_o2"));
-  CHECK(run({"stats", run_of(dir), "--json"}).err.empty());
-  CHECK(calls() == expected);
-  replace(program_named("stacks_o0"));
-  CHECK(run({"stats", run_of(dir), "--json"}).err ==
-        "warning: " + program +
-            ": was built again since the recording, so its functions have no "
-            "names\n");
-  const std::vector<std::string> unknown = calls();
-  CHECK(std::find(unknown.begin(), unknown.end(), "decode_under_lock") == unknown.end());
-  CHECK(contains(lock(), "program+0x"));
+  for (const bool has_id : {true, false}) {
+    CAPTURE(has_id);
+    const temp_dir dir;
+    const std::string program = dir.path() + "/program";
+    const auto replace = [&](const std::string& by) {
+      fs::copy_file(by, dir.path() + "/new");
+      if (!has_id) remove_build_id(dir.path() + "/new");
+      fs::rename(dir.path() + "/new", program);
+    };
+    replace(program_named("stacks_o2"));
+    REQUIRE(run_program(program, dir, "2", "4000", "batches") == 0);
+    const auto calls = [&dir] { return texts(entry_of(run_of(dir), "SDecode", "lock")["stack"]); };
+    const auto lock = [&dir] { return entry_of(run_of(dir), "SDecode", "lock")["what"].text(); };
+    const std::vector<std::string> expected = calls();
+    CHECK(std::find(expected.begin(), expected.end(), "decode_under_lock") != expected.end());
+    CHECK(contains(lock(), "decoder_mutex"));
+    replace(program_named("stacks_o2"));
+    CHECK(run({"stats", run_of(dir), "--json"}).err.empty());
+    CHECK(calls() == expected);
+    replace(program_named("stacks_o0"));
+    CHECK(run({"stats", run_of(dir), "--json"}).err ==
+          "warning: " + program +
+              ": was built again since the recording, so its functions have no "
+              "names\n");
+    const std::vector<std::string> unknown = calls();
+    CHECK(std::find(unknown.begin(), unknown.end(), "decode_under_lock") == unknown.end());
+    CHECK(contains(lock(), "program+0x"));
+  }
 }
 
 TEST_CASE("after lotus-tool run, a program that is removed or built again changes nothing") {

@@ -50,7 +50,7 @@ using finding_rule = std::optional<finding>(const run_facts& facts);
 std::vector<finding> find_all(const run_facts& facts);
 
 /// The rules; rules.cpp lists them in order.
-finding_rule worker_ended_early, thread_for_each_batch, batches_pile_up, worked_before_markers;
+finding_rule worker_ended_early, thread_for_each_batch, batches_pile_up, worked_outside_markers;
 finding_rule wait_contains_work, wait_polls, slow_hand_over, refilled_in_windows;
 finding_rule cpu_limit, pinned_threads, unmarked_threads, time_in_kernel;
 finding_rule step_waits_for_lock, perhaps_a_lock, time_changes, slow_worker_found;

@@ -189,7 +189,7 @@ run_facts facts_of(const run_data& run, const diagnosis& d, const critical_path&
     f.unmarked_cpus = f.unmarked_share * f.used_cpus;
   }
   f.others_cpus = d.others_cpus;
-  f.cpu_before_ns = cpu_before_ns(run);
+  add_outside_work(run, f);
   constexpr double worth_naming = 0.25;
   if (f.unmarked_share >= worth_naming) f.unmarked_in = busiest_unmarked(run);
   return f;

@@ -29,6 +29,12 @@ struct path_states {
 /// Returns the states of an operation or stage.
 path_states states_of(const critical_path& path, std::string_view name);
 
+/// What a program did outside of a run.
+struct outside_work {
+  double cpu_ns = 0;       ///< CPU time; 0 if it is unknown
+  std::string function{};  ///< the function that used most of it; "" if not sampled
+};
+
 struct run_facts {
   const run_data& run;
   const diagnosis& d;  ///< the measured figures
@@ -44,8 +50,9 @@ struct run_facts {
   std::optional<double> others_cpus{};  ///< mean number of CPUs that other programs used
   /// Which threads used the unmarked CPU time, such as "8 threads in `spin`"; "" if not sampled.
   std::string unmarked_in{};
-  /// CPU time that the program had used before the run's first work; 0 if it is unknown.
-  double cpu_before_ns = 0;
+  /// What the program did before the run's first work, and after its last.
+  outside_work before{};
+  outside_work after{};
 
   path_states states() const;
   path_states states(path_kind kind) const;
@@ -79,9 +86,8 @@ std::optional<double> steady_ends_per_s(const run_data& run, std::string_view op
 /// sample the program's threads. Throws input_error.
 std::string busiest_unmarked(const run_data& run);
 
-/// Returns the CPU time that the program had used before the first work of the run, in ns; 0 if it
-/// is unknown, or if the beginning of the run is missing.
-double cpu_before_ns(const run_data& run);
+/// Sets `before` and `after`, unless only a part of the run is known.
+void add_outside_work(const run_data& run, run_facts& f);
 
 }  // namespace lotus::tool
 

@@ -1,4 +1,5 @@
-// The program worked for long before its first marker, which no figure of the run contains.
+// The program worked for long before its first marker, or after its last one, which no figure of
+// the run contains.
 #include <optional>
 
 #include "findings/facts/facts.hpp"
@@ -6,16 +7,37 @@
 #include "findings/words.hpp"
 
 namespace lotus::tool {
+namespace {
 
-std::optional<finding> worked_before_markers(const run_facts& f) {
+bool is_long(const outside_work& work, double run_ns) {
   constexpr double much = 0.2;
   constexpr double fewest_ns = 1e8;
-  if (f.cpu_before_ns < fewest_ns || f.cpu_before_ns < much * f.run_ns) return std::nullopt;
-  return finding{"before-markers",
-                 {"before its first marker, the program used % of CPU time, which the % of the run "
-                  "do not include.",
-                  {time_word{f.cpu_before_ns}, time_word{f.run_ns}}},
-                 {"If this matters, put LOTUS_SCOPE into what it does first."}};
+  return work.cpu_ns >= fewest_ns && work.cpu_ns >= much * run_ns;
+}
+
+void add_work(const outside_work& work, phrase& to) {
+  to.add("% of CPU time", {time_word{work.cpu_ns}});
+  if (!work.function.empty()) to.add(", mostly in %", {name_word{work.function}});
+}
+
+}  // namespace
+
+std::optional<finding> worked_outside_markers(const run_facts& f) {
+  const bool before = is_long(f.before, f.run_ns);
+  const bool after = is_long(f.after, f.run_ns);
+  if (!before && !after) return std::nullopt;
+  phrase text;
+  if (before) {
+    add_work(f.before, text.add("before its first marker, the program used "));
+    if (after) add_work(f.after, text.add("; after its last one, "));
+  } else {
+    add_work(f.after, text.add("after its last marker, the program used "));
+  }
+  text.add("; the % of the run do not include this.", {time_word{f.run_ns}});
+  return finding{before ? "before-markers" : "after-markers",
+                 text,
+                 {before ? "If this matters, put LOTUS_SCOPE into what it does first."
+                         : "If this matters, put LOTUS_SCOPE into what it does last."}};
 }
 
 }  // namespace lotus::tool

@@ -32,8 +32,10 @@ struct free_memory {
 };
 
 std::string demangled(const char* name) {
-  int status = 0;
   const std::string symbol(without_version(name));
+  // Otherwise a function of C with the name d would be called double.
+  if (symbol.rfind("_Z", 0) != 0) return name;
+  int status = 0;
   const std::unique_ptr<char, free_memory> text(
       abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status));
   if (status != 0 || !text) return name;

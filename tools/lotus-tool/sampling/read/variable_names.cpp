@@ -28,6 +28,8 @@ struct free_demangled {
 };
 
 std::string demangle(const std::string& name) {
+  // Otherwise a variable of C with the name m would be called unsigned long.
+  if (name.rfind("_Z", 0) != 0) return name;
   int status = 0;
   const std::unique_ptr<char, free_demangled> text(
       abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status));

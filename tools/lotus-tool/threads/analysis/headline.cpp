@@ -1,5 +1,6 @@
 #include "threads/analysis/headline.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -58,10 +59,43 @@ std::string working_clause(const thread_activity& group) {
 }
 
 std::string clause(const thread_activity& group, const chain_hop& hop, const std::string& next) {
+  if (!group.is_sampled()) return "ended too soon to be sampled";
   if (!hop.wait) return working_clause(group);
   const std::string text = waiting_clause(group, hop, next);
   const bool is_crowded = !hop.seen && group.run_queue >= 0.2;
   return is_crowded ? text + ", and " + percent(group.run_queue) + " for a CPU" : text;
+}
+
+/// Returns the index of the hop at which a chain that ends in a cycle was before; its size if there
+/// is no cycle.
+std::size_t begin_of_cycle(const std::vector<chain_hop>& chain) {
+  for (std::size_t i = 0; i + 1 < chain.size(); ++i) {
+    const bool is_wait = chain[i].wait.has_value();
+    if (is_wait && chain[i].group == chain.back().group && chain[i].wait == chain.back().wait) {
+      return i;
+    }
+  }
+  return chain.size();
+}
+
+/// Returns a sentence such as "So main thread and 1 thread in `second` wait for each other".
+std::string cycle_sentence(const std::vector<thread_activity>& groups,
+                           const std::vector<chain_hop>& chain, std::size_t begin) {
+  std::vector<std::size_t> members;
+  bool at_once = true;  // whether each held a lock that the next one waited for
+  for (std::size_t i = begin; i + 1 < chain.size(); ++i) {
+    const bool is_new = std::find(members.begin(), members.end(), chain[i].group) == members.end();
+    if (is_new) members.push_back(chain[i].group);
+    const blocked_part& wait = groups[chain[i].group].blocked[*chain[i].wait];
+    at_once = at_once && chain[i + 1].seen && wait.reason == wait_reason::lock;
+  }
+  std::string names;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const bool is_last = i + 1 == members.size();
+    names += i == 0 ? "" : is_last ? " and " : ", ";
+    names += shown_group(groups[members[i]]);
+  }
+  return "So " + names + " wait for each other" + (at_once ? "" : " in turn");
 }
 
 /// Returns the group that uses the CPU most, other than the subject of the sentence; null if it
@@ -80,7 +114,9 @@ std::string shown_target(const blocked_part& part, const std::vector<thread_acti
                          const thread_activity& group) {
   if (!part.of) return {};
   const thread_activity& of = groups[*part.of];
-  const std::string name = &of == &group ? "others of these threads" : shown_group(of);
+  const std::string name =
+      &of != &group ? shown_group(of)
+                    : std::string("others of these ") + (of.is_process ? "processes" : "threads");
   return part.sure || *part.why == '\0' ? name : name + " (" + part.why + ')';
 }
 
@@ -128,7 +164,9 @@ std::string shown_wait(const blocked_part& part) {
 std::vector<std::string> chain_sentences(const std::vector<thread_activity>& groups,
                                          const std::vector<chain_hop>& chain) {
   std::vector<std::string> sentences;
-  for (std::size_t i = 0; i < chain.size(); ++i) {
+  const std::size_t cycle = begin_of_cycle(chain);
+  const std::size_t end = cycle == chain.size() ? cycle : chain.size() - 1;
+  for (std::size_t i = 0; i < end; ++i) {
     const thread_activity& group = groups[chain[i].group];
     const std::string one = group.is_process ? "This process" : "This thread";
     const std::string several = group.is_process ? "These processes" : "These threads";
@@ -137,6 +175,7 @@ std::vector<std::string> chain_sentences(const std::vector<thread_activity>& gro
         i + 1 == chain.size() ? "" : shown_target(group.blocked[*chain[i].wait], groups, group);
     sentences.push_back(who + ' ' + clause(group, chain[i], next));
   }
+  if (end < chain.size()) sentences.push_back(cycle_sentence(groups, chain, cycle));
   return sentences;
 }
 

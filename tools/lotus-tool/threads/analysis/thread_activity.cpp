@@ -92,6 +92,7 @@ class analysis {
     for (std::size_t i = 0; i < samples_.threads.size(); ++i) {
       if (found.is_seen(i) && group_of_[i] == seen_together::no_group) add_to_group(i);
     }
+    add_unnamed();  // perhaps now to threads that are only known by their given name
     std::vector<std::uint64_t> cpu_samples(samples_.threads.size());
     for (const thread_sample& s : samples_.samples) {
       group_samples& group = groups_[group_of_[s.thread]];
@@ -114,6 +115,22 @@ class analysis {
           1e-9 * static_cast<double>(is_read ? t.cpu_ns : std::max(t.cpu_ns, sampled_ns));
     }
     for (group_samples& group : groups_) add_lifetimes(group);
+    add_unread_times();
+  }
+
+  /// Adds the CPU time that nobody else used to the threads that were too short-lived to read
+  /// theirs, if these are in one group.
+  void add_unread_times() {
+    double left_s = 1e-9 * static_cast<double>(samples_.all_cpu_ns);
+    thread_activity* only = nullptr;
+    std::size_t several = 0;
+    for (group_samples& group : groups_) {
+      left_s -= group.of.cpu_s;
+      if (group.of.unsampled == 0) continue;
+      only = &group.of;
+      ++several;
+    }
+    if (several == 1 && left_s > 0) only->cpu_s = std::min(only->cpu_s + left_s, only->time_s);
   }
 
   void add_member(std::size_t index, std::size_t thread) {
@@ -394,6 +411,12 @@ class analysis {
 
 double thread_activity::blocked_share() const {
   return std::max(0.0, 1 - running - run_queue);
+}
+
+bool thread_activity::is_sampled() const {
+  constexpr std::uint64_t enough = 20;
+  // Of many short threads, those that live longest have most of the wait samples.
+  return 2 * unsampled <= threads || cpu_samples >= enough;
 }
 
 std::vector<thread_activity> activity_of(const thread_samples& samples,

@@ -70,6 +70,8 @@ struct thread_activity {
   std::vector<function_share> functions;  ///< the largest share first
 
   double blocked_share() const;
+  /// Whether enough of the threads were sampled to know what they all do.
+  bool is_sampled() const;
 };
 
 /// Returns the groups: the main thread first, then those with the most running time first. A thread

@@ -19,6 +19,8 @@ constexpr std::int64_t state_unknown = -2;
 /// Chains that begin with the same states, and how often they were seen.
 struct chain_node {
   std::size_t count = 0;
+  std::uint32_t first_ms = 0;
+  std::uint32_t last_ms = 0;
   std::map<group_state, chain_node> next;
 };
 
@@ -69,15 +71,31 @@ class followed_waits {
          one = next(round, *one, visited)) {
       if (group_of_[one->thread] == seen_together::no_group) return;
       at = &at->next[state_of(*one)];
-      ++at->count;
+      if (at->count++ == 0) at->first_ms = round.at_ms;
+      at->last_ms = round.at_ms;
       if (!visited.insert(one->thread).second) return;  // a cycle
     }
   }
 
-  /// Returns the state of the thread for which a thread waits; null if it is unknown. If only the
-  /// group is known, it is a thread that was not visited and works, if there is one.
+  /// Returns the state of the thread for which a thread waits; null if it is unknown.
   const sampled_round::state* next(const sampled_round& round, const sampled_round::state& one,
                                    const std::set<std::uint32_t>& visited) const {
+    // The states of a moment are read one after the other. A holder that is then seen waiting for
+    // the same lock has given it to the thread that its own state names.
+    constexpr int max_changes = 3;
+    const sampled_round::state* after = waited_for_by(round, one, visited);
+    for (int i = 0; after != nullptr && is_same_lock(one, *after); ++i) {
+      after = i == max_changes ? nullptr : waited_for_by(round, *after, visited);
+    }
+    return after;
+  }
+
+  /// As next(), but the thread may itself wait for the same lock. If only the
+  /// group is known, it is a thread that was not visited and works, if there is one; but one that
+  /// waits for a lock if as many do that as run, because then the lock limits the group.
+  const sampled_round::state* waited_for_by(const sampled_round& round,
+                                            const sampled_round::state& one,
+                                            const std::set<std::uint32_t>& visited) const {
     const auto [group, wait] = state_of(one);
     if (wait < 0) return nullptr;
     const thread_sample& s = samples_.samples[static_cast<std::size_t>(one.sample)];
@@ -88,7 +106,9 @@ class followed_waits {
     const std::set<std::uint32_t> processes =
         has_ends ? at_other_end(samples_, s) : std::set<std::uint32_t>{};
     const sampled_round::state* best = nullptr;
+    const sampled_round::state* locked_out = nullptr;
     int best_rank = -1;
+    int excess = 0;  // of threads that wait for a lock over those that run
     for (const sampled_round::state& other : round.states) {
       if (s.holder != 0 && holder != thread_of_.end()) {
         if (other.thread == holder->second) return &other;
@@ -102,8 +122,26 @@ class followed_waits {
                                                              : 1;
       if (rank > best_rank) best = &other;
       best_rank = std::max(best_rank, rank);
+      if (other.sample == sampled_round::runs) --excess;
+      if (!waits_for_known_lock(other)) continue;
+      ++excess;
+      if (rank > 0) locked_out = &other;
     }
-    return best;
+    return excess >= 0 && locked_out != nullptr ? locked_out : best;
+  }
+
+  bool waits_for_known_lock(const sampled_round::state& one) const {
+    if (one.sample < 0) return false;
+    const thread_sample& s = samples_.samples[static_cast<std::size_t>(one.sample)];
+    return s.reason == lotus::detail::wait_reason::lock && s.holder != 0;
+  }
+
+  bool is_same_lock(const sampled_round::state& one, const sampled_round::state& other) const {
+    if (!waits_for_known_lock(one) || !waits_for_known_lock(other)) return false;
+    const thread_sample& a = samples_.samples[static_cast<std::size_t>(one.sample)];
+    const thread_sample& b = samples_.samples[static_cast<std::size_t>(other.sample)];
+    return a.address == b.address &&
+           samples_.threads[a.thread].pid == samples_.threads[b.thread].pid;
   }
 
   const thread_samples& samples_;
@@ -119,7 +157,7 @@ chain_hop usual_hop(const std::vector<thread_activity>& groups, std::size_t grou
   const thread_activity& of = groups[group];
   const double longest = of.blocked.empty() ? 0 : of.blocked.front().share;
   // On a busy machine, a thread that mostly waits for others waits for a CPU too.
-  if (longest <= of.running || 2 * longest < of.run_queue) {
+  if (longest <= of.running || 2 * longest < of.run_queue || !of.is_sampled()) {
     return {group, std::nullopt, of.running + of.run_queue, false};
   }
   return {group, 0, longest, false};
@@ -151,6 +189,14 @@ std::vector<chain_hop> wait_chain(const thread_samples& samples,
   const chain_node root = followed_waits(samples, groups).from(first);
   const chain_node* at = &root;
   std::set<group_state> known;
+  const auto set_times = [&] {
+    chain_hop& hop = chain.back();
+    hop.time_s = hop.share * (hop.seen ? chain[chain.size() - 2].time_s : groups[hop.group].time_s);
+    if (at == nullptr || at == &root) return;
+    hop.begin_s = 1e-3 * at->first_ms;
+    hop.end_s = 1e-3 * at->last_ms;
+  };
+  set_times();
   while (chain.back().wait) {
     const chain_hop last = chain.back();
     const group_state state{last.group, static_cast<std::int64_t>(*last.wait)};
@@ -160,10 +206,12 @@ std::vector<chain_hop> wait_chain(const thread_samples& samples,
     if (chain.size() == 1) {
       const auto begin = root.next.find(state);
       at = begin == root.next.end() ? nullptr : &begin->second;
+      set_times();
     }
     const auto seen = at == nullptr ? std::nullopt : seen_hop(*at, at);
     if (!seen) at = nullptr;
     chain.push_back(seen ? *seen : usual_hop(groups, *wait.of));
+    set_times();
   }
   return chain;
 }

@@ -20,6 +20,10 @@ struct chain_hop {
   /// Whether this wait and the previous one were seen at the same moments. If not, `share` is a
   /// share of this group's time.
   bool seen = false;
+  double time_s = 0;  ///< `share` in seconds, summed over the threads of the group of that share
+  /// When it was first and last seen after the hops before, in seconds; 0: not seen so.
+  double begin_s = 0;
+  double end_s = 0;
 };
 
 /// Returns the dominant chain that begins with a group: first that group, and last the group whose

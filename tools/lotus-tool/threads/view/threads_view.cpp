@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <ostream>
@@ -19,6 +20,7 @@
 #include "threads/analysis/headline.hpp"
 #include "threads/analysis/named_stacks.hpp"
 #include "threads/analysis/run_phases.hpp"
+#include "threads/analysis/seen_together.hpp"
 #include "threads/analysis/suggested_markers.hpp"
 #include "threads/analysis/thread_activity.hpp"
 #include "threads/analysis/wait_chain.hpp"
@@ -71,8 +73,10 @@ void print_summary(const threads_view& view, std::ostream& out) {
   summary.row(head);
   for (std::size_t i = 0; i < std::min(groups.size(), max_groups); ++i) {
     const thread_activity& group = groups[i];
-    std::vector<std::string> row{shown_group(group), percent_of(group.running),
-                                 percent_of(group.run_queue), percent_of(group.blocked_share())};
+    std::vector<std::string> row{shown_group(group)};
+    for (const double share : {group.running, group.run_queue, group.blocked_share()}) {
+      row.push_back(group.is_sampled() ? percent_of(share) : "-");
+    }
     if (has_times) row.push_back(shown_time(group.cpu_s));
     if (several_in_turn) {
       row.push_back(shown_time(group.time_s / static_cast<double>(group.threads)));
@@ -86,18 +90,31 @@ void print_summary(const threads_view& view, std::ostream& out) {
   summary.print(out);
 }
 
+/// Returns the number of threads that are in no group, such as ones that ended unseen.
+std::uint64_t threads_not_shown(const threads_view& view) {
+  std::uint64_t count = view.samples.more_threads;
+  const std::vector<std::size_t> group_of = groups_of_threads(view.samples, view.groups);
+  for (std::size_t i = 0; i < group_of.size(); ++i) {
+    // The threads of the Lotus library have no times.
+    const bool has_times = view.samples.threads[i].started_ns != 0;
+    if (has_times && group_of[i] == seen_together::no_group) ++count;
+  }
+  return count;
+}
+
 /// Prints how many CPUs the program used.
-void print_use(const thread_samples& samples, std::ostream& out) {
+void print_use(const threads_view& view, std::ostream& out) {
+  const thread_samples& samples = view.samples;
   if (samples.all_cpu_ns == 0 || samples.duration_ns == 0 || samples.cpus == 0) return;
   const double used =
       static_cast<double>(samples.all_cpu_ns) / static_cast<double>(samples.duration_ns);
+  const std::uint64_t hidden = threads_not_shown(view);
   out << '\n'
-      << fitted_sentences(
-             out, "The program used " + fixed(used, 2) + " of " + std::to_string(samples.cpus) +
-                      " CPUs on average" +
-                      (samples.more_threads == 0 ? "."
-                                                 : ". " + std::to_string(samples.more_threads) +
-                                                       " of its threads are not shown."))
+      << fitted_sentences(out, "The program used " + fixed(used, 2) + " of " +
+                                   std::to_string(samples.cpus) + " CPUs on average" +
+                                   (hidden == 0 ? "."
+                                                : ". " + std::to_string(hidden) +
+                                                      " of its threads are not shown."))
       << '\n';
 }
 
@@ -129,7 +146,7 @@ void print_group(const thread_activity& group, const std::vector<thread_activity
   };
   const auto waits = main_parts(group.blocked, 1, max_parts);
   const auto functions = main_parts(group.functions, group.running, max_parts);
-  if (waits.empty() && functions.empty()) return;
+  if ((waits.empty() && functions.empty()) || !group.is_sampled()) return;
   out << '\n' << shown_group(group) << '\n';
   for (const blocked_part& part : waits) {
     std::string text = part.reason == lotus::detail::wait_reason::sleep
@@ -252,7 +269,7 @@ void print_threads(const threads_view& view, threads_part part, std::ostream& ou
   constexpr std::size_t max_groups = 6;
   if (!view.headline.empty()) out << fitted_sentences(out, view.headline + '.') << "\n\n";
   print_summary(view, out);
-  print_use(view.samples, out);
+  print_use(view, out);
   print_phases(view, out);
   if (part == threads_part::summary) return;
   for (std::size_t i = 0; i < std::min(view.groups.size(), max_groups); ++i) {
