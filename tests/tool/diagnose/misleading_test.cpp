@@ -1,8 +1,10 @@
 // Tests pipelines for which an earlier version of diagnose gave a confident but wrong verdict. Each
 // must get correct numbers.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -227,6 +229,42 @@ TEST_CASE("order is blamed only if ignoring it could gain 5 %") {
     CHECK(could >= 1.05 * whole_run);
   }
   CHECK(blamed > 0);
+}
+
+TEST_CASE("long calls of one slow worker are not taken for calls that wait for each other") {
+  // Which of four workers built each batch of a real run beside another program, and when it began,
+  // in tenths of a millisecond. At most eight batches were in flight.
+  const std::string built_by =
+      "0123310310132130130131023103103021031031120130130321301301321301301301";
+  const std::vector<int> begun{
+      1,    0,    0,    2,    65,   66,   66,   125,  126,  143,  604,  625,  646,  667,
+      688,  708,  729,  750,  771,  792,  1247, 1268, 1289, 1310, 1331, 1351, 1372, 1393,
+      1414, 1435, 1456, 1911, 1932, 1953, 1974, 1994, 2015, 2036, 2057, 2078, 2534, 2554,
+      2575, 2596, 2617, 2638, 2659, 2680, 2700, 3156, 3177, 3197, 3218, 3239, 3260, 3281,
+      3301, 3322, 3778, 3799, 3820, 3841, 3861, 3882, 3903, 3924, 3944, 4400, 4421, 4442};
+  for (unsigned seed = 1; seed <= 10; ++seed) {
+    generator random(seed);
+    std::uniform_int_distribution<std::int64_t> shorter(ms / 20, ms / 10);
+    planted_logs logs;
+    logs.cpus(2);
+    std::int64_t received = 0;
+    for (std::size_t i = 0; i < begun.size(); ++i) {
+      const int worker = built_by[i] - '0';
+      const std::int64_t start = begun[i] * ms / 10;
+      const std::int64_t took = (worker == 2 ? 60 : 6) * ms - shorter(random);
+      const auto number = static_cast<std::int64_t>(i);
+      logs.made(1 + worker, number, start, took);
+      logs.op(1 + worker, "Load", start, took);
+      logs.off_cpu(1 + worker, start + took - 1000, took - 2000, 0);
+      logs.waited(9, number, received, std::max<std::int64_t>(1000, start + took - received));
+      received = std::max(received + 1000, start + took);
+      logs.used(9, number, received);
+      received += 2 * ms;
+    }
+    const answer a = diagnose(logs);
+    INFO(seed << ' ' << a.text());
+    CHECK(a.verdict() == "order-bound");
+  }
 }
 
 TEST_CASE("of equally fast workers none is called slow") {

@@ -10,6 +10,7 @@
 #include <queue>
 #include <random>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/sort_runs.hpp"
@@ -311,6 +312,27 @@ std::size_t max_open(const std::vector<operation_call>& calls) {
   return most;
 }
 
+/// Returns whether each call of one thread took much longer than most calls of the others. Then the
+/// thread is slow, and its calls do not show that calls wait for each other.
+bool has_slow_thread(const std::vector<operation_call>& calls) {
+  constexpr double much_longer = 3;
+  constexpr std::size_t fewest = 3;
+  std::vector<std::int64_t> durations;
+  std::map<std::uint32_t, std::pair<std::int64_t, std::size_t>> shortest;  // and count, by thread
+  for (const operation_call& c : calls) {
+    durations.push_back(c.end_ns - c.start_ns);
+    auto& [ns, count] = shortest.try_emplace(c.file, durations.back(), 0).first->second;
+    ns = std::min(ns, durations.back());
+    ++count;
+  }
+  const auto middle = durations.begin() + static_cast<std::ptrdiff_t>(durations.size() / 2);
+  std::nth_element(durations.begin(), middle, durations.end());
+  const double limit_ns = much_longer * static_cast<double>(*middle);
+  return std::any_of(shortest.begin(), shortest.end(), [&](const auto& of) {
+    return of.second.second >= fewest && static_cast<double>(of.second.first) > limit_ns;
+  });
+}
+
 }  // namespace
 
 served_at_once find_served_at_once(const stored_calls& all) {
@@ -324,6 +346,10 @@ served_at_once find_served_at_once(const stored_calls& all) {
   constexpr std::size_t fewest = 24;
   // If all calls were open at the same time, no call shows when a server was free again.
   if (at_once < 2 || window.size() < fewest || window.size() <= at_once) return found;
+  if (has_slow_thread(window)) {
+    found.plausible = {overlap.max_inside};
+    return found;
+  }
   candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
                                   [&](std::size_t c) { return c > at_once; }),
                    candidates.end());
