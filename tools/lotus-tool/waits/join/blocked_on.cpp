@@ -155,12 +155,13 @@ std::string work_beside_steps(const run_data& run, const sampled_waits& waits) {
   }
   std::sort(times.begin(), times.end());
   std::sort(ends.begin(), ends.end());
+  constexpr std::size_t most_calls = 2;  // for each step
   std::map<std::uint32_t, std::pair<std::size_t, std::set<std::int64_t>>> calls_and_times;
   for (std::size_t file = 0; file < run.files->files.size() && !times.empty(); ++file) {
     if (left_out.count(file) != 0) continue;
     run.for_each_operation(file, [&](const operation& op) {
       auto& [calls, seen] = calls_and_times[op.name];
-      ++calls;
+      if (++calls > most_calls * ends.size()) return;
       const auto of_step = std::lower_bound(ends.begin(), ends.end(), op.start_ns);
       if (of_step != ends.end() && *of_step < op.end_ns()) return;  // the step did not wait for it
       seen.insert(std::lower_bound(times.begin(), times.end(), op.start_ns),
@@ -169,7 +170,7 @@ std::string work_beside_steps(const run_data& run, const sampled_waits& waits) {
   }
   for (const auto& [name, of] : calls_and_times) {
     const bool mostly = 10 * of.second.size() >= 7 * times.size();
-    if (mostly && of.first <= 2 * ends.size()) return shown_name(run.names.name(name));
+    if (mostly && of.first <= most_calls * ends.size()) return shown_name(run.names.name(name));
   }
   return {};
 }
