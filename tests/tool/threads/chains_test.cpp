@@ -83,7 +83,7 @@ TEST_CASE("diagnose and top show the chain of a program without markers, as thre
 }
 
 TEST_CASE("a lock for which most threads of a pool wait is in the chain") {
-  for (const int waiters : {1, 3}) {
+  for (const std::size_t waiters : {1U, 3U}) {
     written_samples of;
     const int main = of.thread("prog");
     const int empty =
