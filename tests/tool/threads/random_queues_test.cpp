@@ -167,7 +167,7 @@ std::string fault_with_lock(dice& random) {
       const auto count =
           !part.of ? waits[number] - all_known : known[{number, group_number(found[*part.of])}];
       if (!part.of && is_divided) return "an unknown holder is shown";
-      const double time = static_cast<double>(moments * members[number]);
+      const auto time = static_cast<double>(moments * members[number]);
       const double wanted = count / time * (is_divided ? waits[number] / all_known : 1);
       if (std::abs(part.share - wanted) > 1e-6) return "a holder has a wrong share";
     }

@@ -82,6 +82,20 @@ class own_file {
     return reinterpret_cast<std::uint64_t>(of) - bias_;  // NOLINT(*-reinterpret-cast)
   }
 
+  /// Returns where the file contains what is mapped at a distance; 0 if it does not contain it.
+  std::uint64_t position(std::uint64_t distance) const {
+    std::size_t count = 0;
+    elf_getphdrnum(elf_, &count);
+    for (int i = 0; i < static_cast<int>(count); ++i) {
+      GElf_Phdr part;
+      if (gelf_getphdr(elf_, i, &part) == nullptr || part.p_type != PT_LOAD) continue;
+      if (distance >= part.p_vaddr && distance - part.p_vaddr < part.p_filesz) {
+        return part.p_offset + (distance - part.p_vaddr);
+      }
+    }
+    return 0;
+  }
+
   /// Returns the address in the file of a virtual function of an object.
   template <class Object>
   std::uint64_t function(const Object& object, std::size_t index) const {
@@ -141,6 +155,6 @@ TEST_CASE("a function and a variable of C are not named by the type that their n
   const own_file own;
   auto diagnostics = lotus::tool::diagnostic_log::silenced();
   lotus::tool::symbol_source symbols(diagnostics);
-  CHECK(symbols.at("/proc/self/exe", own.distance(&d), "").function == "d");
+  CHECK(symbols.at("/proc/self/exe", own.position(own.distance(&d)), "").function == "d");
   CHECK(lotus::tool::variable_names().find("/proc/self/exe", own.distance(&m)) == "m");
 }

@@ -50,16 +50,16 @@ std::string busiest_unmarked(const run_data& run) {
 
 namespace {
 
-/// Returns the function in which the program used most CPU time between two moments, in ns since
+/// Returns the function in which the program used most CPU time during a span of the time since
 /// 1970; "" if that was not sampled.
 std::string busiest_function(const thread_samples& samples, const named_stacks& stacks,
-                             std::int64_t begin_ns, std::int64_t end_ns) {
+                             time_span span) {
   const std::int64_t first_ns = samples.time_ns - static_cast<std::int64_t>(samples.duration_ns);
   std::map<std::string, double> functions;
   for (const thread_sample& s : samples.samples) {
     for (const std::uint32_t at_ms : s.at_ms) {
       const std::int64_t at_ns = first_ns + std::int64_t{1'000'000} * at_ms;
-      if (at_ns < begin_ns || at_ns >= end_ns || stacks.of(s.stack).empty()) continue;
+      if (at_ns < span.start_ns || at_ns >= span.end_ns || stacks.of(s.stack).empty()) continue;
       const std::string program = samples.processes.empty() ? "" : samples.processes[0].program;
       functions[shown_work(working_place(stacks.of(s.stack), program))] +=
           static_cast<double>(s.count) / static_cast<double>(s.at_ms.size());
@@ -73,26 +73,27 @@ std::string busiest_function(const thread_samples& samples, const named_stacks& 
 
 void add_outside_work(const run_data& run, run_facts& f) {
   if (run.files->window || run.records.whole_from_ns != 0) return;
-  const std::int64_t begin_ns = run.batches.start_ns();
-  const std::int64_t end_ns = begin_ns + run.batches.length_ns();
-  std::int64_t last_ns = end_ns;
+  const time_span before{0, run.batches.start_ns()};
+  time_span after{before.end_ns + run.batches.length_ns(), 0};
   const std::string& dir = run.files->info_dir;
   const run_processes processes = run_processes::read(dir);
   for (const auto& [path, process] : processes.by_file()) {
     if (process.cpu_time.empty() || process.forked != 0) continue;
     const cpu_reading& first = process.cpu_time.front();
-    if (first.time_ns <= begin_ns) f.before.cpu_ns += static_cast<double>(first.cpu_ns);
-    last_ns = std::max(last_ns, process.cpu_time.back().time_ns);
+    if (first.time_ns <= before.end_ns) f.before.cpu_ns += static_cast<double>(first.cpu_ns);
+    after.end_ns = std::max(after.end_ns, process.cpu_time.back().time_ns);
   }
-  f.after.cpu_ns = processes.cpu_time().between(end_ns, last_ns).value_or(0);
+  if (after.end_ns > after.start_ns) {
+    f.after.cpu_ns = processes.cpu_time().between(after.start_ns, after.end_ns).value_or(0);
+  }
   constexpr double worth_naming_ns = 1e8;
   const bool is_worth = std::max(f.before.cpu_ns, f.after.cpu_ns) >= worth_naming_ns;
   if (!is_worth || !has_thread_samples(dir)) return;
   diagnostic_log silent = diagnostic_log::silenced();
   const thread_samples samples = read_thread_samples(dir, silent);
   const named_stacks stacks(samples);
-  f.before.function = busiest_function(samples, stacks, 0, begin_ns);
-  f.after.function = busiest_function(samples, stacks, end_ns, last_ns);
+  f.before.function = busiest_function(samples, stacks, before);
+  f.after.function = busiest_function(samples, stacks, after);
 }
 
 }  // namespace lotus::tool
