@@ -470,6 +470,14 @@ pipeline_change least_effect(pipeline_change change) {
   return change;
 }
 
+pipeline_change most_effect(pipeline_change change) {
+  constexpr double mostly = 0.5;
+  for (const auto& [name, share] : change.disk_waits) {
+    if (share > mostly) change.offload.insert(name);
+  }
+  return change;
+}
+
 replay_plan plan_of(const recorded_pipeline& pipeline, const name_table& names,
                     const speed_law& law, const pipeline_change& change, const drawn_units& drawn,
                     const assumed_servers& assumed) {

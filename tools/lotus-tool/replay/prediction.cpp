@@ -253,6 +253,8 @@ prediction what_if::predict(const pipeline_change& change) const {
   }
   const pipeline_change least = least_effect(change);
   if (!(least == change)) p.low = std::min(p.low, guess(least).low);
+  const pipeline_change most = most_effect(change);
+  if (!(most == change)) p.high = std::max(p.high, guess(most).per_s);
   constexpr double quantile = 1.645;  // the 95 % quantile of the standard normal distribution
   p.low *= std::exp(-quantile * sd);
   p.high *= std::exp(quantile * sd);

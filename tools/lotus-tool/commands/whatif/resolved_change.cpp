@@ -148,8 +148,8 @@ void resolve_cached_reads(pipeline_change& change, const run_blocked_on& joined,
         "record with 'lotus-tool run'");
   }
   notes.emplace_back(
-      "the prediction is the most that a page cache can gain; its interval begins at "
-      "no gain, because the recorded waits may be for other disk work");
+      "no read waits for a disk any more; the interval begins at no gain, because the recorded "
+      "waits may be for other disk work, and ends where reading takes no CPU time either");
 }
 
 /// Finds how many samples a batch has.
