@@ -66,7 +66,8 @@ TEST_CASE("tune finds settings as good as the best of 24 in at most 5 runs") {
   // name the same limit as tune.
   CHECK(run({"diagnose", j["runs"][0]["dir"].text()}).status == 0);
   const json* fastest = nullptr;
-  for (const json& trial : j["runs"].array()) {
+  const std::vector<json> trials = j["runs"].array();
+  for (const json& trial : trials) {
     if (trial["values"].canonical() != j["best"].canonical()) continue;
     const bool faster = fastest == nullptr ||
                         (*fastest)["batches_per_s"].number() < trial["batches_per_s"].number();
