@@ -33,18 +33,21 @@ name_word shown(const blocked_on& lock) {
   return {lock_name(lock) + (lock.held_by.empty() ? "" : ", held by " + lock.held_by)};
 }
 
-/// Returns a function of the C library that threads wait in for its own lock, which they all share;
-/// nullptr if there is none. These locks are held for so short that few samples show them.
-const blocked_on* library_lock(const run_blocked_on& joined) {
-  constexpr std::uint64_t fewest = 3;
+/// Whether threads wait in a function of the C library for its own lock, which they all share.
+bool is_of_library(const blocked_on& one) {
   constexpr std::array<std::string_view, 7> functions{
       "rand", "random", "srand", "localtime", "localtime_r", "mktime", "strftime"};
+  return one.reason == wait_reason::lock &&
+         std::find(functions.begin(), functions.end(), one.taken_in) != functions.end();
+}
+
+/// Returns such a lock; nullptr if there is none. These locks are held for so short that few
+/// samples show them.
+const blocked_on* library_lock(const run_blocked_on& joined) {
+  constexpr std::uint64_t fewest = 3;
   for (const auto& [name, list] : joined.ops) {
     for (const blocked_on& one : list.by) {
-      if (one.reason == wait_reason::lock && one.samples >= fewest &&
-          std::find(functions.begin(), functions.end(), one.taken_in) != functions.end()) {
-        return &one;
-      }
+      if (one.samples >= fewest && is_of_library(one)) return &one;
     }
   }
   return nullptr;
@@ -116,7 +119,9 @@ std::optional<finding> perhaps_a_lock(const run_facts& f) {
   const blocked_list* const list =
       stages ? f.d.blocked_on.of('S' + work->name) : &f.d.blocked_on.preprocessing;
   const blocked_on* const lock = list == nullptr ? nullptr : lock_in(*list);
-  if (lock == nullptr || lock->samples < fewest) return shared_library_lock(f);
+  if (lock == nullptr || lock->samples < fewest || is_of_library(*lock)) {
+    return shared_library_lock(f);
+  }
   const double blocked =
       stages ? f.states_of(work->name).blocked
              : f.states(path_kind::operation).blocked + f.states(path_kind::unrecorded).blocked;
