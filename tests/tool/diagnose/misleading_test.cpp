@@ -232,8 +232,8 @@ TEST_CASE("order is blamed only if ignoring it could gain 5 %") {
 }
 
 TEST_CASE("long calls of one slow worker are not taken for calls that wait for each other") {
-  // Which of four workers built each batch of a real run beside another program, and when it began,
-  // in tenths of a millisecond. At most eight batches were in flight.
+  // Which of four workers built each batch of a real run next to another program, and when it
+  // began, in tenths of a millisecond. At most eight batches were in flight.
   const std::string built_by =
       "0123310310132130130131023103103021031031120130130321301301321301301301";
   const std::vector<int> begun{

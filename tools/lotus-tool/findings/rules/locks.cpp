@@ -82,7 +82,7 @@ std::optional<finding> step_waits(const run_facts& f) {
       share};
   of.instead = f.waits.share() < waits_much;
   if (of.instead) of.is = verdict::consumer_bound;
-  const std::string& other = f.d.blocked_on.beside_steps;
+  const std::string& other = f.d.blocked_on.during_steps;
   if (!other.empty()) {
     of.because.add(", mostly while another thread is in %", {name_word{other}});
     of.to_do = {"If it waits for this, make % faster, or wait for it later.", {name_word{other}}};

@@ -135,8 +135,8 @@ class collector {
   std::map<std::pair<wait_reason, std::string>, group> groups_;
 };
 
-/// Returns run_blocked_on::beside_steps.
-std::string work_beside_steps(const run_data& run, const sampled_waits& waits) {
+/// Returns run_blocked_on::during_steps.
+std::string work_during_steps(const run_data& run, const sampled_waits& waits) {
   std::vector<std::int64_t> times;  // of the samples
   std::set<std::size_t> left_out;   // logs of the consumer and of threads that build batches
   for (const sampled_wait& wait : waits.all()) {
@@ -219,7 +219,7 @@ run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics) {
     ++lock.waits[waits.name_of(wait.in)];
     if (!held_by.empty()) ++lock.holds[held_by];
   }
-  joined.beside_steps = work_beside_steps(run, waits);
+  joined.during_steps = work_during_steps(run, waits);
   for (auto& [name, of] : collectors) {
     (name == sampled_wait::of_wait            ? joined.waits
      : name == sampled_wait::of_preprocessing ? joined.preprocessing

@@ -77,7 +77,7 @@ struct run_blocked_on {
   blocked_list steps;          ///< what consumers were blocked on in their steps
   /// The operation that another thread, which builds no batches, runs while the steps wait, and
   /// that ends before the step does; "" if there is none. Without S.
-  std::string beside_steps;
+  std::string during_steps;
   std::map<std::string, lock_samples> locks;  ///< by blocked_on::what
   std::vector<std::string> processes;  ///< process_waits::ending of each process with samples
 
