@@ -108,3 +108,31 @@ TEST_CASE("threads whose samples take turns at waiting and computing overlap sam
   CHECK(four["batches_per_s"].number() == Approx(4 * alone).epsilon(0.05));
   CHECK(four["high"].number() > 4 * 0.99 * alone);
 }
+
+TEST_CASE("without an operation, its CPU time is not waited for either") {
+  // A worker sleeps for 5 ms, waits for a CPU for 1.5 ms and computes for 4 ms. In the run it takes
+  // 0.3 ms until it begins the next batch, so the simulation is too fast, and the waits for a CPU
+  // would explain that. Without Decode, nothing is left that uses a CPU.
+  planted_logs logs;
+  logs.cpus(2);
+  for (int i = 0; i < batches; ++i) {
+    const std::int64_t start = 10'800'000LL * i;
+    const std::int64_t read = start + 6'500'000;
+    const std::int64_t made = read + 4 * ms;
+    logs.op(1, "Read", start + 1000, 6'499'000);
+    logs.off_cpu(1, read, 6'499'000, 1'500'000);
+    logs.op(1, "Decode", read, 4 * ms - 1000);
+    logs.made(1, i, start, made - start);
+    logs.waited(0, i, start, made + 100'000 - start);
+    logs.used(0, i, made + 110'000);
+    logs.off_cpu(0, made + 120'000, made + 90'000 - start, 0);
+  }
+  const temp_dir dir;
+  logs.write(dir);
+  const result r = run({"whatif", dir.path(), "--without", "Decode", "--json", "-q"});
+  INFO(r.err);
+  REQUIRE(r.status == 0);
+  const json without = parse_json(r.out)["changes"][0];
+  CHECK(without["batches_per_s"].number() > 170);
+  CHECK(without["batches_per_s"].number() < 200);
+}

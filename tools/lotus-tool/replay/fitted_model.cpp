@@ -366,10 +366,13 @@ bool waits_little_for_cpus(const fitted_model& m) {
   return m.share_of_others <= 0 && queued_ns > 0 && queued_ns < little * all_ns;
 }
 
-/// If the simulation under an explanation is too fast, counts waits for a CPU as blocked time,
-/// provided that the simulation then fits better. The reason: a thread that waits for a CPU also
-/// delays the threads that wait for its lock.
+/// If the simulation under a lock or another limit is too fast, counts waits for a CPU as blocked
+/// time, provided that the simulation then fits better. The reason: a thread that waits for a CPU
+/// also delays the threads that wait for its lock. Without a limit, the threads wait for the CPUs
+/// that the others use, and these waits become shorter if an operation uses less CPU time: counted
+/// as blocked time, they made the predictions of such changes 8 to 20 % too low.
 void count_queueing(fitted_model& m, explanation& why) {
+  if (why.assumed.is_free()) return;
   if (why.base.per_s() <= (1 + much_too_fast) * m.achieved() || !waits_little_for_cpus(m)) return;
   if (!m.with_queues) m.with_queues = with_queueing(m.pipeline);
   const replay_result queued = m.replayed_with({}, m.speed.law, why.assumed, true);
