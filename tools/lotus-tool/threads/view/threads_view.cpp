@@ -258,6 +258,11 @@ threads_view read_threads(const std::string& dir, diagnostic_log& diagnostics) {
   if (!view.groups.empty()) {
     view.chain = wait_chain(view.samples, view.groups, subject_of(view.groups));
     view.headline = headline_of(view.groups, view.chain);
+    if (view.chain.empty()) {
+      diagnostics.warning(dir +
+                          ": the samples of the threads contradict each other, so the chain of "
+                          "waits is not shown. Please report this with the files .lotus_threads_*");
+    }
   }
   if (!has_batches(dir)) {
     view.markers = suggested_markers(view.samples, view.stacks, view.groups);
