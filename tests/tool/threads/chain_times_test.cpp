@@ -1,4 +1,5 @@
-// Tests that a chain whose times contradict each other is not shown.
+// Tests when and for how long the text output says that the threads of a chain were waited for, and
+// that a chain whose times contradict each other is not shown.
 #include <string>
 #include <vector>
 
@@ -29,6 +30,29 @@ written_samples joined_worker(int life_ms) {
 }
 
 }  // namespace
+
+TEST_CASE("below the headline, each hop of the chain has its begin and its time") {
+  const written_samples of = joined_worker(1000);
+  CHECK(contains(of.threads().out,
+                 "  chain of waits                       @ first seen  + in total\n"
+                 "  main thread (waiting)                     @0.12 s     +0.60 s\n"
+                 "  1 thread in `worker_task` (working)       @0.12 s     +0.60 s\n"));
+  written_samples alone;
+  alone.runs(alone.thread("prog"), {"trim:40", main_started}, 90);
+  CHECK_FALSE(contains(alone.threads().out, "chain of waits"));
+}
+
+TEST_CASE("a hop that was not seen together with the one before has no times") {
+  written_samples of;
+  const int main = of.thread("prog");
+  const int worker = of.thread("prog");
+  of.waits(main, {libc + "pthread_join", "process:8", main_started}, "condition", 16,
+           written_samples::tid(worker), "the end of a thread");
+  of.runs(worker, {"trim:40", "worker_task:41", started}, 90);
+  CHECK(contains(of.threads().out,
+                 "  main thread (waiting)                           -     +0.60 s\n"
+                 "  1 thread in `worker_task` (working)             -           -\n"));
+}
 
 TEST_CASE("nobody is waited for longer than it existed") {
   // By the samples it was 0.6 s, which may be wrong by a factor of two.
