@@ -234,6 +234,7 @@ std::string fault_in(const planted_program& of, std::size_t& hops) {
   const oracle truth(of);
   std::vector<step> steps;
   const std::vector<chain_hop> chain = wait_chain(recorded.samples(), groups, 0);
+  if (chain.empty()) return "the chain is not shown";
   for (const chain_hop& hop : chain) {
     int group = 0;
     while (function_of(group) != groups[hop.group].start) ++group;

@@ -1,6 +1,7 @@
 #include "threads/analysis/wait_chain.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -181,6 +182,29 @@ std::optional<chain_hop> seen_hop(const chain_node& after, const chain_node*& ch
   return hop;
 }
 
+/// Returns for how long the threads of the chain's first group can have waited for those of a
+/// group, summed over the former.
+double longest_wait(const std::vector<thread_activity>& groups, std::size_t first,
+                    std::size_t group) {
+  return groups[group].time_s *
+         static_cast<double>(std::max<std::size_t>(1, groups[first].at_once));
+}
+
+/// Whether the parts of each group's time add up to it, and no group was waited for much longer
+/// than it existed. Few samples may be wrong by a factor of two, but not by more.
+bool adds_up(const std::vector<thread_activity>& groups, const std::vector<chain_hop>& chain) {
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    const thread_activity& group = groups[chain[i].group];
+    double sum = group.running + group.run_queue;
+    for (const blocked_part& part : group.blocked) sum += part.share;
+    if (!group.blocked.empty() && !(std::abs(sum - 1) < 1e-6)) return false;
+    if (i == 0 || !chain[i].seen) continue;
+    const double longest = longest_wait(groups, chain.front().group, chain[i].group);
+    if (!(chain[i].share * chain[i - 1].time_s <= 0.1 + 2 * longest)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::vector<chain_hop> wait_chain(const thread_samples& samples,
@@ -192,6 +216,7 @@ std::vector<chain_hop> wait_chain(const thread_samples& samples,
   const auto set_times = [&] {
     chain_hop& hop = chain.back();
     hop.time_s = hop.share * (hop.seen ? chain[chain.size() - 2].time_s : groups[hop.group].time_s);
+    if (hop.seen) hop.time_s = std::min(hop.time_s, longest_wait(groups, first, hop.group));
     if (at == nullptr || at == &root) return;
     hop.begin_s = 1e-3 * at->first_ms;
     hop.end_s = 1e-3 * at->last_ms;
@@ -213,6 +238,7 @@ std::vector<chain_hop> wait_chain(const thread_samples& samples,
     chain.push_back(seen ? *seen : usual_hop(groups, *wait.of));
     set_times();
   }
+  if (!adds_up(groups, chain)) chain.clear();
   return chain;
 }
 

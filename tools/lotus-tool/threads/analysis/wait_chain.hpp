@@ -27,7 +27,8 @@ struct chain_hop {
 };
 
 /// Returns the dominant chain that begins with a group: first that group, and last the group whose
-/// threads run, sleep, wait for something outside, or wait for something unknown.
+/// threads run, sleep, wait for something outside, or wait for something unknown. Empty if the
+/// samples contradict each other, so that times in the chain would be wrong.
 std::vector<chain_hop> wait_chain(const thread_samples& samples,
                                   const std::vector<thread_activity>& groups, std::size_t first);
 

@@ -189,7 +189,7 @@ const description<shown_hop>& description_of(const shown_hop*) {
           {"seen_together", [](h of) { return of.hop->seen; },
            "whether both groups were seen at the same moments"},
           {"seconds", [](h of) { return of.hop->time_s; },
-           "this share in seconds, summed over the threads"},
+           "this share in seconds, summed over the threads; at most as long as they existed"},
           {"begin_s", [](h of) { return of.hop->begin_s; },
            "when it was first seen after the hops before, in seconds since the beginning"},
           {"end_s", [](h of) { return of.hop->end_s; }, "when it was last seen; 0: not so"},

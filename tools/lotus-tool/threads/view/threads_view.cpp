@@ -58,6 +58,23 @@ std::string shown_time(double time_s) {
   return fixed(time_s, time_s < 10 ? 2 : 1) + " s";
 }
 
+/// Prints when each hop of the chain of waits was first seen, and for how long the one before
+/// waited for it.
+void print_chain(const threads_view& view, std::ostream& out) {
+  if (view.headline.empty() || view.chain.size() < 2) return;
+  table hops;
+  hops.row({"chain of waits", "@ first seen", "+ in total"});
+  for (const chain_hop& hop : view.chain) {
+    const bool is_timed = hop.seen || &hop == &view.chain.front();
+    const std::string text = shown_group(view.groups[hop.group]);
+    hops.row({text + (hop.wait ? " (waiting)" : " (working)"),
+              hop.end_s > 0 ? '@' + shown_time(hop.begin_s) : "-",
+              is_timed ? '+' + shown_time(hop.time_s) : "-"});
+  }
+  hops.print(out);
+  out << '\n';
+}
+
 void print_summary(const threads_view& view, std::ostream& out) {
   constexpr std::size_t max_groups = 12;
   const std::vector<thread_activity>& groups = view.groups;
@@ -258,6 +275,11 @@ threads_view read_threads(const std::string& dir, diagnostic_log& diagnostics) {
   if (!view.groups.empty()) {
     view.chain = wait_chain(view.samples, view.groups, subject_of(view.groups));
     view.headline = headline_of(view.groups, view.chain);
+    if (view.chain.empty()) {
+      diagnostics.warning(dir +
+                          ": the samples of the threads contradict each other, so the chain of "
+                          "waits is not shown. Please report this with the files .lotus_threads_*");
+    }
   }
   if (!has_batches(dir)) {
     view.markers = suggested_markers(view.samples, view.stacks, view.groups);
@@ -268,6 +290,7 @@ threads_view read_threads(const std::string& dir, diagnostic_log& diagnostics) {
 void print_threads(const threads_view& view, threads_part part, std::ostream& out) {
   constexpr std::size_t max_groups = 6;
   if (!view.headline.empty()) out << fitted_sentences(out, view.headline + '.') << "\n\n";
+  print_chain(view, out);
   print_summary(view, out);
   print_use(view, out);
   print_phases(view, out);
