@@ -47,17 +47,21 @@ TEST_CASE("collapsed stacks have the time of each group's samples") {
 }
 
 TEST_CASE("a thread that starts others and then does the same is one of them") {
-  for (const int other_work : {1, 3}) {
+  const auto is_one = [](int same, int other_work) {
     written_samples of;
     of.thread("prog");
     const int first = of.thread("prog");
     const int second = of.thread("prog");
     of.runs(second, {"compute:9", "worker:5", started}, 20);
-    of.runs(first, {"compute:9", "worker:5", "first_worker:2", started}, 20 - other_work);
-    of.runs(first, {"prepare:9", "first_worker:3", started}, other_work);
+    of.runs(first, {"compute:9", "worker:5", "first_worker:2", started}, same);
+    if (other_work > 0) of.runs(first, {"prepare:9", "first_worker:3", started}, other_work);
     const json found = of.found();
-    CHECK(group_of(found, "worker")["threads"].integer() == (other_work == 1 ? 2 : 1));
-  }
+    return group_of(found, "worker")["threads"].integer() == 2;
+  };
+  CHECK(is_one(18, 2));
+  CHECK_FALSE(is_one(18, 3));
+  CHECK(is_one(10, 0));
+  CHECK_FALSE(is_one(9, 0));  // too few samples
 }
 
 TEST_CASE("a function of two roles is a wrapper only if each thread keeps to its role") {
@@ -125,7 +129,12 @@ TEST_CASE("of threads that were too short-lived to be sampled, no shares are sho
   CHECK_FALSE(contains(text, "waits in `get`"));
 }
 
-TEST_CASE("a thread that waits for a CPU much longer than for anything else works") {
+TEST_CASE("a thread works that runs as long as it waits, or waits mostly for a CPU") {
+  written_samples as_long;
+  const int both = as_long.thread("prog");
+  as_long.used(500, 0);
+  as_long.waits(both, {libc + "read", "run:4", main_started}, "pipe", 0, 0, "pipe:[7]");
+  CHECK_FALSE(as_long.found()["chain"].array().front()["waits"].boolean());
   for (const int queue_ms : {700, 400}) {
     written_samples of;
     const int main = of.thread("prog");
