@@ -210,6 +210,8 @@ TEST_CASE("a thread is named by the function with which it began") {
   start = start_of_thread({own("burn"), runs, began});
   CHECK(start.lambda == "{lambda()#2}");
   CHECK(start.line == 0);
+  lambda.function = "Loader::stop::{lambda()#1}::operator()";
+  CHECK(start_of_thread({own("burn"), lambda, runs, began}).line == 0);
   const source_place arguments =
       own("std::thread::_State_impl<std::thread::_Invoker<std::tuple<void (*)(int, a), int> > "
           ">::_M_run");

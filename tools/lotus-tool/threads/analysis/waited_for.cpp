@@ -106,15 +106,13 @@ waited_for::object_wait waited_for::wait_of(const thread_sample& s) const {
 waited_for::evidence waited_for::at_same_object(const object_wait& own,
                                                 const object_wait& other) const {
   const std::uint64_t apart = distance(own.address, other.address);
-  if (own.address == 0 || other.address == 0 || own.pid != other.pid || apart > object_bytes) {
-    return evidence::none;
-  }
+  if (own.address == 0 || own.pid != other.pid || apart > object_bytes) return evidence::none;
   const waiting_function& a = functions_[own.function];
   const waiting_function& b = functions_[other.function];
   if (a.name.empty() || b.name.empty()) return evidence::weak;
   if (own.function == other.function) return evidence::none;
   if (apart <= condition_bytes) return evidence::sure;
-  if (a.scope.empty() || b.scope.empty()) return evidence::weak;
+  if (a.scope.empty()) return evidence::weak;
   if (a.scope == b.scope) return a.in_class || b.in_class ? evidence::sure : evidence::weak;
   const bool same_template = without_arguments(a.scope) == without_arguments(b.scope);
   return same_template ? evidence::none : evidence::weak;
@@ -156,7 +154,7 @@ waited_for::evidence waited_for::in_same_class(const object_wait& own, std::size
   for (const object_wait& other : calls_[group].waits) {
     const waiting_function& one = functions_[other.function];
     if (other.pid == own.pid && one.scope == function.scope && one.module == function.module &&
-        other.function != own.function && own.address != 0 && other.address != 0 &&
+        other.function != own.function && own.address != 0 &&
         distance(own.address, other.address) <= max_object_bytes) {
       return evidence::weak;
     }
