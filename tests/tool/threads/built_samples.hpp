@@ -14,7 +14,7 @@
 namespace lotus::tool_test {
 
 /// A call: a function and its line.
-using line = std::pair<std::string, int>;
+using call_line = std::pair<std::string, int>;
 
 inline std::uint64_t ms_in_ns(int ms) {
   return 1'000'000 * static_cast<std::uint64_t>(ms);
@@ -43,21 +43,21 @@ struct built_samples : tool::thread_samples {
   /// Adds a sample of a running thread.
   /// @param calls  the innermost first.
   /// @param begin  the function of the C library that called the outermost one; "" if unknown.
-  tool::thread_sample& runs(std::size_t of, const std::vector<line>& calls, int count,
+  tool::thread_sample& runs(std::size_t of, const std::vector<call_line>& calls, int count,
                             const std::string& begin, const std::string& file = "") {
     tool::thread_sample sample;
     sample.thread = static_cast<std::uint32_t>(of);
     sample.stack = static_cast<std::uint32_t>(stacks.size());
     sample.count = static_cast<std::uint64_t>(count);
     tool::sampled_stack stack;
-    for (const line& call : calls) stack.push_back(place(call, 0, file));
+    for (const call_line& call : calls) stack.push_back(place(call, 0, file));
     if (!begin.empty()) stack.push_back(place({begin, 0}, 1, ""));
     stacks.push_back(std::move(stack));
     samples.push_back(std::move(sample));
     return samples.back();
   }
 
-  tool::thread_sample& waits(std::size_t of, const std::vector<line>& calls, int count,
+  tool::thread_sample& waits(std::size_t of, const std::vector<call_line>& calls, int count,
                              const std::string& begin, lotus::detail::wait_reason reason,
                              const std::string& file = "") {
     tool::thread_sample& sample = runs(of, calls, count, begin, file);
@@ -68,7 +68,7 @@ struct built_samples : tool::thread_samples {
   }
 
  private:
-  std::uint32_t place(const line& of, std::uint32_t module, const std::string& file) {
+  std::uint32_t place(const call_line& of, std::uint32_t module, const std::string& file) {
     tool::source_place call;
     call.function = of.first;
     call.module = modules[module];

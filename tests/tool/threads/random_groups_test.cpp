@@ -127,7 +127,7 @@ void add_thread(const planted_run& run, std::size_t number, built_samples& to) {
   const std::string begin = one.role.rfind("main", 0) == 0 ? main_begins : thread_begins;
   for (std::size_t i = 0; i < one.cpu.size(); ++i) {
     // All threads of a role call the same function, so the role is no wrapper of others.
-    const std::vector<line> calls{
+    const std::vector<call_line> calls{
         {"Work::step" + std::to_string(i), 0}, {"body_of_" + one.role, 0}, {one.role, 0}};
     if (one.cpu[i] > 0) to.runs(number, calls, one.cpu[i], begin);
     if (one.waits_in[i] == 0) continue;

@@ -101,8 +101,8 @@ planted_loader random_loader(dice& random) {
 }
 
 /// Returns the calls of the consumer, the innermost first.
-std::vector<line> calls_of(const planted_loader& of, char event) {
-  const line main{"main", 2};
+std::vector<call_line> calls_of(const planted_loader& of, char event) {
+  const call_line main{"main", 2};
   switch (event) {
     case 'w':
       return {{of.takes, 3}, {of.loader, 25}, {of.loop, 9}, main};
@@ -122,8 +122,8 @@ std::vector<line> calls_of(const planted_loader& of, char event) {
 }
 
 /// Returns the calls of a worker that does something for a batch, the innermost first.
-std::vector<line> calls_of_worker(const planted_loader& of, const std::string& innermost) {
-  const line task{"Queue::start::{lambda()#1}::operator()", 106};
+std::vector<call_line> calls_of_worker(const planted_loader& of, const std::string& innermost) {
+  const call_line task{"Queue::start::{lambda()#1}::operator()", 106};
   switch (of.built_by) {
     case planted_loader::shape::task:
       return {{innermost, 1},
@@ -153,7 +153,7 @@ void add_consumer(const planted_loader& of, built_samples& to) {
     now_ms += 10;
     const int object = is_wait(event) ? waits++ % of.objects : 0;
     const auto [at, is_new] = known.try_emplace({event, object}, to.samples.size());
-    const std::vector<line> calls = calls_of(of, event);
+    const std::vector<call_line> calls = calls_of(of, event);
     if (is_new && is_wait(event)) {
       to.waits(0, calls, 0, main_begins, wait_reason::condition, of.consumer_file).address =
           0x1000U + 8U * static_cast<unsigned>(object);
@@ -173,10 +173,10 @@ void add_consumer(const planted_loader& of, built_samples& to) {
 
 void add_worker(const planted_loader& of, built_samples& to) {
   const std::string begin = of.is_cut_off ? "" : thread_begins;
-  const auto runs = [&](const std::vector<line>& calls, int count) {
+  const auto runs = [&](const std::vector<call_line>& calls, int count) {
     if (count > 0) to.runs(1, calls, count, begin, of.worker_file);
   };
-  const auto waits = [&](const std::vector<line>& calls, int count, wait_reason reason) {
+  const auto waits = [&](const std::vector<call_line>& calls, int count, wait_reason reason) {
     if (count > 0) to.waits(1, calls, count, begin, reason, of.worker_file);
   };
   runs(calls_of_worker(of, "build"), of.builds);
@@ -211,7 +211,7 @@ class oracle {
   explicit oracle(const planted_loader& of) : of_(of) {}
 
   /// Returns the lines of the consumer and of the worker that get markers; empty if there are none.
-  std::vector<line> answer() const {
+  std::vector<call_line> answer() const {
     const int waits = count_of(of_.does, 'w') + count_of(of_.does, 'v');
     if (waits < 10) return {};
     const double share = 1.0 * waits / (waits + count_of(of_.does, 'z'));
@@ -220,7 +220,7 @@ class oracle {
     if (of_.takes == future && of_.objects == 1) return {};  // the end of all work
     const std::size_t level = consuming_level();
     const bool is_rare = count_of(of_.does, 'w') < count_of(of_.does, 'v');
-    const std::vector<line> calls = calls_of(of_, is_rare ? 'v' : 'w');
+    const std::vector<call_line> calls = calls_of(of_, is_rare ? 'v' : 'w');
     const int votes = level == loop_level ? count_of(of_.does, is_rare ? 'v' : 'w') : waits;
     if (5 * votes < 4 * waits) return {};
     for (std::size_t i = 0; i <= level; ++i) {
@@ -229,7 +229,7 @@ class oracle {
       }
     }
     if (!is_loop(calls, level)) return {};
-    const line built = built_at();
+    const call_line built = built_at();
     if (built.second == 0 || (of_.shares_line && built.second == 106)) return {};
     for (const std::string& file : {of_.consumer_file, of_.worker_file}) {
       if (file.empty() || file.rfind("/usr", 0) == 0) return {};
@@ -267,12 +267,12 @@ class oracle {
 
   /// Returns whether the function did other things between its waits: once is enough if the call
   /// hardly works itself.
-  bool is_loop(const std::vector<line>& calls, std::size_t level) const {
+  bool is_loop(const std::vector<call_line>& calls, std::size_t level) const {
     std::string seen;  // w: waits in the call, i: works in it, o: elsewhere in the function
     int inside = 0;
     int outside = 0;
     for (const char event : of_.does) {
-      const std::vector<line> now = calls_of(of_, event);
+      const std::vector<call_line> now = calls_of(of_, event);
       const std::size_t from_end = calls.size() - level;
       const bool is_active =
           now.size() >= from_end && now[now.size() - from_end].first == calls[level].first;
@@ -298,19 +298,19 @@ class oracle {
 
   /// Returns the line in which at least 80 % of the workers' samples are; 0 if there is none. Those
   /// in which they wait for files count only if they were hardly seen running.
-  line built_at() const {
+  call_line built_at() const {
     const int running = of_.builds + of_.builds_also + of_.runs_alone;
     if (running >= 10) return line_of(of_.builds, of_.builds_also, running);
     // Waits for the queue do not count, if its class is known.
     const int also = of_.builds_also + (is_of_queue() ? 0 : of_.waits_for_room);
     const bool in_queue = is_of_queue() && of_.built_by == planted_loader::shape::sorts;
     const int here = of_.builds + (in_queue ? 0 : of_.reads);
-    return here + also < 10 ? line{} : line_of(here, also, here + also);
+    return here + also < 10 ? call_line{} : line_of(here, also, here + also);
   }
 
   bool is_of_queue() const { return of_.takes.rfind("Queue::", 0) == 0; }
 
-  line line_of(int here, int also, int all) const {
+  call_line line_of(int here, int also, int all) const {
     if (5 * also >= 4 * all) return {"work_loop", 107};
     if (5 * here < 4 * all) return {};
     using shape = planted_loader::shape;
@@ -325,9 +325,9 @@ class oracle {
   const planted_loader& of_;
 };
 
-std::string shown(const std::vector<line>& lines) {
+std::string shown(const std::vector<call_line>& lines) {
   std::string text;
-  for (const line& one : lines) text += one.first + ':' + std::to_string(one.second) + ' ';
+  for (const call_line& one : lines) text += one.first + ':' + std::to_string(one.second) + ' ';
   return text.empty() ? "nothing" : text;
 }
 
@@ -343,12 +343,12 @@ TEST_CASE("in random loaders, markers are suggested at the calls that wait and b
     const named_stacks stacks(samples);
     const std::vector<suggested_marker> markers =
         suggested_markers(samples, stacks, activity_of(samples, stacks));
-    std::vector<line> found;
+    std::vector<call_line> found;
     for (const suggested_marker& one : markers) {
-      const line place{one.at.function, one.at.line};
+      const call_line place{one.at.function, one.at.line};
       if (found.empty() || found.back() != place) found.push_back(place);
     }
-    const std::vector<line> wanted = oracle(of).answer();
+    const std::vector<call_line> wanted = oracle(of).answer();
     suggested += wanted.empty() ? 0 : 1;
     if (!wanted.empty()) CHECK(markers.size() == (oracle::is_c(of.consumer_file) ? 4 : 3));
     if (found == wanted) continue;

@@ -59,7 +59,7 @@ thread_samples recorded(const planted_phases& of) {
     const std::string start = group == 0 ? "main" : "loop" + std::to_string(group);
     to.thread(500);
     for (int function = 0; function < 2; ++function) {
-      const line calls{"step" + std::to_string(function), 0};
+      const call_line calls{"step" + std::to_string(function), 0};
       thread_sample& sample =
           to.runs(static_cast<std::size_t>(group), {calls, {"body_of_" + start, 0}, {start, 0}}, 0,
                   group == 0 ? main_begins : thread_begins);

@@ -81,20 +81,21 @@ TEST_CASE("nobody is named if two groups could be waited for, or a second object
 
   // A second thread that takes from a queue takes from another one, if it waits for another
   // condition, or farther away than the same object could be.
-  const auto is_sure = [&](std::uint64_t apart, const std::string& reason) {
+  const auto is_sure = [&](std::uint64_t address, const std::string& reason) {
     written_samples other;
     CHECK(answer(other, {}) == "sure");
     other.thread("prog");
-    other.waits(second, waiting_in("*Q::pop:3", "more:7"), reason, 100'000 + apart);
+    other.waits(second, waiting_in("*Q::pop:3", "more:7"), reason, address);
     const json wait = other.found()["groups"].array()[0]["blocked"].array()[0];
     CHECK(wait["waits_for"].text() == "loop");
     return wait["sure"].boolean();
   };
-  CHECK_FALSE(is_sure(100'000, "condition"));
-  CHECK_FALSE(is_sure(9, "condition"));
-  CHECK(is_sure(8, "condition"));
-  CHECK(is_sure(4096, "lock"));
-  CHECK_FALSE(is_sure(4097, "lock"));
+  CHECK_FALSE(is_sure(200'000, "condition"));
+  CHECK_FALSE(is_sure(100'009, "condition"));
+  CHECK(is_sure(100'008, "condition"));
+  CHECK(is_sure(104'096, "lock"));
+  CHECK_FALSE(is_sure(104'097, "lock"));
+  CHECK(is_sure(0, "sleep"));  // where is unknown
 }
 
 TEST_CASE("a thread that calls the object's class is waited for, not one that only waits there") {
