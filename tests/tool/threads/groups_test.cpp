@@ -184,16 +184,17 @@ std::vector<thread_activity> groups_in(const built_samples& of) {
   return activity_of(of, lotus::tool::named_stacks(of));
 }
 
-/// Returns the shown groups of a program that started another one: the main threads, and a thread
-/// that began with `loop` in both, or only in the other one.
+/// Returns the shown groups of a program that started another one: the main threads, a thread of
+/// the other one that began with `loop`, and one of the first program.
 /// @param path  of the other program.
-std::map<std::string, std::string> shown_groups(const std::string& path, bool in_both) {
+/// @param own  with which the thread of the first program began; "" if there is none.
+std::map<std::string, std::string> shown_groups(const std::string& path, const std::string& own) {
   built_samples of(1000);
   of.processes = {{1, "/home/user/prog"}, {2, path}};
   of.thread(500);
   of.runs(0, {{"work", 1}, {"main", 2}}, 9, main_begins);
   for (const unsigned pid : {2U, 2U, 1U}) {
-    if (pid == 1 && !in_both) continue;
+    if (pid == 1 && own.empty()) continue;
     const std::size_t number = of.threads.size();
     lotus::tool::sampled_thread& thread = of.thread(500);
     thread.pid = pid;
@@ -201,8 +202,8 @@ std::map<std::string, std::string> shown_groups(const std::string& path, bool in
     if (number == 2) thread.tid = 77;
     const bool is_main = thread.pid == thread.tid;
     if (is_main) thread.name = "child";
-    of.runs(number, {{"work", 1}, {is_main ? "main" : "loop", 2}}, 9,
-            is_main ? main_begins : thread_begins);
+    const std::string start = is_main ? "main" : pid == 1 ? own : "loop";
+    of.runs(number, {{"work", 1}, {start, 2}}, 9, is_main ? main_begins : thread_begins);
   }
   std::map<std::string, std::string> shown;
   for (const thread_activity& group : groups_in(of)) shown[shown_group(group)] = unique_name(group);
@@ -213,23 +214,24 @@ std::map<std::string, std::string> shown_groups(const std::string& path, bool in
 
 TEST_CASE("groups have the name of their program if there is another one") {
   using names = std::map<std::string, std::string>;
-  CHECK(shown_groups("/opt/other", false) ==
+  CHECK(shown_groups("/opt/other", "") ==
         names{{"main thread", "main"},
               {"the process `child`", "main of child"},
               {"1 thread in `loop` of `other`", "loop of other"}});
-  CHECK(shown_groups("/opt/other", true) ==
+  CHECK(shown_groups("/opt/other", "decode").count("1 thread in `decode`") == 1);
+  CHECK(shown_groups("/opt/other", "loop") ==
         names{{"main thread", "main"},
               {"the process `child`", "main of child"},
               {"1 thread in `loop` of `other`", "loop of other"},
               {"1 thread in `loop` of `prog`", "loop of prog"}});
   // Files of the same name differ in their folders.
-  CHECK(shown_groups("/opt/prog", true) ==
+  CHECK(shown_groups("/opt/prog", "loop") ==
         names{{"main thread", "main"},
               {"the process `child`", "main of child"},
               {"1 thread in `loop` of `/opt/prog`", "loop of /opt/prog"},
               {"1 thread in `loop` of `/home/user/prog`", "loop of /home/user/prog"}});
   // A forked process runs the same program, and its threads are in the same group.
-  CHECK(shown_groups("/home/user/prog", true) ==
+  CHECK(shown_groups("/home/user/prog", "loop") ==
         names{{"main thread", "main"},
               {"the process `child`", "main of child"},
               {"2 threads in `loop` of 2 processes", "loop"}});

@@ -28,6 +28,7 @@ constexpr int functions = 3;  ///< the number of functions that each role calls
 struct planted {
   std::string role;  ///< name of its group
   int pid = 1;
+  std::string name = "prog";
   int begin = 0;
   int end = 0;  ///< 0: not seen to end
   int span = 0;
@@ -57,7 +58,8 @@ planted random_thread(dice& random, const planted_run& run, int number) {
   one.role = number == 0 ? "main" : role_of(random.below(3));
   const int second_process = number == 1 && random.one_in(3) ? 2 : 1;
   one.pid = second_process;
-  if (one.pid == 2) one.role = "main of child";
+  if (one.pid == 2) one.role = "main of child", one.name = "child";
+  if (one.pid == 1 && number > 0 && random.one_in(3)) one.name = "helper";
   const int duration = run.duration == 0 ? 1000 : run.duration;
   if (number > 0) one.begin = 10 * random.below(duration / 20);
   if (number > 0 && random.one_in(2)) one.end = one.begin + 10 * (1 + random.below(40));
@@ -113,7 +115,7 @@ void add_thread(const planted_run& run, std::size_t number, built_samples& to) {
   sampled_thread& thread = to.thread(one.ran);
   thread.pid = static_cast<std::uint32_t>(one.pid);
   thread.tid = tid_of(one, number);
-  if (one.pid == 2) thread.name = "child";
+  thread.name = one.name;
   thread.wait_samples = static_cast<std::uint64_t>(one.looks);
   thread.waits = static_cast<std::uint64_t>(one.blocked);
   thread.span_ns = ms_in_ns(one.span);

@@ -12,7 +12,9 @@
 #include "built_samples.hpp"
 #include "catch.hpp"
 #include "support.hpp"
+#include "threads/analysis/named_stacks.hpp"
 #include "threads/analysis/seen_together.hpp"
+#include "threads/analysis/thread_activity.hpp"
 #include "threads/data/thread_samples.hpp"
 
 using namespace lotus::tool;
@@ -200,5 +202,101 @@ TEST_CASE("the other end of a pipe is open in the processes that opened it, and 
     const bool is_channel = reason != wait_reason::file;
     CHECK(is_outside(to, wait) ==
           (is_outside_file || (is_channel && is_pipe && is_known && others.empty())));
+  }
+}
+
+namespace {
+
+/// The main thread waits for a channel, while threads of several processes work.
+struct planted_channel {
+  wait_reason reason = wait_reason::pipe;
+  bool writes = false;
+  std::vector<std::uint32_t> others;  ///< the processes that have opened the other end
+  struct thread {
+    int group = 0;
+    std::uint32_t pid = 1;
+    int works = 0;  ///< in this number of the 20 moments
+  };
+  std::vector<thread> threads;
+};
+
+planted_channel random_channel(dice& random) {
+  planted_channel of;
+  of.reason =
+      random.any_of<wait_reason>({wait_reason::pipe, wait_reason::socket, wait_reason::poll});
+  of.writes = random.one_in(2);
+  for (std::uint32_t pid = 1; pid <= 3; ++pid) {
+    if (random.one_in(2)) of.others.push_back(pid);
+  }
+  for (int i = random.below(5); i-- > 0;) {
+    const int works = random.any_of<int>({0, 9, 10, 11, 20});
+    of.threads.push_back({random.below(3), static_cast<std::uint32_t>(1 + random.below(3)), works});
+  }
+  return of;
+}
+
+thread_samples recorded(const planted_channel& of) {
+  built_samples to(1000);
+  to.thread(100);
+  thread_sample& wait = to.waits(0, {{"receive", 1}}, 50, main_begins, of.reason);
+  wait.address = of.writes ? 7 : 6;
+  wait.what = of.reason == wait_reason::poll ? "several pipes" : "pipe:[7]";
+  if (of.reason == wait_reason::poll) wait.polled = "pipe:[7]";
+  to.ends.push_back({"pipe:[7]", 1, !of.writes, of.writes});
+  for (const std::uint32_t pid : of.others)
+    to.ends.push_back({"pipe:[7]", pid, of.writes, !of.writes});
+  to.rounds.resize(20);
+  for (sampled_round& round : to.rounds) round.states.push_back({0, 0});
+  for (const planted_channel::thread& one : of.threads) {
+    const std::size_t number = to.threads.size();
+    sampled_thread& thread = to.thread(500);
+    thread.pid = one.pid;
+    thread.tid = static_cast<std::uint32_t>(100 + number);
+    const std::string start = "loop" + std::to_string(one.group);
+    const std::vector<call_line> calls{{"work", 1}, {"body_of_" + start, 1}, {start, 1}};
+    to.runs(number, calls, 9, thread_begins);
+    to.waits(number, calls, 9, thread_begins, wait_reason::sleep);
+    const auto sleeps = static_cast<std::int32_t>(to.samples.size() - 1);
+    for (int m = 0; m < 20; ++m) {
+      const std::int32_t state = m < one.works ? +sampled_round::runs : sleeps;
+      to.rounds[static_cast<std::size_t>(m)].states.push_back(
+          {static_cast<std::uint32_t>(number), state});
+    }
+  }
+  return std::move(to);
+}
+
+/// Returns whom main waits for: "", or the group, and "?" if it is probable.
+std::string expected_user(const planted_channel& of) {
+  std::set<std::uint32_t> others(of.others.begin(), of.others.end());
+  if (others.size() > 1) others.erase(1);
+  std::set<int> all;
+  std::set<int> working;
+  for (const planted_channel::thread& one : of.threads) {
+    if (others.count(one.pid) != 0) all.insert(one.group);
+  }
+  for (const planted_channel::thread& one : of.threads) {
+    if (one.works >= 10 && all.count(one.group) != 0) working.insert(one.group);
+  }
+  if (all.size() == 1) return "loop" + std::to_string(*all.begin());
+  if (working.size() != 1) return {};
+  const bool is_known = others.count(1) == 0 && of.reason != wait_reason::poll;
+  return "loop" + std::to_string(*working.begin()) + (is_known ? "" : "?");
+}
+
+}  // namespace
+
+TEST_CASE(
+    "of random threads at the other end of a pipe, the only ones or those that work are named") {
+  dice random(40);
+  for (int i = 0; i < support::rounds(5'000); ++i) {
+    const planted_channel of = random_channel(random);
+    const thread_samples samples = recorded(of);
+    const std::vector<thread_activity> found = activity_of(samples, named_stacks(samples));
+    const blocked_part& wait = found.front().blocked.front();
+    const std::string named = wait.of ? found[*wait.of].start + (wait.sure ? "" : "?") : "";
+    INFO("channel " << i);
+    CHECK(named == expected_user(of));
+    CHECK(wait.outside == of.others.empty());
   }
 }
