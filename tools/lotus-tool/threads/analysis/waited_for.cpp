@@ -46,7 +46,6 @@ waited_for::waited_for(const thread_samples& samples, const named_stacks& stacks
 
 void waited_for::add_calls(const group_samples& group) {
   group_calls calls;
-  std::set<std::tuple<std::uint32_t, std::uint64_t, std::size_t, bool>> waits;
   const auto add_classes = [&](const thread_sample& s, std::size_t without) {
     const named_stack& stack = stacks_.of(s.stack);
     for (std::size_t i = 0; i < stack.size(); ++i) {
@@ -59,15 +58,12 @@ void waited_for::add_calls(const group_samples& group) {
   }
   for (const thread_sample* s : group.waiting) {
     const named_stack& stack = stacks_.of(s->stack);
-    const std::size_t function = function_of(s->stack);
-    const bool for_condition = s->reason == wait_reason::condition;
-    waits.emplace(pid_of(*s), wait_of(*s).address, function, for_condition);
+    function_of(s->stack);
+    const object_wait wait = wait_of(*s);
+    calls.waits.insert(wait);
     // If the address of the wait is known, it shows which object the waiting call uses, so the call
     // is left out here.
-    add_classes(*s, wait_of(*s).address != 0 ? waiting_call(stack) : stack.size());
-  }
-  for (const auto& [pid, address, function, for_condition] : waits) {
-    calls.waits.push_back({pid, address, function, for_condition});
+    add_classes(*s, wait.address != 0 ? waiting_call(stack) : stack.size());
   }
   calls_.push_back(std::move(calls));
 }
