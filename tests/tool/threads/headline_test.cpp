@@ -1,6 +1,7 @@
 // Tests what the sentences about a chain of waits contain, and which of them are left out.
 #include "threads/analysis/headline.hpp"
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -206,4 +207,23 @@ TEST_CASE("if nothing is explained, the busiest other threads are named, if any 
   CHECK(headline_of(groups, {hop(0, false)}).empty());
   CHECK(headline_of({main_group()}, {}).empty());
   CHECK_FALSE(contains(headline_of({main_group()}, {hop(0, false)}), "busiest"));
+}
+
+TEST_CASE("what a group does most of its time is in the chain, and waiting for a CPU is work") {
+  const auto waits = [](double running, double run_queue, double blocked, std::size_t unsampled) {
+    std::vector<thread_activity> groups{main_group()};
+    groups[0].running = running;
+    groups[0].run_queue = run_queue;
+    groups[0].blocked.push_back(wait(wait_reason::sleep));
+    groups[0].blocked[0].share = blocked;
+    groups[0].unsampled = unsampled;
+    const chain_hop usual = wait_chain({}, groups, 0).front();
+    CHECK(std::abs(usual.share - (usual.wait ? blocked : running + run_queue)) < 1e-9);
+    return usual.wait.has_value();
+  };
+  CHECK(waits(0.25, 0, 0.5, 0));
+  CHECK_FALSE(waits(0.25, 0, 0.25, 0));
+  CHECK(waits(0.125, 0.5, 0.25, 0));
+  CHECK_FALSE(waits(0.125, 0.625, 0.25, 0));
+  CHECK_FALSE(waits(0.25, 0, 0.5, 1));  // too short-lived to know
 }
