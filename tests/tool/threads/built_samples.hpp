@@ -87,6 +87,9 @@ class dice {
  public:
   explicit dice(unsigned seed) : random_(seed) {}
   int below(int end) { return std::uniform_int_distribution<int>(0, end - 1)(random_); }
+  std::size_t below(std::size_t end) {
+    return static_cast<std::size_t>(below(static_cast<int>(end)));
+  }
   bool one_in(int of) { return below(of) == 0; }
   template <class Value>
   const Value& any_of(const std::vector<Value>& values) {
