@@ -189,7 +189,8 @@ TEST_CASE("if nothing is explained, the busiest other threads are named, if any 
   CHECK(contains(headline_of(groups, {hop(0, false)}), "threads are 2 threads in `b`"));
   groups[2].running = 0.04;
   CHECK_FALSE(contains(headline_of(groups, {hop(0, false)}), "busiest"));
-  groups[2].run_queue = 0.02;
+  groups[2].running = 0;
+  groups[2].run_queue = 0.05;
   CHECK(contains(headline_of(groups, {hop(0, false)}), "busiest"));
   wait_for(groups[0], 1);
   CHECK_FALSE(contains(headline_of(groups, {hop(0, true), hop(1, false)}), "busiest"));

@@ -252,6 +252,18 @@ class oracle {
   bool is_cut_ = false;
 };
 
+/// Returns whether a hop lasts at most as long as the wait that it explains, within the run.
+bool is_possible(const std::vector<chain_hop>& chain, std::size_t at,
+                 const std::vector<thread_activity>& groups) {
+  constexpr double rounding = 1e-9;
+  const chain_hop& hop = chain[at];
+  const chain_hop* const before = hop.seen ? &chain[at - 1] : nullptr;
+  const double most_s = before != nullptr ? before->time_s : groups[hop.group].time_s;
+  if (hop.share < 0 || hop.share > 1 + rounding || hop.time_s > most_s + rounding) return false;
+  if (hop.begin_s > hop.end_s || hop.end_s > 1) return false;
+  return before == nullptr || (hop.begin_s >= before->begin_s && hop.end_s <= before->end_s);
+}
+
 /// Returns the first thing that is wrong about the chain of a program; "" if it is right.
 std::string fault_in(const planted_program& of, std::size_t& hops) {
   const recorded_program recorded(of);
@@ -265,6 +277,7 @@ std::string fault_in(const planted_program& of, std::size_t& hops) {
     while (function_of(group) != groups[hop.group].start) ++group;
     const int line = hop.wait ? groups[hop.group].blocked[*hop.wait].function.line : runs;
     if (!steps.empty() && !truth.is_edge(steps.back(), group)) return "an edge is invented";
+    if (!is_possible(chain, steps.size(), groups)) return "a hop lasts too long";
     if (hop.seen) {
       const std::map<step, int> all = truth.after(steps);
       int sum = 0;
