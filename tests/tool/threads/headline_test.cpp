@@ -1,20 +1,24 @@
-// Tests what the sentences about a chain of waits contain, and which of them are left out.
+// Tests which hops a chain of waits has, what the sentences about it contain, and which are left
+// out.
 #include "threads/analysis/headline.hpp"
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "built_samples.hpp"
 #include "catch.hpp"
 #include "threads/analysis/thread_activity.hpp"
 #include "threads/analysis/wait_chain.hpp"
+#include "threads/data/thread_samples.hpp"
 #include "tool/tool_test.hpp"
 
 using namespace lotus::tool;
+using namespace lotus::tool_test;
 using lotus::detail::wait_reason;
-using lotus::tool_test::contains;
 
 namespace {
 
@@ -227,4 +231,41 @@ TEST_CASE("what a group does most of its time is in the chain, and waiting for a
   CHECK(waits(0.125, 0.5, 0.25, 0));
   CHECK_FALSE(waits(0.125, 0.625, 0.25, 0));
   CHECK_FALSE(waits(0.25, 0, 0.5, 1));  // too short-lived to know
+}
+
+TEST_CASE("a chain goes on to a thread that it has not passed, if there is one") {
+  // Main and `b` wait for any thread of the pool `a`: the first waits for a lock of the second,
+  // which waits for `b`, and the third runs.
+  built_samples of(1000);
+  for (int i = 0; i < 5; ++i) of.thread(500);
+  const auto waits = [&](std::size_t thread, wait_reason reason) -> thread_sample& {
+    return of.waits(thread, {{"wait", 1}}, 20, thread_begins, reason);
+  };
+  waits(0, wait_reason::condition);
+  waits(1, wait_reason::lock).holder = of.threads[2].tid;
+  waits(2, wait_reason::condition);
+  waits(4, wait_reason::condition);
+  std::vector<thread_activity> groups{main_group(), group_in("a", 3), group_in("b")};
+  groups[0].members = {0};
+  groups[1].members = {1, 2, 3};
+  groups[2].members = {4};
+  const auto add_wait = [&](std::size_t group, std::size_t other, std::size_t sample) {
+    wait_for(groups[group], other);
+    groups[group].blocked.back().share = 0.9;
+    groups[group].blocked.back().samples = {sample};
+  };
+  add_wait(0, 1, 0);
+  add_wait(1, 1, 1);
+  add_wait(1, 2, 2);
+  add_wait(2, 1, 3);
+  of.rounds.resize(20);
+  for (sampled_round& round : of.rounds) {
+    round.states = {{0, 0}, {1, 1}, {2, 2}, {3, sampled_round::runs}, {4, 3}};
+  }
+  const std::vector<chain_hop> chain = wait_chain(of, groups, 0);
+  REQUIRE(chain.size() == 5);
+  CHECK(chain[1].wait == std::optional<std::size_t>(0));
+  CHECK(chain[3].group == 2);
+  CHECK(chain[4].group == 1);
+  CHECK_FALSE(chain[4].wait);
 }
