@@ -296,6 +296,21 @@ TEST_CASE("threads that start in one wrapper are named by their own functions") 
   CHECK(group_of(found, "send_thread")["blocked"].array()[0]["function"].text() == "send_thread");
 }
 
+TEST_CASE("the callers of a function that waits for several are found behind the C++ library") {
+  written_samples of;
+  const int main = of.thread("prog");
+  for (const std::string caller : {"load", "store"}) {
+    of.waits(
+        main,
+        {libc + "futex_wait", "wait_for_turn:4", "std::invoke<job>", caller, "run:9", main_started},
+        "condition", 64);
+  }
+  const std::vector<json> waits = of.found()["groups"].array()[0]["blocked"].array();
+  REQUIRE(waits.size() == 2);
+  CHECK(waits[0]["function"].text() == "load");
+  CHECK(waits[1]["function"].text() == "store");
+}
+
 TEST_CASE("a worker that calls several functions is no wrapper") {
   written_samples of;
   of.thread("prog");

@@ -1,11 +1,18 @@
 // Tests how threads are grouped and which times groups have, with files of samples that the test
 // writes.
 #include <cmath>
+#include <cstddef>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "built_samples.hpp"
 #include "catch.hpp"
 #include "sampled_program.hpp"
+#include "threads/analysis/named_stacks.hpp"
+#include "threads/analysis/seen_together.hpp"
+#include "threads/analysis/thread_activity.hpp"
 #include "tool/tool_test.hpp"
 #include "written_samples.hpp"
 
@@ -47,17 +54,21 @@ TEST_CASE("collapsed stacks have the time of each group's samples") {
 }
 
 TEST_CASE("a thread that starts others and then does the same is one of them") {
-  for (const int other_work : {1, 3}) {
+  const auto is_one = [](int same, int other_work) {
     written_samples of;
     of.thread("prog");
     const int first = of.thread("prog");
     const int second = of.thread("prog");
     of.runs(second, {"compute:9", "worker:5", started}, 20);
-    of.runs(first, {"compute:9", "worker:5", "first_worker:2", started}, 20 - other_work);
-    of.runs(first, {"prepare:9", "first_worker:3", started}, other_work);
+    of.runs(first, {"compute:9", "worker:5", "first_worker:2", started}, same);
+    if (other_work > 0) of.runs(first, {"prepare:9", "first_worker:3", started}, other_work);
     const json found = of.found();
-    CHECK(group_of(found, "worker")["threads"].integer() == (other_work == 1 ? 2 : 1));
-  }
+    return group_of(found, "worker")["threads"].integer() == 2;
+  };
+  CHECK(is_one(18, 2));
+  CHECK_FALSE(is_one(18, 3));
+  CHECK(is_one(10, 0));
+  CHECK_FALSE(is_one(9, 0));  // too few samples
 }
 
 TEST_CASE("a function of two roles is a wrapper only if each thread keeps to its role") {
@@ -158,4 +169,148 @@ TEST_CASE("a lock whose holder is no thread of the program has no known holder")
   const int main = of.thread("prog");
   of.waits(main, {libc + "__lll_lock_wait", "insert:7", main_started}, "lock", 64, 4711);
   CHECK_FALSE(of.found()["groups"].array()[0]["blocked"].array()[0].has("waits_for"));
+}
+
+namespace {
+
+using lotus::tool::thread_activity;
+
+std::vector<thread_activity> groups_in(const built_samples& of) {
+  return activity_of(of, lotus::tool::named_stacks(of));
+}
+
+/// Returns the shown groups of a program that started another one: the main threads, a thread of
+/// the other one that began with `loop`, and one of the first program.
+/// @param path  of the other program.
+/// @param own  with which the thread of the first program began; "" if there is none.
+std::map<std::string, std::string> shown_groups(const std::string& path, const std::string& own) {
+  built_samples of(1000);
+  of.processes = {{1, "/home/user/prog"}, {2, path}};
+  of.thread(500);
+  of.runs(0, {{"work", 1}, {"main", 2}}, 9, main_begins);
+  for (const unsigned pid : {2U, 2U, 1U}) {
+    if (pid == 1 && own.empty()) continue;
+    const std::size_t number = of.threads.size();
+    lotus::tool::sampled_thread& thread = of.thread(500);
+    thread.pid = pid;
+    if (number == 1) thread.tid = pid;
+    if (number == 2) thread.tid = 77;
+    const bool is_main = thread.pid == thread.tid;
+    if (is_main) thread.name = "child";
+    const std::string start = is_main ? "main" : pid == 1 ? own : "loop";
+    of.runs(number, {{"work", 1}, {start, 2}}, 9, is_main ? main_begins : thread_begins);
+  }
+  std::map<std::string, std::string> shown;
+  for (const thread_activity& group : groups_in(of)) shown[shown_group(group)] = unique_name(group);
+  return shown;
+}
+
+}  // namespace
+
+TEST_CASE("groups have the name of their program if there is another one") {
+  using names = std::map<std::string, std::string>;
+  CHECK(shown_groups("/opt/other", "") ==
+        names{{"main thread", "main"},
+              {"the process `child`", "main of child"},
+              {"1 thread in `loop` of `other`", "loop of other"}});
+  CHECK(shown_groups("/opt/other", "decode").count("1 thread in `decode`") == 1);
+  CHECK(shown_groups("/opt/other", "loop") ==
+        names{{"main thread", "main"},
+              {"the process `child`", "main of child"},
+              {"1 thread in `loop` of `other`", "loop of other"},
+              {"1 thread in `loop` of `prog`", "loop of prog"}});
+  // Files of the same name differ in their folders.
+  CHECK(shown_groups("/opt/prog", "loop") ==
+        names{{"main thread", "main"},
+              {"the process `child`", "main of child"},
+              {"1 thread in `loop` of `/opt/prog`", "loop of /opt/prog"},
+              {"1 thread in `loop` of `/home/user/prog`", "loop of /home/user/prog"}});
+  // A forked process runs the same program, and its threads are in the same group.
+  CHECK(shown_groups("/home/user/prog", "loop") ==
+        names{{"main thread", "main"},
+              {"the process `child`", "main of child"},
+              {"2 threads in `loop` of 2 processes", "loop"}});
+}
+
+TEST_CASE("processes of the same name differ in their programs, if these differ") {
+  for (const std::string path : {"/opt/a", "/opt/b"}) {
+    built_samples of(1000);
+    of.processes = {{1, "/home/user/prog"}, {2, "/opt/a"}, {3, path}};
+    of.thread(500);
+    for (const unsigned pid : {2U, 3U}) {
+      lotus::tool::sampled_thread& thread = of.thread(500);
+      thread.pid = thread.tid = pid;
+      thread.name = "child";
+    }
+    const std::vector<thread_activity> groups = groups_in(of);
+    if (path == "/opt/a") {
+      REQUIRE(groups.size() == 2);
+      CHECK(shown_group(groups[1]) == "2 processes `child`");
+    } else {
+      REQUIRE(groups.size() == 3);
+      CHECK(shown_group(groups[1]) == "the process `child` (a)");
+      CHECK(shown_group(groups[2]) == "the process `child` (b)");
+    }
+  }
+}
+
+TEST_CASE("a thread is named by its own name if it is unknown how it began") {
+  built_samples of(1000);
+  of.thread(500);
+  of.thread(400).name = "writer";
+  of.runs(1, {{"write_all", 1}}, 9, "");  // the stack is cut off
+  of.thread(300);
+  of.runs(2, {{"write_all", 1}}, 9, "");
+  const std::vector<thread_activity> groups = groups_in(of);
+  REQUIRE(groups.size() == 3);
+  CHECK(groups[1].start == "writer");
+  CHECK(groups[2].start == "prog");
+}
+
+TEST_CASE("a lambda has the line at which most of its samples say that it is") {
+  built_samples of(1000);
+  of.thread(500);
+  of.thread(500);
+  for (const int at : {30, 40}) {
+    of.runs(1, {{"run::{lambda()#1}::operator()", 0}}, at, thread_begins);
+    of.names[of.stacks.back().front()].front().defined_in = "/home/user/run.cpp";
+    of.names[of.stacks.back().front()].front().defined_at = at;
+  }
+  const thread_activity group = groups_in(of)[1];
+  CHECK(group.start == "a lambda at run.cpp:40 in run");
+  CHECK(shown_group(group) == "1 thread in a lambda at run.cpp:40 of `run`");
+}
+
+TEST_CASE("what short threads do is known if half of them were sampled, or all often enough") {
+  thread_activity of;
+  of.threads = 4;
+  of.unsampled = 2;
+  CHECK(of.is_sampled());
+  of.unsampled = 3;
+  CHECK_FALSE(of.is_sampled());
+  of.cpu_samples = 19;
+  CHECK_FALSE(of.is_sampled());
+  of.cpu_samples = 20;
+  CHECK(of.is_sampled());
+}
+
+TEST_CASE(
+    "the longest process is the subject if main waits for processes four fifths of the time") {
+  std::vector<thread_activity> groups(4);
+  CHECK(lotus::tool::subject_of({}) == 0);
+  CHECK(subject_of(groups) == 0);
+  for (std::size_t i = 1; i < groups.size(); ++i) {
+    groups[i].is_process = i > 1;
+    groups[i].time_s = i == 2 ? 2 : i == 1 ? 3 : 1;
+  }
+  groups[0].blocked.emplace_back();
+  groups[0].blocked[0].reason = lotus::detail::wait_reason::process;
+  groups[0].blocked[0].share = 0.79;
+  CHECK(subject_of(groups) == 0);
+  groups[0].blocked[0].share = 0.8;
+  CHECK(subject_of(groups) == 2);
+  groups[3].time_s = 2.5;
+  CHECK(subject_of(groups) == 3);
+  groups[0].blocked[0].reason = lotus::detail::wait_reason::sleep;
+  CHECK(subject_of(groups) == 0);
 }

@@ -121,6 +121,8 @@ TEST_CASE("a running thread works in the innermost function of the program") {
   CHECK(found.callee == "memset");
   const source_place plain = in("/usr/lib/libc.so.6", "memcpy");
   CHECK(working_place({plain, own("grow"), began}, program).callee == "memcpy");
+  const source_place checked = in("/usr/lib/libc.so.6", "__memcpy_chk");  // no variant
+  CHECK(working_place({checked, own("grow"), began}, program).callee == "__memcpy_chk");
   // The outermost of several functions of the library was called.
   const source_place z = in("/usr/lib/libz.so.1", "deflate");
   found = working_place({in("/usr/lib/libz.so.1", "libz.so.1+0x1", false), z, own("pack"), began},
@@ -210,6 +212,8 @@ TEST_CASE("a thread is named by the function with which it began") {
   start = start_of_thread({own("burn"), runs, began});
   CHECK(start.lambda == "{lambda()#2}");
   CHECK(start.line == 0);
+  lambda.function = "Loader::stop::{lambda()#1}::operator()";
+  CHECK(start_of_thread({own("burn"), lambda, runs, began}).line == 0);
   const source_place arguments =
       own("std::thread::_State_impl<std::thread::_Invoker<std::tuple<void (*)(int, a), int> > "
           ">::_M_run");

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -29,6 +30,7 @@ struct planted_state {
   enum class kind : std::uint8_t { works, sleeps, waits, waits_for_unknown };
   kind is = kind::works;
   int holder = 0;  ///< the thread for which it waits
+  int lock = 0;    ///< number of the lock; 0: one that nobody else wants
 };
 
 struct planted_program {
@@ -46,6 +48,7 @@ class random_programs {
     planted_program of;
     const int threads = 2 + below(5);
     const int groups = 2 + below(threads - 1);
+    const bool of_one_lock = below(8) == 0;
     for (int i = 0; i < threads; ++i) {
       of.group_of.push_back(i < groups ? i : 1 + below(groups - 1));
       const int count = below(3) == 0 ? 1 + below(3) : 1;
@@ -58,6 +61,7 @@ class random_programs {
                  : chosen < 4 ? planted_state::kind::waits_for_unknown
                               : planted_state::kind::waits;
         one.holder = (i + 1 + below(threads - 1)) % threads;
+        if (of_one_lock || below(4) == 0) one.lock = 1 + below(of_one_lock ? 1 : 2);
         states.push_back(one);
       }
       of.states.push_back(std::move(states));
@@ -146,6 +150,7 @@ class recorded_program {
       const bool sleeps = state.is == planted_state::kind::sleeps;
       sample.reason = sleeps ? lotus::detail::wait_reason::sleep : lotus::detail::wait_reason::lock;
       sample.address = sleeps ? 0 : 64 * to_.stacks.size();
+      if (!sleeps && state.lock > 0) sample.address = 8U * static_cast<unsigned>(state.lock);
       if (state.is == planted_state::kind::waits) {
         sample.holder = tid_of(static_cast<std::size_t>(state.holder));
       }
@@ -178,16 +183,18 @@ class oracle {
     for (const auto& now : of.moments) {
       std::vector<step> path;
       std::set<std::size_t> visited;
-      for (std::size_t at = 0;; at = static_cast<std::size_t>(state(now, at).holder)) {
-        path.push_back(step_of(at, now[at]));
-        const bool is_cycle = !visited.insert(at).second;
-        if (is_cycle || state(now, at).is != planted_state::kind::waits) break;
+      for (std::optional<std::size_t> at = 0; at; at = next(now, *at)) {
+        path.push_back(step_of(*at, now[*at]));
+        const bool is_cycle = !visited.insert(*at).second;
+        if (is_cycle || !waits(now, *at)) break;
+        is_cut_ = is_cut_ || !next(now, *at);
       }
       paths_.push_back(std::move(path));
       for (std::size_t i = 0; i < of.states.size(); ++i) {
-        if (state(now, i).is != planted_state::kind::waits) continue;
-        const auto holder = static_cast<std::size_t>(state(now, i).holder);
-        edges_.insert({step_of(i, now[i]), of.group_of[holder]});
+        if (!waits(now, i)) continue;
+        edges_.insert({step_of(i, now[i]), of.group_of[holder_of(now, i)]});
+        const auto after = next(now, i);
+        if (after) edges_.insert({step_of(i, now[i]), of.group_of[*after]});
       }
     }
   }
@@ -211,10 +218,28 @@ class oracle {
   }
   /// The steps of the main thread, if no thread ever changed its state.
   const std::vector<step>& only_path() const { return paths_.front(); }
+  /// Whether threads wait for each other for one lock, so that nobody can hold it.
+  bool is_cut() const { return is_cut_; }
 
  private:
   const planted_state& state(const std::vector<std::size_t>& now, std::size_t thread) const {
     return of_.states[thread][now[thread]];
+  }
+  bool waits(const std::vector<std::size_t>& now, std::size_t thread) const {
+    return state(now, thread).is == planted_state::kind::waits;
+  }
+  std::size_t holder_of(const std::vector<std::size_t>& now, std::size_t thread) const {
+    return static_cast<std::size_t>(state(now, thread).holder);
+  }
+  /// Returns the thread that holds the lock, after it was handed on up to three times.
+  std::optional<std::size_t> next(const std::vector<std::size_t>& now, std::size_t thread) const {
+    const int lock = state(now, thread).lock;
+    std::size_t holder = holder_of(now, thread);
+    for (int changes = 0; lock > 0 && waits(now, holder) && state(now, holder).lock == lock;) {
+      if (++changes > 3) return std::nullopt;
+      holder = holder_of(now, holder);
+    }
+    return holder;
   }
   step step_of(std::size_t thread, std::size_t state) const {
     const bool works = of_.states[thread][state].is == planted_state::kind::works;
@@ -224,7 +249,20 @@ class oracle {
   const planted_program& of_;
   std::vector<std::vector<step>> paths_;
   std::set<std::pair<step, int>> edges_;
+  bool is_cut_ = false;
 };
+
+/// Returns whether a hop lasts at most as long as the wait that it explains, within the run.
+bool is_possible(const std::vector<chain_hop>& chain, std::size_t at,
+                 const std::vector<thread_activity>& groups) {
+  constexpr double rounding = 1e-9;
+  const chain_hop& hop = chain[at];
+  const chain_hop* const before = hop.seen ? &chain[at - 1] : nullptr;
+  const double most_s = before != nullptr ? before->time_s : groups[hop.group].time_s;
+  if (hop.share < 0 || hop.share > 1 + rounding || hop.time_s > most_s + rounding) return false;
+  if (hop.begin_s > hop.end_s || hop.end_s > 1) return false;
+  return before == nullptr || (hop.begin_s >= before->begin_s && hop.end_s <= before->end_s);
+}
 
 /// Returns the first thing that is wrong about the chain of a program; "" if it is right.
 std::string fault_in(const planted_program& of, std::size_t& hops) {
@@ -240,6 +278,7 @@ std::string fault_in(const planted_program& of, std::size_t& hops) {
     while (function_of(group) != groups[hop.group].start) ++group;
     const int line = hop.wait ? groups[hop.group].blocked[*hop.wait].function.line : runs;
     if (!steps.empty() && !truth.is_edge(steps.back(), group)) return "an edge is invented";
+    if (!is_possible(chain, steps.size(), groups)) return "a hop lasts too long";
     if (hop.seen) {
       const std::map<step, int> all = truth.after(steps);
       int sum = 0;
@@ -267,7 +306,7 @@ std::string fault_in(const planted_program& of, std::size_t& hops) {
   }
   bool is_static = true;
   for (const auto& states : of.states) is_static = is_static && states.size() == 1;
-  if (is_static) {
+  if (is_static && !truth.is_cut()) {
     if (steps != truth.only_path()) return "it is not the only path";
   }
   for (const thread_activity& group : groups) {

@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <random>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "built_samples.hpp"
 #include "catch.hpp"
 #include "support.hpp"
 #include "threads/analysis/named_stacks.hpp"
@@ -19,6 +19,7 @@
 #include "threads/data/thread_samples.hpp"
 
 using namespace lotus::tool;
+using namespace lotus::tool_test;
 using lotus::detail::wait_reason;
 
 namespace {
@@ -39,10 +40,7 @@ struct planned_state {
 /// Builds what a recording of a program contains. Thread 0 is the main thread.
 class planned_run {
  public:
-  explicit planned_run(std::size_t moments) : moments_(moments) {
-    to_.duration_ns = 1'000'000'000;
-    to_.interval_ns = 10'000'000;
-    to_.modules = {"/home/user/prog", "/usr/lib/libc.so.6"};
+  explicit planned_run(std::size_t moments) : moments_(moments), to_(1000) {
     for (std::size_t m = 0; m < moments; ++m) {
       to_.rounds.emplace_back().at_ms = static_cast<std::uint32_t>(m);
     }
@@ -53,12 +51,9 @@ class planned_run {
   /// Adds a thread with its states, one for each moment.
   void add(const std::string& start, const std::vector<planned_state>& states) {
     const auto number = static_cast<std::uint32_t>(to_.threads.size());
-    sampled_thread thread;
-    thread.pid = 1;
-    thread.tid = tid_of(number);
-    thread.name = "prog";
-    thread.span_ns = to_.duration_ns;
+    sampled_thread& thread = to_.thread(0);
     thread.wait_samples = moments_;
+    thread.waits = 0;
     std::map<planned_state, std::size_t> known;
     for (std::size_t m = 0; m < moments_; ++m) {
       const planned_state& state = states[m];
@@ -71,46 +66,24 @@ class planned_run {
       to_.rounds[m].alive = number + 1;
     }
     thread.cpu_ns = (moments_ - thread.waits) * to_.duration_ns / moments_;
-    to_.threads.push_back(thread);
   }
 
   const thread_samples& samples() const { return to_; }
 
  private:
   void add_sample(std::uint32_t thread, const std::string& start, const planned_state& state) {
-    thread_sample sample;
-    sample.thread = thread;
-    sample.stack = static_cast<std::uint32_t>(to_.stacks.size());
-    sample.waits = state.waits;
-    sample.reason = state.reason;
+    const std::vector<call_line> calls{{state.function, 0}, {start, 0}};
+    const std::string begin = thread == 0 ? main_begins : thread_begins;
+    thread_sample& sample = state.waits ? to_.waits(thread, calls, 0, begin, state.reason)
+                                        : to_.runs(thread, calls, 0, begin);
     sample.address = state.address;
     sample.holder = state.holder;
-    to_.stacks.push_back({place(state.function, 0), place(start, 0),
-                          place(thread == 0 ? "__libc_start_main" : "start_thread", 1)});
-    to_.samples.push_back(sample);
-  }
-
-  std::uint32_t place(const std::string& function, std::uint32_t module) {
-    source_place calls;
-    calls.function = function;
-    calls.module = to_.modules[module];
-    calls.has_object = function.find("::") != std::string::npos;
-    to_.places.push_back({module, to_.places.size()});
-    to_.names.push_back({calls});
-    return static_cast<std::uint32_t>(to_.places.size() - 1);
+    source_place& function = to_.names[to_.stacks.back()[state.waits ? 1 : 0]].front();
+    function.has_object = function.function.find("::") != std::string::npos;
   }
 
   std::size_t moments_;
-  thread_samples to_;
-};
-
-class dice {
- public:
-  int below(int end) { return std::uniform_int_distribution<int>(0, end - 1)(random_); }
-  std::size_t below(std::size_t end) { return static_cast<std::size_t>(below(int(end))); }
-
- private:
-  std::mt19937 random_{2048};
+  built_samples to_;
 };
 
 std::string start_of(std::size_t group) {
@@ -248,7 +221,7 @@ std::string fault_in_pipeline(dice& random, int& reached) {
 }  // namespace
 
 TEST_CASE("in random programs with a lock, its holders are blamed in proportion") {
-  dice random;
+  dice random(2048);
   for (int i = 0; i < support::rounds(5'000); ++i) {
     const std::string fault = fault_with_lock(random);
     if (!fault.empty()) FAIL_CHECK("program " << i << ": " << fault);
@@ -258,7 +231,7 @@ TEST_CASE("in random programs with a lock, its holders are blamed in proportion"
 
 TEST_CASE("in random pipelines, nobody is named who is not waited for") {
   constexpr int count = support::rounds(5'000);
-  dice random;
+  dice random(2048);
   int reached = 0;
   for (int i = 0; i < count; ++i) {
     const std::string fault = fault_in_pipeline(random, reached);

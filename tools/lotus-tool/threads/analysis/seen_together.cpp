@@ -55,7 +55,8 @@ seen_together::seen_together(const thread_samples& samples,
     if (group_of[i] == no_group) continue;
     const sampled_thread& t = samples.threads[i];
     starts_[group_of[i]].push_back(t.started_ns / ms);
-    if (t.ended_ns != 0) ends_[group_of[i]].push_back(t.ended_ns / ms);
+    // If the record of its start is lost, a thread begins when it is noticed, perhaps too late.
+    if (t.ended_ns != 0) ends_[group_of[i]].push_back(std::max(t.started_ns, t.ended_ns) / ms);
   }
   for (auto* of : {&starts_, &ends_}) {
     for (std::vector<std::uint64_t>& times : *of) std::sort(times.begin(), times.end());

@@ -86,9 +86,10 @@ class consumer_work {
 /// innermost call outside this class. If the waiting function belongs to no class, returns the
 /// index of its caller. Exception: a waiting function of no class that also calls functions that do
 /// work contains the loop over batches itself, so the result is the index of the waiting function.
+/// @param stack  not empty.
 std::optional<std::size_t> waiting_api_call(const named_stack& stack, const consumer_work& work) {
   const std::size_t waits_in = waiting_call(stack);
-  if (waits_in >= stack.size() || is_of_runtime(stack[waits_in])) return std::nullopt;
+  if (is_of_runtime(stack[waits_in])) return std::nullopt;
   const source_place& waiting = stack[waits_in];
   const std::string scope = class_of(waiting.function);
   if (scope.empty() && work.calls_others(waiting.function)) return waits_in;

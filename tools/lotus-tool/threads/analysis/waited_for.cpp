@@ -46,7 +46,6 @@ waited_for::waited_for(const thread_samples& samples, const named_stacks& stacks
 
 void waited_for::add_calls(const group_samples& group) {
   group_calls calls;
-  std::set<std::tuple<std::uint32_t, std::uint64_t, std::size_t, bool>> waits;
   const auto add_classes = [&](const thread_sample& s, std::size_t without) {
     const named_stack& stack = stacks_.of(s.stack);
     for (std::size_t i = 0; i < stack.size(); ++i) {
@@ -59,15 +58,12 @@ void waited_for::add_calls(const group_samples& group) {
   }
   for (const thread_sample* s : group.waiting) {
     const named_stack& stack = stacks_.of(s->stack);
-    const std::size_t function = function_of(s->stack);
-    const bool for_condition = s->reason == wait_reason::condition;
-    waits.emplace(pid_of(*s), wait_of(*s).address, function, for_condition);
+    function_of(s->stack);
+    const object_wait wait = wait_of(*s);
+    calls.waits.insert(wait);
     // If the address of the wait is known, it shows which object the waiting call uses, so the call
     // is left out here.
-    add_classes(*s, wait_of(*s).address != 0 ? waiting_call(stack) : stack.size());
-  }
-  for (const auto& [pid, address, function, for_condition] : waits) {
-    calls.waits.push_back({pid, address, function, for_condition});
+    add_classes(*s, wait.address != 0 ? waiting_call(stack) : stack.size());
   }
   calls_.push_back(std::move(calls));
 }
@@ -106,15 +102,13 @@ waited_for::object_wait waited_for::wait_of(const thread_sample& s) const {
 waited_for::evidence waited_for::at_same_object(const object_wait& own,
                                                 const object_wait& other) const {
   const std::uint64_t apart = distance(own.address, other.address);
-  if (own.address == 0 || other.address == 0 || own.pid != other.pid || apart > object_bytes) {
-    return evidence::none;
-  }
+  if (own.address == 0 || own.pid != other.pid || apart > object_bytes) return evidence::none;
   const waiting_function& a = functions_[own.function];
   const waiting_function& b = functions_[other.function];
   if (a.name.empty() || b.name.empty()) return evidence::weak;
   if (own.function == other.function) return evidence::none;
   if (apart <= condition_bytes) return evidence::sure;
-  if (a.scope.empty() || b.scope.empty()) return evidence::weak;
+  if (a.scope.empty()) return evidence::weak;
   if (a.scope == b.scope) return a.in_class || b.in_class ? evidence::sure : evidence::weak;
   const bool same_template = without_arguments(a.scope) == without_arguments(b.scope);
   return same_template ? evidence::none : evidence::weak;
@@ -156,7 +150,7 @@ waited_for::evidence waited_for::in_same_class(const object_wait& own, std::size
   for (const object_wait& other : calls_[group].waits) {
     const waiting_function& one = functions_[other.function];
     if (other.pid == own.pid && one.scope == function.scope && one.module == function.module &&
-        other.function != own.function && own.address != 0 && other.address != 0 &&
+        other.function != own.function && own.address != 0 &&
         distance(own.address, other.address) <= max_object_bytes) {
       return evidence::weak;
     }

@@ -70,9 +70,14 @@ class waited_for {
     std::uint64_t address = 0;
     std::size_t function = 0;  // index in functions_
     bool for_condition = false;
+
+    friend bool operator<(const object_wait& a, const object_wait& b) {
+      return std::tie(a.pid, a.address, a.function, a.for_condition) <
+             std::tie(b.pid, b.address, b.function, b.for_condition);
+    }
   };
   struct group_calls {
-    std::vector<object_wait> waits;
+    std::set<object_wait> waits;
     /// The functions that the group calls, by class and module. Functions that wait at a known
     /// address are left out.
     std::map<std::pair<std::string, std::string>, std::set<std::string>> classes;
