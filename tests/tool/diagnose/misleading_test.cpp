@@ -339,6 +339,27 @@ TEST_CASE("a step that waits for a CPU, which the workers use, is not the bottle
   }
 }
 
+TEST_CASE("the CPU time of threads that build a batch together is not outside of all markers") {
+  for (const bool marked : {true, false}) {
+    planted_logs logs;
+    logs.cpus(4);
+    logs.cpu_time(0, 0, 0);
+    constexpr int batches = 60;
+    for (int i = 0; i < batches; ++i) {
+      const std::int64_t at = 50 * i * ms;
+      for (int part = 0; part < (marked ? 4 : 1); ++part)
+        made_as_one(logs, 1 + part, i, at, 40 * ms);
+      logs.stage(5, "Concat", i, at + 41 * ms, ms);
+      logs.waited(9, i, at, 43 * ms);
+      logs.used(9, i, at + 43 * ms);
+    }
+    logs.cpu_time(50 * ms * batches, 160 * ms * batches, 40 * ms * batches);
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK((a.whole["unmarked_cpu_share"].number() < 0.1) == marked);
+  }
+}
+
 TEST_CASE("work outside of all operations is the reason if it has most of the path") {
   for (const bool mostly_outside : {true, false}) {
     planted_logs logs;
@@ -375,6 +396,8 @@ TEST_CASE("the lock of a file is neither a wait for a disk nor for a file") {
   const answer a = lock_bound({{"/data/index", 0, 0}});
   INFO(a.text());
   CHECK(a.verdict() == "lock-bound");
+  // That of Lotus, for which new threads wait, limits no run.
+  CHECK(lock_bound({{"lotus::abi_17::detail::services::memory", 0, 0}}).verdict() != "lock-bound");
   CHECK(contains(a.text(), "Load waits for the file lock /data/index: 6"));
 }
 

@@ -106,8 +106,54 @@ TEST_CASE("a thread that gets several items at once waited for the last of them"
   CHECK(works.whole["path_misses"].text() == "Process");
 }
 
+TEST_CASE("a thread that looks for items from time to time waited for what was handed over last") {
+  std::map<std::string, double> shares = shares_of(diagnose(processed_and_written(ms, 0)));
+  CHECK(shares["Process"] > 95);
+  // Each item is handed over when the next one is ready, and written a little later.
+  planted_logs logs;
+  logs.cpus(4);
+  for (std::int64_t i = 0; i < 200; ++i) {
+    logs.stage(1, "Process", i, 10 * i * ms, 10 * ms - 1);
+    const std::int64_t begin_ns = (10 * i + 20) * ms + 6 * ms / 10;
+    logs.off_cpu(2, begin_ns, 7 * ms, 0);
+    logs.stage(2, "Write", i, begin_ns, 2 * ms - 1);
+  }
+  shares = shares_of(diagnose(logs));
+  CHECK(shares["Process"] > 95);
+}
+
+TEST_CASE("a reader that waits for room waited for the stage that had to complete an item") {
+  planted_logs logs;
+  logs.cpus(4);
+  for (std::int64_t i = 0; i < 100; ++i) {
+    // At most three items are in the queue and in Process, whose thread sleeps a little in between.
+    const std::int64_t begin_ns = 105 * i * ms / 10;
+    const std::int64_t read_ns = i < 3 ? i * ms / 2 : 105 * (i - 3) * ms / 10 + 13 * ms;
+    if (i > 3) logs.off_cpu(1, read_ns, 10 * ms, 0);
+    logs.stage(1, "Read", i, read_ns, 4 * ms / 10);
+    if (i > 0) logs.off_cpu(2, begin_ns + 3 * ms, 4 * ms / 10, 0);
+    logs.stage(2, "Process", i, begin_ns + 3 * ms, 10 * ms - 1);
+    logs.stage(3, "Write", i, begin_ns + 18 * ms, ms);
+  }
+  std::map<std::string, double> shares = shares_of(diagnose(logs));
+  CHECK(shares["Process"] > 90);
+}
+
+TEST_CASE("threads that are started for one batch waited for those of the batch before") {
+  planted_logs logs;
+  logs.cpus(4);
+  for (std::int64_t i = 0; i < 30; ++i) {
+    logs.stage(1, "Read", i, i * ms, ms - 1);
+    logs.stage(10 + 2 * static_cast<int>(i), "Map", i, (20 * i + 1) * ms, 20 * ms - 1000);
+    logs.stage(11 + 2 * static_cast<int>(i), "Map", i, (20 * i + 1) * ms, 15 * ms);
+    logs.stage(2, "Write", i, (20 * i + 31) * ms, ms);
+  }
+  std::map<std::string, double> shares = shares_of(diagnose(logs));
+  CHECK(shares["Map"] > 90);
+}
+
 TEST_CASE("a critical path without the stage that always works is left out everywhere") {
-  const answer a = diagnose(processed_and_written(ms, 0));
+  const answer a = diagnose(processed_and_written(9 * ms, 0));
   CHECK(a.whole["path_misses"].text() == "Process");
   CHECK(a.whole["critical_path"].size() == 0);
   CHECK(a.whole["screen"]["where"].size() == 0);

@@ -71,3 +71,17 @@ TEST_CASE("slowing is not estimated if the number of busy threads never differs"
   CHECK_FALSE(estimate_speed({&p}, 2).levels_seen);
   CHECK(estimate_speed({&p}, 1).law.slowing == 0);
 }
+
+TEST_CASE(
+    "more CPUs than recorded are believed if much work shows them, not if many short ones do") {
+  const auto cpus_of = [](double crowded_ns) {
+    recorded_pipeline p;
+    for (int i = 0; i < 100; ++i) {
+      p.works.push_back({30e6, 0, 2e6, 1.1, 1.1});
+      p.works.push_back({crowded_ns, 0, 0, 2.9, 2.9});
+    }
+    return estimate_speed({&p}, 2).law.cpus;
+  };
+  CHECK(cpus_of(0.1e6) == 2);
+  CHECK(cpus_of(30e6) == 4);
+}

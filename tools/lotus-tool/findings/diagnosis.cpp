@@ -250,6 +250,12 @@ std::shared_ptr<const what_if> judge(const run_data& run, recording recorded, cr
       std::make_shared<const what_if>(run, std::move(*recorded.pipeline), nullptr, std::nullopt);
   const what_if& asked = *simulated;
   d.unrecorded_cpu = unrecorded_cpu_share(asked.recorded());
+  for (const stage_figures& stage : d.stages) {
+    // The simulation knows one span of a stage for each batch, which may have been built in many.
+    if (!stage.cpu || !d.cpu_ns || *d.cpu_ns <= 0) continue;
+    const double share = static_cast<double>(stage.cpu->cpu_ns) / *d.cpu_ns;
+    d.unrecorded_cpu = std::min(d.unrecorded_cpu, std::max(0.0, 1 - share));
+  }
   d.others_cpus = asked.recorded().others_cpus;
   if (!d.why_silent.empty()) return simulated;
   const run_facts f = facts_of(run, d, d.path);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 #include <string>
+#include <utility>
 
 namespace lotus::tool {
 
@@ -73,20 +74,28 @@ struct centered_sums {
   }
 };
 
-/// Returns the mean number of busy CPUs during the tenth of the works with the most busy CPUs.
+/// Returns the mean number of busy CPUs during the tenth of the work with the most busy CPUs.
+/// Counts by CPU time: while a short work ran, a thread that had just lost its CPU may seem to run
+/// as well.
 double max_busy(const std::vector<const recorded_pipeline*>& pipelines) {
-  std::vector<double> busy;
+  std::vector<std::pair<double, double>> busy;  // number of busy CPUs, and CPU time of the work
+  double all_ns = 0;
   for (const recorded_pipeline* p : pipelines) {
     for (const measured_work& w : p->works) {
-      if (w.cpu_ns > 0) busy.push_back(w.others_busy + w.on_cpu());
+      if (w.cpu_ns <= 0) continue;
+      busy.emplace_back(w.others_busy + w.on_cpu(), w.cpu_ns);
+      all_ns += w.cpu_ns;
     }
   }
-  if (busy.empty()) return 0;
-  std::sort(busy.begin(), busy.end());
-  const std::size_t tenth = std::max<std::size_t>(1, busy.size() / 10);
+  std::sort(busy.rbegin(), busy.rend());
   double sum = 0;
-  for (std::size_t i = busy.size() - tenth; i < busy.size(); ++i) sum += busy[i];
-  return sum / static_cast<double>(tenth);
+  double left_ns = 0.1 * all_ns;
+  for (const auto& [cpus, ns] : busy) {
+    const double counted_ns = std::min(ns, left_ns);
+    sum += counted_ns * cpus;
+    left_ns -= counted_ns;
+  }
+  return all_ns > 0 ? sum / (0.1 * all_ns) : 0;
 }
 
 }  // namespace

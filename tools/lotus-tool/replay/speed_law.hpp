@@ -14,7 +14,7 @@ namespace lotus::tool {
 struct estimated_law {
   speed_law law;
   double slowing_sd = 0;  ///< standard deviation of speed_law::slowing
-  /// Mean number of busy CPUs during the tenth of the works with the most busy CPUs.
+  /// Mean number of busy CPUs during the tenth of the work with the most busy CPUs.
   double max_busy = 0;
   /// Whether the load of the CPUs varied enough to estimate speed_law::slowing from the runs.
   bool levels_seen = false;

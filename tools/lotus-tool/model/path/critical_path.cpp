@@ -362,9 +362,18 @@ class path_walker {
       pass(path_kind::step, h.at_ns, batches_.record(batches_.at(h.batch).consumed)->file);
       return std::nullopt;
     }
-    const optional_span handing = links_.handing_span(n);
-    if (handing && !forked_.is_forked(*handing) && !worked_between(before, s)) return handing;
+    const optional_span freeing = links_.freeing_span(s);
+    if (freeing && !worked_between(before, s)) return freeing;
+    if (const optional_span handing = handing_before(n)) return handing;
     return latest(before, earlier, reception);
+  }
+
+  /// Returns the span at whose end the item of `n`, which had been ready before, was handed over to
+  /// a waiting thread; nullopt if there is none.
+  optional_span handing_before(span_number n) const {
+    const optional_span handing = links_.handing_span(n);
+    if (!handing || forked_.is_forked(*handing)) return std::nullopt;
+    return worked_between(links_.before(n), spans_[n]) ? std::nullopt : handing;
   }
 
   /// Returns whether the thread of `s` is known to have worked for most of the time from its
@@ -402,6 +411,10 @@ class path_walker {
   optional_span at_start_of_fetching(span_number fetching) {
     const optional_span before = links_.before(fetching);
     const optional_span earlier = links_.earlier(fetching);
+    const bool idle = !before || !links_.just_before(spans_[*before].end_ns(), now_ns_);
+    if (const optional_span handing = idle ? handing_before(fetching) : std::nullopt) {
+      return handing;
+    }
     if (before && spans_[*before].end_ns() <= now_ns_ &&
         (!earlier || spans_[*earlier].end_ns() <= spans_[*before].end_ns())) {
       return before;

@@ -94,10 +94,11 @@ struct critical_path {
 /// a preprocessing span, the walk goes back to the start of the span, through the spans of other
 /// threads for which its thread waited there (forked_spans), and continues at the event
 /// just before the start that allowed the span to begin. This is one of:
-/// - the end of the thread's previous span
+/// - the end of the thread's previous span; for a thread's first one, of a span of the same stage
 /// - the end of the batch's previous stage
 /// - if the output queue was full: the start of the next stage's span that took an item out of it
 /// - if the number of batches in flight is limited: the moment when a batch was received
+/// - if the number of items in the next stage and its queue is limited: the end of one of its spans
 /// - if the item had been ready long before: the end of another span of the previous stage, which
 ///   handed over several items together
 /// If there was no earlier event, the rest is start-up. Every nanosecond belongs to exactly one

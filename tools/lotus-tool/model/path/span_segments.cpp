@@ -42,6 +42,10 @@ span_links::span_links(const run_batches& batches, const std::vector<bool>& is_s
       return std::pair(spans_[a].end_ns(), a) < std::pair(spans_[b].end_ns(), b);
     });
   }
+  // A thread that is started for one batch has no previous span. It began when others were done.
+  for (const span_number n : order) {
+    if (!before_[n]) before_[n] = ended_just_before(spans_[n].stage, spans_[n].start_ns);
+  }
   const std::vector<optional_span> next = next_spans(batches);
   for (const span_number n : order) {
     if (!next[n] || !is_segmented[*next[n]]) continue;
@@ -65,17 +69,32 @@ optional_span span_links::fetching_span(const preprocessing_span& span) const {
   return fetching;
 }
 
+optional_span span_links::freeing_span(const preprocessing_span& span) const {
+  const auto next = next_stage_.find(span.stage);
+  if (next == next_stage_.end() || next->second == span.stage) return std::nullopt;
+  return ended_just_before(next->second, span.start_ns);
+}
+
 optional_span span_links::handing_span(span_number span) const {
   const optional_span from = earlier_[span];
   if (!from || spans_[*from].stage == spans_[span].stage) return std::nullopt;
-  const std::vector<span_number>& ends = ends_.at(spans_[*from].stage);
+  // A thread that looks for items from time to time begins a little later, after a longer wait.
   const std::int64_t start_ns = spans_[span].start_ns;
+  std::int64_t since_ns = spans_[*from].end_ns();
+  if (before_[span]) since_ns = std::max(since_ns, spans_[*before_[span]].end_ns());
+  return ended_just_before(spans_[*from].stage, start_ns, (start_ns - since_ns) / 10);
+}
+
+optional_span span_links::ended_just_before(stage_id stage, std::int64_t time_ns,
+                                            std::int64_t tolerance_ns) const {
+  const auto ends = ends_.find(stage);
+  if (ends == ends_.end()) return std::nullopt;
   const auto later =
-      std::upper_bound(ends.begin(), ends.end(), start_ns,
+      std::upper_bound(ends->second.begin(), ends->second.end(), time_ns,
                        [this](std::int64_t t, span_number n) { return t < spans_[n].end_ns(); });
-  if (later == ends.begin() || !just_before(spans_[*(later - 1)].end_ns(), start_ns)) {
-    return std::nullopt;
-  }
+  if (later == ends->second.begin()) return std::nullopt;
+  const std::int64_t since_ns = time_ns - spans_[*(later - 1)].end_ns();
+  if (since_ns > std::max(tolerance_ns, tolerance_ns_)) return std::nullopt;
   return *(later - 1);
 }
 

@@ -21,7 +21,8 @@ class span_links {
   /// @param is_segmented  the result of segmented_spans(batches).
   span_links(const run_batches& batches, const std::vector<bool>& is_segmented);
 
-  /// Returns the previous span of the same thread; nullopt for the thread's first span.
+  /// Returns the previous span of the same thread; for the thread's first span, a span of the same
+  /// stage that ended just before it. nullopt if there is none.
   optional_span before(span_number span) const noexcept { return before_[span]; }
   /// Returns the span of the same item or batch that came directly before `span`, usually in the
   /// previous stage; of several such spans, the one that ended last. nullopt if there is none.
@@ -30,9 +31,14 @@ class span_links {
   /// it began, it took an item out of the queue between the two stages. If this queue was full,
   /// this allowed `span` to begin.
   optional_span fetching_span(const preprocessing_span& span) const;
+  /// Returns a span of the next stage that ended just before `span` began; nullopt if there is
+  /// none. If the number of items that this stage has not yet completed is limited, this allowed
+  /// `span` to begin.
+  optional_span freeing_span(const preprocessing_span& span) const;
   /// Returns a span of the stage from which `span` got its item that ended just before `span`
-  /// began; nullopt if there is none. If the item itself was ready long before, several items were
-  /// handed over together when this span ended.
+  /// began, or in the last tenth of the time in which its thread waited although the item was
+  /// ready; nullopt if there is none. If the item itself was ready long before, it was handed over
+  /// only when this span ended, alone or with others.
   optional_span handing_span(span_number span) const;
 
   /// Returns whether an earlier event may be the cause of a later one: the time between them is at
@@ -42,6 +48,11 @@ class span_links {
   }
 
  private:
+  /// Returns the span of `stage` that ended last before `time_ns`; nullopt if it ended earlier than
+  /// both `tolerance_ns` and just_before() allow.
+  optional_span ended_just_before(stage_id stage, std::int64_t time_ns,
+                                  std::int64_t tolerance_ns = 0) const;
+
   const std::vector<preprocessing_span>& spans_;
   std::vector<optional_span> before_;
   std::vector<optional_span> earlier_;

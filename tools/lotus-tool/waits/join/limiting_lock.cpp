@@ -95,8 +95,9 @@ std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_b
   const blocked_list* const seen = stage.empty() ? &joined.preprocessing : joined.of('S' + stage);
   if (seen == nullptr || seen->empty()) return std::nullopt;
   const auto& all = seen->by;
+  // New threads wait for the lock of Lotus with their first record, which limits no run.
   const auto found = std::find_if(all.begin(), all.end(), [](const blocked_on& one) {
-    return one.reason == wait_reason::lock;
+    return one.reason == wait_reason::lock && lock_name(one).find(" lotus::") == std::string::npos;
   });
   if (found == all.end() || found->samples < min_samples) return std::nullopt;
   const preprocessing_time time =
