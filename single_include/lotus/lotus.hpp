@@ -15268,6 +15268,7 @@ struct reported_threads {
     allowed_cpus on;
   } all[max] = {};
   std::size_t count = 0;
+  int cpus = 0;  ///< the most CPUs on which the process could run so far
 
   /// Returns whether this is new. Then it counts as reported.
   bool add(pid_t tid, const allowed_cpus& on) noexcept {
@@ -15340,7 +15341,10 @@ class process_lines {
   /// Adds lines "affinity" for threads that may run on fewer CPUs than the process, unless they are
   /// reported already.
   LOTUS_DETAIL_COLD void add_affinities(reported_threads& reported) noexcept {
-    const int all = cpus_of_affinity();
+    // Something may later bind all threads, the main thread included.
+    const int now = cpus_of_affinity();
+    if (now > reported.cpus) reported.cpus = now;
+    const int all = reported.cpus;
     for_each_thread([&](pid_t tid) {
       const allowed_cpus on =
           reported.count < reported_threads::max ? allowed_cpus_of(tid) : allowed_cpus{};

@@ -18,7 +18,8 @@ namespace {
 struct cause {
   std::string name;
   std::string verdict;
-  std::string words;  ///< part of the first screen's reason
+  std::string words;    ///< part of the first screen's reason
+  bool by_run = false;  ///< whether `lotus-tool run` records the program, with samples of threads
 };
 
 const std::vector<cause>& causes() {
@@ -49,6 +50,9 @@ const std::vector<cause>& causes() {
       {"grows", "preprocessing-bound", "Read changes slowly"},
       {"rare", "order-bound", "at every 16th batch"},
       {"bound", "preprocessing-bound", "4 threads share 1 CPU"},
+      {"bound-later", "preprocessing-bound", "3 threads share 1 CPU"},
+      {"main-spins", "preprocessing-bound", "most of it in the main thread", true},
+      {"workers-spin", "preprocessing-bound", "most of it in threads that also have markers", true},
       {"slow-worker", "order-bound", "times as long as the others"},
       {"library-threads", "preprocessing-bound", "code outside of all markers used"},
       {"spinning-pool", "preprocessing-bound", "code outside of all markers used"},
@@ -62,9 +66,12 @@ const std::vector<cause>& causes() {
 json diagnosis_of(const cause& of, const char* how, const temp_dir& dir) {
   std::filesystem::remove_all(dir.path());
   std::filesystem::create_directory(dir.path());
-  const std::string command = "LOTUS_LOG_FILE='" + dir.path() + "/lotustrace_log' " +
-                              std::string(PLANTED_CAUSES_PROGRAM) + ' ' + of.name + ' ' + how +
-                              " 1";
+  const std::string program =
+      std::string(PLANTED_CAUSES_PROGRAM) + ' ' + of.name + ' ' + how + " 1";
+  const std::string command =
+      of.by_run
+          ? LOTUS_TOOL_PROGRAM " run --dir '" + dir.path() + "' -- " + program + " >/dev/null 2>&1"
+          : "LOTUS_LOG_FILE='" + dir.path() + "/lotustrace_log' " + program;
   REQUIRE(std::system(command.c_str()) == 0);
   const result r = run({"diagnose", dir.path(), "--json", "-q"});
   INFO(r.err);

@@ -282,7 +282,7 @@ TEST_CASE("more workers are doubtful if preprocessing waits for threads that do 
     // The text gives one of two reasons for the doubt: that the workers wait for other threads, or
     // only the result of the simulation.
     const std::string text = found["possible"][0]["text"].text();
-    CHECK((contains(text, "if the threads that workers wait for can do more work") ||
+    CHECK((contains(text, "if what the workers wait for can serve more at once") ||
            contains(text, " do not wait for each other")));
     CHECK(found["possible"][0]["low"].number() <= found["achieved_batches_per_s"].number());
   }

@@ -50,12 +50,21 @@ bool claims::forbids(verdict is) const {
   return false;
 }
 
+bool claims::lacks_cpus() const {
+  return std::any_of(d_.findings.begin(), d_.findings.end(),
+                     [](const finding& one) { return one.explains_cpu_waits && one.instead; });
+}
+
 phrase claims::why_not_faster(std::string_view name) const {
   constexpr double no_share = 0.01;
   const std::string shown(name);
   const bool is_whole = name == quantity_name(quantity::preprocess);  // all operations together
   if (!is_whole && !d_.path.shares.empty() && states_of(d_.path, name).all < no_share) {
     return {"% has no share of the critical path.", {name_word{shown}}};
+  }
+  const auto most = std::find_if(d_.path.shares.begin(), d_.path.shares.end(), is_work);
+  for (const finding& one : d_.findings) {
+    if (one.id == bursts_id && (is_whole || most->name == name)) return one.because;
   }
   const blocked_on* const lock = waits_for_holder(name);
   if (lock == nullptr) return {};
@@ -93,9 +102,10 @@ phrase claims::why_not(const pipeline_change& change) const {
     }
   }
   if (change.step < 1) {
-    // The step of such a run becomes faster only if the lock's holder does.
+    // The step of such a run becomes faster only if what it waits for does.
     for (const finding& one : d_.findings) {
-      if (one.id == step_lock_id && one.instead) return one.because;
+      const bool waits = one.id == step_lock_id || (one.id == step_waits_id && one.share > 0.5);
+      if (waits && one.instead) return one.because;
     }
   }
   return change.faster.size() == 1 ? why_not_faster(change.faster.begin()->first) : phrase{};
@@ -103,6 +113,8 @@ phrase claims::why_not(const pipeline_change& change) const {
 
 bool claims::forbids(const pipeline_change& change) const {
   if (!why_not(change).empty()) return true;
+  // More threads would wait for a CPU as well.
+  if (has_more_threads(change) && d_.queued_longer_than_ran) return true;
   return has_more_threads(change) &&
          std::any_of(d_.findings.begin(), d_.findings.end(),
                      [](const finding& one) { return one.no_more_threads; });

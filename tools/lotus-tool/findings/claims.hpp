@@ -30,6 +30,9 @@ class claims {
   /// @param d  has its figures, path, waits, blocked_on and findings; must outlive this object.
   explicit claims(const diagnosis& d) noexcept : d_(d) {}
 
+  /// Whether much of the critical path waits for a CPU, because of a limit or the program's own
+  /// threads. Then a faster part alone gains little, but the CPUs are the bottleneck.
+  bool lacks_cpus() const;
   /// Whether a verdict contradicts how long the consumer waited, and for what.
   bool forbids(verdict is) const;
   /// Returns why a change cannot help: more threads that would wait like the others, or a faster

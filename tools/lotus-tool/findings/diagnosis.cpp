@@ -158,7 +158,8 @@ void decide(const what_if& asked, const claims& facts, const run_facts& f, diagn
   if (unlike.empty() && !late) {
     const bound_gain largest = largest_or_recorded(d);
     if (!facts.forbids(largest.bound)) {
-      d.is = largest.bound;
+      const bool lacks_cpus = largest.bound == verdict::balanced && facts.lacks_cpus();
+      d.is = lacks_cpus ? verdict::preprocessing_bound : largest.bound;
       d.stage = d.is == verdict::stage_bound ? largest.stage : std::string();
       d.predicted = true;
       return;
@@ -302,11 +303,15 @@ void doubt_more_workers(diagnosis& d) {
   // uncertain one below, so remove its assumptions.
   if (!d.suggestions.empty() && !is_sure(d.suggestions.front())) d.assumptions.clear();
   const auto doubtful = std::stable_partition(d.suggestions.begin(), d.suggestions.end(), is_sure);
-  std::for_each(doubtful, d.suggestions.end(), [&](suggestion& m) {
-    m.condition = {"if the threads that workers wait for can do more work"};
+  const auto doubt = [&](suggestion& m) {
+    m.condition = {"if what the workers wait for can serve more at once"};
     m.only_if = true;
     m.would_be.low = std::min(m.would_be.low, d.achieved.value_or(m.would_be.low));
-  });
+  };
+  std::for_each(doubtful, d.suggestions.end(), doubt);
+  for (suggestion& m : d.possible) {
+    if (!is_sure(m)) doubt(m);
+  }
   d.possible.insert(d.possible.begin(), std::make_move_iterator(doubtful),
                     std::make_move_iterator(d.suggestions.end()));
   d.suggestions.erase(doubtful, d.suggestions.end());

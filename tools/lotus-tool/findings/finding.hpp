@@ -56,11 +56,14 @@ finding_rule cpu_limit, pinned_threads, unmarked_threads, time_in_kernel;
 finding_rule step_waits_for_lock, perhaps_a_lock, time_changes, slow_worker_found;
 finding_rule workers_start_anew, waits_at_start, waits_while_built, waits_for_order;
 finding_rule step_waits_for_cpu, steps_take_the_run, forked_batches;
-finding_rule work_outside_operations;
+finding_rule work_outside_operations, nobody_builds, calls_in_bursts;
 
 /// Identifies what forked_batches finds: the simulation knows only one thread for each batch.
 inline constexpr std::string_view forked_id = "forked-batches";
+/// Identifies what calls_in_bursts finds: the largest part of the path cannot become faster.
+inline constexpr std::string_view bursts_id = "calls-in-bursts";
 inline constexpr std::string_view step_lock_id = "step-waits-for-lock";
+inline constexpr std::string_view step_waits_id = "step-waits";
 inline constexpr std::string_view step_cpu_id = "step-waits-for-cpu";
 
 }  // namespace lotus::tool

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <iostream>
@@ -390,6 +391,59 @@ const std::map<std::string, std::function<void()>>& causes() {
            if (slow) sched_setaffinity(0, sizeof one, &one);
          };
          l.make = [](int) { step("Decode", [] { burn(8); }); };
+         l.run([](int) { train(0, 1); });
+       }},
+      {"bound-later",
+       [] {
+         loader l;
+         l.workers = 3;
+         l.batches = batches_of(slow ? 9 : 5);
+         l.make = [](int i) {
+           step("Decode", [] { burn(8); });
+           if (!slow || i != 2) return;
+           cpu_set_t one;
+           CPU_ZERO(&one);
+           CPU_SET(0, &one);
+           for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+             sched_setaffinity(std::stoi(thread.path().filename()), sizeof one, &one);
+           }
+         };
+         l.run([](int) { train(0, 1); });
+       }},
+      {"main-spins",
+       [] {
+         std::atomic<bool> done{false};
+         std::thread watching([&] {
+           while (!done) {
+             burn(0.3);
+             nap(10);
+           }
+         });
+         std::thread consuming([&] {
+           loader l;
+           l.batches = batches_of(slow ? 8 : 5);
+           l.make = [](int) { step("Decode", [] { burn(7); }); };
+           l.run([](int) { train(1); });
+           done = true;
+         });
+         while (slow && !done) {
+         }
+         consuming.join();
+         watching.join();
+       }},
+      {"workers-spin",
+       [] {
+         loader l;
+         l.workers = 4;
+         l.batches = batches_of(slow ? 10 : 5);
+         l.spins = slow;
+         const auto began = std::chrono::steady_clock::now();
+         if (slow) {  // something lists the files of a batch in 9 ms
+           l.may_begin = [began](int i, int) {
+             return std::chrono::steady_clock::now() - began > std::chrono::milliseconds(9 * i);
+           };
+         }
+         l.make = [](int) { step("Decode", [] { burn(4); }); };
          l.run([](int) { train(0, 1); });
        }},
       {"slow-worker",

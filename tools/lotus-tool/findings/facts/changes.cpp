@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "base/statistics/distribution.hpp"
+#include "lotus/folder/log_claims.hpp"
 
 namespace lotus::tool {
 double quantile(std::vector<double> values, double q) {
@@ -86,6 +88,25 @@ std::size_t split_of(const std::vector<double>& all) {
   return at;
 }
 
+/// Divides each time by how much longer than usual the batches built about then took.
+std::vector<double> without_change(std::vector<double> times_ns) {
+  constexpr std::size_t fewest = 8;
+  constexpr std::size_t most_parts = 16;
+  const std::size_t n = times_ns.size();
+  const std::size_t parts = std::min(most_parts, n / fewest);
+  if (parts < 2) return times_ns;
+  // Even if most workers are slow, a quarter of the batches are of others.
+  const double usual_ns = quantile(times_ns, 0.25);
+  for (std::size_t p = 0; p < parts; ++p) {
+    const double then_ns = part_quantile(times_ns, p * n / parts, (p + 1) * n / parts, 0.25);
+    if (then_ns <= 0) continue;
+    for (std::size_t i = p * n / parts; i < (p + 1) * n / parts; ++i) {
+      times_ns[i] *= usual_ns / then_ns;
+    }
+  }
+  return times_ns;
+}
+
 struct worker_batches {
   std::vector<double> times_ns;
   double mean_ns = 0;
@@ -144,11 +165,17 @@ std::optional<time_change> find_change(const std::vector<double>& times_ns) {
 std::vector<slow_worker> slow_workers_of(const run_batches& batches,
                                          const std::vector<bool>& counted, const run_files& run) {
   std::vector<worker_batches> of_file(run.files.size());
+  std::vector<double> times_ns;
+  std::vector<std::size_t> files;
   for (std::size_t i = 0; i < batches.all().size(); ++i) {
     const batch_record* const r = batches.record(batches.all()[i].preprocessed);
     if (r == nullptr || !counted[i]) continue;
-    of_file[r->file.value()].times_ns.push_back(static_cast<double>(r->duration_ns));
+    times_ns.push_back(static_cast<double>(r->duration_ns));
+    files.push_back(r->file.value());
   }
+  // If the times change during the run, workers also differ by when they worked.
+  times_ns = without_change(std::move(times_ns));
+  for (std::size_t i = 0; i < files.size(); ++i) of_file[files[i]].times_ns.push_back(times_ns[i]);
   std::vector<std::int64_t> means;
   double squares = 0;
   double freedom = 0;
@@ -164,8 +191,8 @@ std::vector<slow_worker> slow_workers_of(const run_batches& batches,
   for (std::size_t f = 0; f < of_file.size(); ++f) {
     const worker_batches& w = of_file[f];
     const auto n = static_cast<double>(w.times_ns.size());
-    // One or two batches are too few to judge a worker.
-    if (n < 3) continue;
+    // One or two batches are too few to judge a worker, and short threads may share a log.
+    if (n < 3 || run.files[f].number > lotus::detail::largest_thread_id) continue;
     // A few batches of one worker often underestimate the variance, so use at least the pooled
     // variance of all workers.
     const double variance = std::max(squares / freedom, w.squares / (n - 1));

@@ -48,6 +48,7 @@ struct slow_worker {
 /// Returns the slow workers, slowest first. A worker is slow if its mean preprocess time is more
 /// than 1.25 times the median of all workers' means, and exceeds the median by more than three
 /// standard errors. Without the second condition, chance alone could make a worker look slow.
+/// Changes over the run are removed from the times before.
 std::vector<slow_worker> slow_workers_of(const run_batches& batches,
                                          const std::vector<bool>& counted, const run_files& run);
 

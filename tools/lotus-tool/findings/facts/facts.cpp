@@ -191,7 +191,7 @@ run_facts facts_of(const run_data& run, const diagnosis& d, const critical_path&
   f.others_cpus = d.others_cpus;
   add_outside_work(run, f);
   constexpr double worth_naming = 0.25;
-  if (f.unmarked_share >= worth_naming) f.unmarked_in = busiest_unmarked(run);
+  if (f.unmarked_share >= worth_naming) f.unmarked_in = busiest_unmarked(run, f);
   return f;
 }
 
@@ -232,6 +232,44 @@ std::optional<double> steady_ends_per_s(const run_data& run, std::string_view op
   const bool some_short = quantile(durations, 0.05) <= 1.3 * usual_ns;
   if (!some_short && !end_in_turn(std::move(calls), usual_ns)) return std::nullopt;
   return 1e9 / usual_ns;
+}
+
+std::optional<call_bursts> bursts_of(const run_data& run, std::string_view operation) {
+  constexpr std::size_t fewest = 5;
+  std::vector<time_span> calls = calls_of(run, operation);
+  if (calls.size() < 4 * fewest) return std::nullopt;
+  std::sort(calls.begin(), calls.end(),
+            [](const time_span& a, const time_span& b) { return a.end_ns < b.end_ns; });
+  std::int64_t longest_ns = 0;
+  for (std::size_t i = 1; i < calls.size(); ++i) {
+    longest_ns = std::max(longest_ns, calls[i].end_ns - calls[i - 1].end_ns);
+  }
+  std::vector<double> sizes;
+  std::vector<double> apart;
+  std::size_t begin = 0;
+  for (std::size_t i = 1; i < calls.size(); ++i) {
+    const std::int64_t gap_ns = calls[i].end_ns - calls[i - 1].end_ns;
+    if (2 * gap_ns < longest_ns) continue;
+    // A call must have waited meanwhile; otherwise nothing was to be done.
+    if (5 * (calls[i].start_ns - calls[i - 1].end_ns) > gap_ns) return std::nullopt;
+    if (begin > 0) {
+      sizes.push_back(static_cast<double>(i - begin));
+      apart.push_back(static_cast<double>(calls[i].end_ns - calls[begin].end_ns));
+    }
+    begin = i;
+  }
+  if (sizes.size() < fewest) return std::nullopt;
+  const double size = quantile(sizes, 0.5);
+  const double apart_ns = quantile(apart, 0.5);
+  const auto same = std::count(sizes.begin(), sizes.end(), size);
+  const bool regular =
+      quantile(apart, 0.1) > 0.8 * apart_ns && quantile(apart, 0.9) < 1.2 * apart_ns;
+  // Threads that work in step end as many calls together as there are threads.
+  const bool more = size > static_cast<double>(most_at_once(run, operation));
+  if (!more || !regular || 10 * same < 8 * static_cast<std::ptrdiff_t>(sizes.size())) {
+    return std::nullopt;
+  }
+  return call_bursts{size, apart_ns};
 }
 
 }  // namespace lotus::tool

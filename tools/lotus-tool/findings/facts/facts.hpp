@@ -81,10 +81,26 @@ std::size_t most_at_once(const run_data& run, std::string_view name);
 /// independently of each other.
 std::optional<double> steady_ends_per_s(const run_data& run, std::string_view operation);
 
-/// Returns the group of threads without records that used most CPU time, and the function in which
-/// it did, such as "8 threads in `resize` (mostly `gomp_barrier`)"; "" if `lotus-tool run` did not
-/// sample the program's threads. Throws input_error.
-std::string busiest_unmarked(const run_data& run);
+/// Calls that end in bursts of the same size, at regular times.
+struct call_bursts {
+  double size = 0;
+  double apart_ns = 0;
+};
+
+/// Returns how the calls of an operation end, if they end in regular bursts of more calls than are
+/// ever open at once, while others wait from one burst to the next: something allows so many in
+/// each interval. Returns nullopt otherwise.
+std::optional<call_bursts> bursts_of(const run_data& run, std::string_view operation);
+
+/// What busiest_unmarked() returns for time that threads with records used outside of them.
+inline constexpr std::string_view marked_threads = "threads that also have markers";
+
+/// Returns the group of threads without records that used most of the unmarked CPU time, and the
+/// function in which it did, such as "8 threads in `resize` (mostly `gomp_barrier`)". If none did,
+/// returns marked_threads. Returns "" if `lotus-tool run` did not sample the program's threads.
+/// Throws input_error.
+/// @param f  has its CPU times.
+std::string busiest_unmarked(const run_data& run, const run_facts& f);
 
 /// Sets `before` and `after`, unless only a part of the run is known.
 void add_outside_work(const run_data& run, run_facts& f);

@@ -20,7 +20,7 @@
 
 namespace lotus::tool {
 
-std::string busiest_unmarked(const run_data& run) {
+std::string busiest_unmarked(const run_data& run, const run_facts& f) {
   const std::string& dir = run.files->info_dir;
   if (!has_thread_samples(dir)) return {};
   diagnostic_log silent = diagnostic_log::silenced();
@@ -30,18 +30,24 @@ std::string busiest_unmarked(const run_data& run) {
   for (const log_file& file : run.files->files) marked.insert(file.number);
   const std::vector<thread_activity> groups = activity_of(samples, stacks);
   const thread_activity* most = nullptr;
+  double most_ns = 0;
   for (const thread_activity& group : groups) {
     std::size_t with_records = 0;
     for (const std::size_t member : group.members) {
       with_records += marked.count(samples.threads[member].tid);
     }
-    if (group.is_main || 2 * with_records > group.members.size()) continue;
-    if (most == nullptr || group.running * group.time_s > most->running * most->time_s) {
-      most = &group;
-    }
+    if (2 * with_records > group.members.size()) continue;
+    double ns = group.running * group.time_s * 1e9;
+    // The main thread probably did what was done outside of the run.
+    if (group.is_main) ns -= f.before.cpu_ns + f.after.cpu_ns;
+    if (ns <= most_ns) continue;
+    most = &group;
+    most_ns = ns;
   }
-  if (most == nullptr) return {};
-  std::string text = shown_group(*most);
+  if (most == nullptr || most_ns < 0.5 * f.unmarked_cpus * f.run_ns) {
+    return std::string(marked_threads);
+  }
+  std::string text = most->is_main ? "the main thread" : shown_group(*most);
   if (!most->functions.empty()) {
     text += " (mostly " + shown_work(most->functions.front().function) + ')';
   }

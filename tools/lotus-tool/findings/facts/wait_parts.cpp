@@ -129,6 +129,8 @@ class divider {
     const batch_record* const before = i > 0 ? batches_.record(all[i - 1].wait) : nullptr;
     if (before == nullptr || all[i - 1].epoch != all[i].epoch) return;
     if (later_begun_[i] < before->start_ns) return;
+    // A later batch may have begun first; it and this one belong to the window of the one before.
+    if (later_begun_[i - 1] == later_begun_[i]) return;
     const auto next =
         std::upper_bound(building_.begin(), building_.end(), later_begun_[i] - 1,
                          [](std::int64_t t, const time_span& s) { return t < s.start_ns; });

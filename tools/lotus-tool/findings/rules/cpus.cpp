@@ -82,6 +82,10 @@ std::optional<finding> unmarked_threads(const run_facts& f) {
     to_do.add(" Record with 'lotus-tool run' to see which threads these are.");
   } else {
     because.add(" most of it in %,", {name_word{f.unmarked_in}});
+    if (f.unmarked_in == marked_threads) {
+      to_do = {
+          "Let them sleep while they wait, such as at a condition variable, or mark the rest."};
+    }
   }
   because.add(" and the critical path % during % of the run.",
               {name_word{queues ? "waited for a CPU" : "was blocked"}, share_word{share}});

@@ -1,4 +1,5 @@
 // The verdicts that the largest group of facts gives if the simulation does not explain the run.
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -70,6 +71,45 @@ std::optional<finding> waits_while_built(const run_facts& f) {
                  {},
                  share,
                  stages ? verdict::stage_bound : verdict::preprocessing_bound};
+}
+
+std::optional<finding> calls_in_bursts(const run_facts& f) {
+  // A longer run is not searched, because its calls would take much memory.
+  constexpr std::uint64_t most_operations = 2'000'000;
+  const path_share* const most = f.largest_work();
+  if (most == nullptr || f.waits.share() < waits_much || f.run.operations > most_operations) {
+    return std::nullopt;
+  }
+  const double blocked = f.states_of(most->name).blocked;
+  if (blocked < 0.3) return std::nullopt;
+  const std::optional<call_bursts> bursts = bursts_of(f.run, most->name);
+  if (!bursts) return std::nullopt;
+  return finding{bursts_id,
+                 {"% calls of % end each %, and the next ones wait: something allows no more of "
+                  "them in this time (a rate limit).",
+                  {count_word{bursts->size}, name_word{most->name}, time_word{bursts->apart_ns}}},
+                 {"More workers do not help: make fewer calls, such as one for several items, or "
+                  "raise the limit."},
+                 blocked,
+                 verdict::preprocessing_bound,
+                 gives_reason | forbids_threads};
+}
+
+std::optional<finding> nobody_builds(const run_facts& f) {
+  constexpr double worth_naming = 0.15;
+  const wait_parts& w = f.waits;
+  const double idle_ns = std::min(w.not_begun_ns, w.nobody_ns);
+  if (f.d.pushed || f.d.makes_itself || w.every > 0 || w.share() < waits_much) return std::nullopt;
+  const double share = idle_ns / (w.all_ns + w.steps_ns);
+  if (share < worth_naming) return std::nullopt;
+  return finding{"nobody-builds",
+                 {"no batch was being built during % of the % that the consumer waited: something "
+                  "before LOTUS_BATCH_PREPROCESSED(i) is slow.",
+                  {time_word{idle_ns}, time_word{w.all_ns}}},
+                 {"Find out what the workers do or wait for before they begin a batch."},
+                 share,
+                 {},
+                 forbids_threads};
 }
 
 std::optional<finding> waits_for_order(const run_facts& f) {

@@ -12,6 +12,7 @@
 #include "findings/words.hpp"
 #include "model/path/critical_path.hpp"
 #include "waits/join/blocked_on.hpp"
+#include "waits/join/limiting_lock.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -76,9 +77,9 @@ std::optional<finding> step_waits(const run_facts& f) {
   const double share = most->second * f.states(path_kind::step).blocked;
   if (share < 0.3) return std::nullopt;
   finding of{
-      "step-waits",
+      step_waits_id,
       {"the consumer's step % during % of the run", {name_word{most->first}, share_word{share}}},
-      {},
+      {"Shorten this wait, or wait later; 'lotus-tool threads' shows the line."},
       share};
   of.instead = f.waits.share() < waits_much;
   if (of.instead) of.is = verdict::consumer_bound;
@@ -130,7 +131,7 @@ std::optional<finding> perhaps_a_lock(const run_facts& f) {
   return finding{"perhaps-a-lock",
                  {"Work on batches waits for % during about % of the run (% samples).",
                   {shown(*lock), share_word{share}, count_word{lock->samples}}},
-                 {"Hold it for a shorter time; more workers would wait for it as well."},
+                 {"%.", {name_word{lock_advice(*lock)}}},
                  share,
                  {},
                  forbids_threads};

@@ -9,12 +9,32 @@
 namespace lotus::tool {
 std::vector<finding> find_all(const run_facts& facts) {
   static finding_rule* const rules[] = {
-      worker_ended_early,  cpu_limit,           pinned_threads,         wait_contains_work,
-      wait_polls,          refilled_in_windows, slow_hand_over,         unmarked_threads,
-      step_waits_for_lock, workers_start_anew,  waits_at_start,         time_changes,
-      slow_worker_found,   perhaps_a_lock,      time_in_kernel,         waits_while_built,
-      waits_for_order,     steps_take_the_run,  worked_outside_markers, thread_for_each_batch,
-      batches_pile_up,     forked_batches,      step_waits_for_cpu,     work_outside_operations,
+      worker_ended_early,
+      cpu_limit,
+      pinned_threads,
+      wait_contains_work,
+      wait_polls,
+      refilled_in_windows,
+      slow_hand_over,
+      unmarked_threads,
+      step_waits_for_lock,
+      workers_start_anew,
+      waits_at_start,
+      time_changes,
+      slow_worker_found,
+      perhaps_a_lock,
+      time_in_kernel,
+      waits_while_built,
+      nobody_builds,
+      calls_in_bursts,
+      waits_for_order,
+      steps_take_the_run,
+      worked_outside_markers,
+      thread_for_each_batch,
+      batches_pile_up,
+      forked_batches,
+      step_waits_for_cpu,
+      work_outside_operations,
   };
   std::vector<finding> all;
   for (finding_rule* const rule : rules) {

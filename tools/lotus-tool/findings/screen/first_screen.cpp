@@ -216,7 +216,7 @@ class composer {
       case verdict::stage_bound:
         return with_wait(d_.limit_of_stage && !d_.limit.empty() ? d_.limit : stage_evidence(d_));
       case verdict::lock_bound:
-        return {"%. %.", {name_word{lock_text(*d_.lock)}, name_word{lock_advice}}};
+        return {"%. %.", {name_word{lock_text(*d_.lock)}, name_word{lock_advice(d_.lock->of)}}};
       case verdict::consumer_bound:
         return phrase{
             "the consumer's own work (its steps) takes most of the run. Building batches "

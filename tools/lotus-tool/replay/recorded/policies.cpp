@@ -146,7 +146,8 @@ class policy_finder {
   }
 
   /// Returns whether nearly every batch was preprocessed during the consumer's wait for it, and
-  /// these waits consist mostly of preprocessing.
+  /// these waits consist mostly of preprocessing. A thread may begin a batch when the step ends,
+  /// which is just before the wait.
   bool is_on_demand() const {
     std::size_t within = 0;
     std::size_t all = 0;
@@ -157,7 +158,7 @@ class policy_finder {
       const std::optional<time_span> made = run_.batches.made(batch_of(u));
       if (wait == nullptr || !made) continue;
       ++all;
-      if (!wait->is_marker() && wait->start_ns <= made->start_ns &&
+      if (!wait->is_marker() && wait->start_ns <= made->start_ns + made->duration_ns() / 20 &&
           made->end_ns <= wait->end_ns()) {
         ++within;
         waits_ns += wait->duration_ns;

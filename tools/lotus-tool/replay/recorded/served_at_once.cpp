@@ -333,6 +333,30 @@ bool has_slow_thread(const std::vector<operation_call>& calls) {
   });
 }
 
+/// Returns whether a few calls took much longer than most, while others went on as usual. Then
+/// these calls have more to do; they do not wait for each other.
+bool has_rare_long_calls(const std::vector<operation_call>& calls) {
+  constexpr double much_longer = 5;
+  std::vector<double> durations;
+  durations.reserve(calls.size());
+  for (const operation_call& c : calls) {
+    durations.push_back(static_cast<double>(c.end_ns - c.start_ns));
+  }
+  const double usual_ns = quantile_of(durations, 0.5);
+  std::size_t rare = 0;
+  std::size_t passed = 0;  // those in which a usual call began and ended
+  for (const operation_call& c : calls) {
+    if (static_cast<double>(c.end_ns - c.start_ns) < much_longer * usual_ns) continue;
+    ++rare;
+    const bool is_passed = std::any_of(calls.begin(), calls.end(), [&](const operation_call& o) {
+      return o.start_ns > c.start_ns && o.end_ns < c.end_ns &&
+             static_cast<double>(o.end_ns - o.start_ns) < 2 * usual_ns;
+    });
+    if (is_passed) ++passed;
+  }
+  return rare >= 3 && 5 * rare <= calls.size() && 2 * passed > rare;
+}
+
 }  // namespace
 
 served_at_once find_served_at_once(const stored_calls& all) {
@@ -346,7 +370,7 @@ served_at_once find_served_at_once(const stored_calls& all) {
   constexpr std::size_t fewest = 24;
   // If all calls were open at the same time, no call shows when a server was free again.
   if (at_once < 2 || window.size() < fewest || window.size() <= at_once) return found;
-  if (has_slow_thread(window)) {
+  if (has_slow_thread(window) || has_rare_long_calls(window)) {
     found.plausible = {overlap.max_inside};
     return found;
   }

@@ -350,11 +350,25 @@ std::string wait_phrase(const blocked_on& of, const std::string& name) {
 
 std::string wait_phrases(const blocked_list& list, const std::string& name, double blocked) {
   constexpr double worth_naming = 0.1;
-  std::string text;
+  // Waits for different objects may have the same words.
+  std::vector<std::pair<std::string, double>> parts;
   for (const blocked_on& one : list.by) {
-    const double share = std::min(1.0, one.share * blocked);
+    std::string words = wait_phrase(one, name);
+    const auto same = std::find_if(parts.begin(), parts.end(),
+                                   [&words](const auto& part) { return part.first == words; });
+    if (same == parts.end()) {
+      parts.emplace_back(std::move(words), one.share);
+    } else {
+      same->second += one.share;
+    }
+  }
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (const auto& [words, of_blocked] : parts) {
+    const double share = std::min(1.0, of_blocked * blocked);
     if (!text.empty() && share < worth_naming) break;
-    text += (text.empty() ? "" : " and ") + wait_phrase(one, name) + " during " +
+    text += (text.empty() ? "" : " and ") + words + " during " +
             std::to_string(std::lround(100 * share)) + " % of its time";
   }
   return text;

@@ -157,4 +157,13 @@ std::string lock_text(const limiting_lock& lock) {
          std::to_string(std::lround(100 * lock.share)) + " % of the time of preprocessing";
 }
 
+std::string lock_advice(const blocked_on& lock) {
+  const std::string& in = lock.taken_in;
+  const bool allocates = in == "malloc" || in == "calloc" || in == "realloc" || in == "free";
+  return std::string("More workers do not help. ") +
+         (allocates ? "Allocate less often, such as by reusing buffers, or use an allocator with a "
+                      "heap for each thread"
+                    : "Do less work under the lock, or split the lock");
+}
+
 }  // namespace lotus::tool

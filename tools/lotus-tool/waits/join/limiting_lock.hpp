@@ -39,9 +39,8 @@ std::optional<sampled_lock> find_sampled_lock(const run_blocked_on& joined);
 /// 64 % of the time of preprocessing".
 std::string lock_text(const limiting_lock& lock);
 
-/// Advice for a user whose run is limited by a lock.
-inline constexpr const char* lock_advice =
-    "More workers do not help. Do less work under the lock, or split the lock";
+/// Returns advice for a user whose run is limited by the lock.
+std::string lock_advice(const blocked_on& lock);
 
 }  // namespace lotus::tool
 

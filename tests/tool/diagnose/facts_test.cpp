@@ -1,0 +1,291 @@
+// Tests statements that the facts of a run forbid or explain, in runs of unusual structure.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "tool/diagnose/planted_answer.hpp"
+#include "waits/join/limiting_lock.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+/// Returns the text of the finding; "" if the diagnosis does not have it.
+std::string found(const answer& a, const std::string& id) {
+  for (const json& one : a.whole["findings"].array()) {
+    if (one["id"].text() == id) return one["text"].text();
+  }
+  return {};
+}
+
+bool suggests(const answer& a, const std::string& key) {
+  for (const char* const list : {"moves", "possible"}) {
+    for (const json& one : a.whole[list].array()) {
+      if (one["change"].has(key)) return true;
+    }
+  }
+  return false;
+}
+
+/// Logs a batch that its thread builds, mostly asleep.
+void slept(planted_logs& logs, int thread, std::int64_t i, std::int64_t start, std::int64_t ns) {
+  logs.made(thread, i, start, ns);
+  logs.op(thread, "Load", start + 1000, ns - 2000);
+  logs.off_cpu(thread, start + ns - 2000, ns - 100'000, 0);
+}
+
+/// Logs that the consumer waits for a batch from `from` until `at`, and then begins its step.
+void received(planted_logs& logs, std::int64_t i, std::int64_t from, std::int64_t at) {
+  logs.waited(0, i, from, at - from);
+  logs.off_cpu(0, at - 1000, at - from - 2000, 0);
+  logs.used(0, i, at);
+}
+
+}  // namespace
+
+TEST_CASE("a window whose second batch begins first is one window") {
+  planted_logs logs;
+  logs.cpus(8);
+  std::int64_t now = 0;
+  for (std::int64_t i = 0; i < 160; ++i) {
+    const std::int64_t in_window = i % 8;
+    if (in_window == 0) {
+      for (int k = 0; k < 8; ++k) {
+        // Every second window, the thread of its second batch is the first to run.
+        const std::int64_t late = i % 16 == 0 && k != 1 ? 300'000 : 0;
+        const std::int64_t start = now + 5000 + late;
+        slept(logs, 1 + k, i + k, start, 20 * ms + k * 10'000 - late);
+      }
+      received(logs, i, now, now + 20 * ms + 20'000);
+      now += 20 * ms + 20'000;
+    } else {
+      received(logs, i, now, now + 4000);
+    }
+    now += 3 * ms;
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(a.verdict() == "hand-over-bound");
+  CHECK(contains(found(a, "refilled-in-windows"), "every 8th batch"));
+}
+
+TEST_CASE("a worker that worked later is not slow because all became slower") {
+  for (const bool shared_log : {false, true}) {
+    planted_logs logs;
+    logs.cpus(8);
+    std::int64_t now = 0;
+    for (std::int64_t i = 0; i < 120; ++i) {
+      const bool slow = shared_log && i % 4 == 3;
+      const std::int64_t took = (shared_log ? (slow ? 20 : 5) : 4 + i / 8) * ms;
+      // In the first case, a thread takes over from another. In the second, some threads have a
+      // number that is above all thread ids: several short threads share a log.
+      const int thread =
+          shared_log ? (slow ? 5'000'000 : static_cast<int>(i % 3)) : (i < 60 ? 1 : 2);
+      slept(logs, 1 + thread, i, now, took);
+      received(logs, i, now, now + took + 10'000);
+      now += took + 20'000;
+    }
+    CHECK(diagnose(logs).whole["slow_workers"].size() == 0);
+  }
+}
+
+TEST_CASE("a worker that begins a batch as the step ends builds on demand") {
+  planted_logs logs;
+  logs.cpus(8);
+  std::int64_t now = 0;
+  for (std::int64_t i = 0; i < 80; ++i) {
+    slept(logs, 1, i, now, 5 * ms);
+    received(logs, i, now + 30'000, now + 5 * ms + 50'000);
+    now += 8 * ms;
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(contains(a.text(), "No batch is built while the consumer works"));
+}
+
+TEST_CASE("it is said that nobody builds batches while the consumer waits") {
+  for (const std::int64_t idle : {5 * ms, ms / 10}) {
+    planted_logs logs;
+    logs.cpus(8);
+    std::int64_t now = 0;
+    for (std::int64_t i = 0; i < 80; ++i) {
+      // The thread needs `idle` before it begins a batch; it begins every third during the step.
+      const std::int64_t start = i % 3 == 0 ? now - ms : now + idle;
+      slept(logs, 1, i, start, 6 * ms);
+      received(logs, i, now, start + 6 * ms + 50'000);
+      now = start + 7 * ms;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(found(a, "nobody-builds").empty() == (idle < ms));
+  }
+}
+
+TEST_CASE("a step that waits for another thread is not made faster by itself") {
+  planted_logs logs;
+  logs.cpus(8);
+  for (std::int64_t i = 0; i < 80; ++i) {
+    const std::int64_t now = 15 * ms * i;
+    slept(logs, 1, i, now, 3 * ms);
+    received(logs, i, now + 14 * ms, now + 14 * ms + 20'000);
+    logs.off_cpu(0, now + 28 * ms, 12 * ms, 0);
+    logs.wait_sample(0, now + 20 * ms, "condition", "table_lock", 77, 0);
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(a.verdict() == "consumer-bound");
+  CHECK(contains(a.text(), "Shorten this wait"));
+  CHECK_FALSE(contains(a.text(), "step 2x faster"));
+}
+
+TEST_CASE("waits for objects without a name are one part of an operation's time") {
+  planted_logs logs;
+  logs.cpus(8);
+  for (std::int64_t i = 0; i < 60; ++i) {
+    const std::int64_t now = 10 * ms * i;
+    slept(logs, 1, i, now, 9 * ms);
+    logs.wait_sample(1, now + 5 * ms, "condition", "", static_cast<int>(100 + i % 3), 0);
+    received(logs, i, now + 2 * ms, now + 9 * ms + 50'000);
+  }
+  const answer a = diagnose(logs);
+  const std::string text = run({"stats", a.logs->path()}).out;
+  INFO(text);
+  const std::string wait = "waits for a condition variable";
+  REQUIRE(contains(text, wait));
+  CHECK_FALSE(contains(text.substr(text.find(wait) + wait.size()), wait));
+}
+
+TEST_CASE("rare long calls do not look like a limit of calls at once") {
+  for (unsigned seed = 28; seed <= 33; ++seed) {
+    generator random(seed);
+    planted_logs logs;
+    logs.cpus(2);
+    constexpr int batches = 250;
+    constexpr int ahead = 8;
+    std::vector<std::int64_t> free(4, 0);
+    std::vector<std::int64_t> left(batches, 0);
+    std::vector<std::int64_t> ready(batches, 0);
+    std::int64_t now = 0;
+    for (int i = 0; i < batches; ++i) {
+      // Workers begin a batch when fewer than `ahead` others were begun and not received.
+      for (int n = i == 0 ? 0 : i + ahead - 1; n < std::min(batches, i + ahead); ++n) {
+        const auto thread = std::min_element(free.begin(), free.end());
+        const bool is_long = random() % 12 == 0;
+        const auto took =
+            static_cast<std::int64_t>(is_long ? 70 + random() % 40 : 3 + random() % 3);
+        const std::int64_t start =
+            std::max(*thread, n < ahead ? 0 : left[static_cast<std::size_t>(n - ahead)]) + 20'000;
+        slept(logs, 1 + static_cast<int>(thread - free.begin()), n, start, took * ms);
+        *thread = ready[static_cast<std::size_t>(n)] = start + took * ms;
+      }
+      const std::int64_t at = std::max(now + 2000, ready[static_cast<std::size_t>(i)] + 20'000);
+      received(logs, i, now, at);
+      left[static_cast<std::size_t>(i)] = at;
+      now = at + 3 * ms;
+    }
+    const answer a = diagnose(logs);
+    INFO(seed << ' ' << a.text());
+    CHECK(a.verdict() != "preprocessing-bound");
+  }
+}
+
+TEST_CASE("a limit of calls in each interval is told apart from threads that work in step") {
+  for (const int allowed : {8, 4}) {
+    planted_logs logs;
+    logs.cpus(8);
+    std::vector<std::int64_t> free(4, 0);
+    std::int64_t now = 0;
+    for (std::int64_t i = 0; i < 200; ++i) {
+      // Each 100 ms, so many calls are allowed, which take 5 ms then.
+      std::int64_t& thread = free[static_cast<std::size_t>(i % 4)];
+      const std::int64_t allowed_at = i / allowed * 100 * ms + 2 * ms;
+      const std::int64_t end = std::max(thread, allowed_at) + 5 * ms + i % 4 * 10'000;
+      slept(logs, 1 + static_cast<int>(i % 4), i, thread, end - thread);
+      thread = end + 20'000;
+      const std::int64_t at = std::max(now + 2000, end + 20'000);
+      received(logs, i, now, at);
+      now = at + ms / 2;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(contains(a.text(), "8 calls of Load end each 100.0 ms") == (allowed == 8));
+    if (allowed != 8) continue;
+    CHECK_FALSE(suggests(a, "workers"));
+    CHECK_FALSE(suggests(a, "faster"));
+  }
+}
+
+TEST_CASE("more workers are doubtful if workers wait at a semaphore") {
+  planted_logs logs;
+  logs.cpus(8);
+  std::int64_t now = 0;
+  generator random(3);
+  for (std::int64_t i = 0; i < 180; ++i) {
+    const std::int64_t end =
+        33 * ms + 11 * ms / 2 * i + static_cast<std::int64_t>(random() % (2 * ms));
+    const int thread = 1 + static_cast<int>(i % 6);
+    slept(logs, thread, i, end - 30 * ms, 30 * ms);
+    logs.wait_sample(thread, end - 15 * ms, "condition", "tokens", 77, 0);
+    const std::int64_t at = std::max(now + 2000, end + 20'000);
+    received(logs, i, now, at);
+    now = at + ms;
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(suggests(a, "workers"));
+  for (const json& one : a.whole["possible"].array()) {
+    if (one["change"].has("workers")) CHECK(contains(one["text"].text(), "can serve more at once"));
+  }
+  for (const json& one : a.whole["moves"].array()) CHECK_FALSE(one["change"].has("workers"));
+}
+
+TEST_CASE("the advice for a lock of the allocator can be followed") {
+  lotus::tool::blocked_on lock;
+  CHECK(contains(lock_advice(lock), "under the lock"));
+  lock.taken_in = "malloc";
+  CHECK(contains(lock_advice(lock), "Allocate less"));
+  CHECK_FALSE(contains(lock_advice(lock), "under the lock"));
+}
+
+TEST_CASE("a run whose CPUs other threads of the program use is not balanced") {
+  planted_logs logs;
+  logs.cpus(2);
+  logs.cpu_time(0, 0, 0);
+  logs.cpu_time(600 * ms, 1190 * ms, 5 * ms);
+  for (std::int64_t i = 0; i < 150; ++i) {
+    const std::int64_t start = 4 * ms * i;
+    const int thread = 1 + static_cast<int>(i % 3);
+    logs.made(thread, i, start, 12 * ms - 60'000);
+    logs.op(thread, "Resize", start + 1000, 12 * ms - 62'000);
+    logs.off_cpu(thread, start + 12 * ms - 70'000, 11 * ms, 7 * ms);
+    const std::int64_t at = start + 12 * ms - 20'000;
+    received(logs, i, at - ms / 3, at);
+    logs.off_cpu(0, at + 3 * ms, 2 * ms + ms / 2, 2 * ms + ms / 2);
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(a.verdict() == "preprocessing-bound");
+  CHECK(contains(a.text(), "Why: code outside of all markers used"));
+}
+
+TEST_CASE("threads that wait for a CPU longer than they run do not get more of them") {
+  planted_logs logs;
+  logs.cpus(2);
+  logs.cpu_time(0, 0, 0);
+  logs.cpu_time(404 * ms, 210 * ms, 0);  // other programs used the rest
+  for (std::int64_t i = 0; i < 100; ++i) {
+    const std::int64_t start = 4 * ms * i;
+    const int thread = 1 + static_cast<int>(i % 2);
+    logs.made(thread, i, start, 8 * ms - 40'000);
+    logs.op(thread, "Store", start + 1000, 8 * ms - 42'000);
+    logs.off_cpu(thread, start + 8 * ms - 50'000, 6 * ms, 5 * ms);
+    received(logs, i, start + 4 * ms + (i == 0 ? 0 : 300'000), start + 8 * ms + 20'000);
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(contains(a.text(), "wait for a CPU longer than they run"));
+  CHECK_FALSE(suggests(a, "workers"));
+}
