@@ -207,7 +207,7 @@ void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, s
     }
   }
   if (d.cpu_ns) {
-    facts.row({"CPU time of the program", human_time(*d.cpu_ns)});
+    facts.row({"CPU time of the run", human_time(*d.cpu_ns)});
     facts.row({"CPU time outside operations", human_share(d.unrecorded_cpu)});
   }
   if (d.others_cpus) {

@@ -77,7 +77,8 @@ std::vector<std::string> change_parts(const pipeline_change& c, const recorded_p
                    : "consumer " + number(c.step) + "x slower");
   }
   if (c.cpus) {
-    add(number(*c.cpus) + " CPUs" + (p.cpus ? " instead of " + number(*p.cpus) : std::string()));
+    add(number(*c.cpus) + (*c.cpus == 1 ? " CPU" : " CPUs") +
+        (p.cpus ? " instead of " + number(*p.cpus) : std::string()));
   }
   if (c.no_start_up) add("no start-up time");
   if (c.batch_size != 1) add("batches " + number(c.batch_size) + " times as large");
