@@ -287,19 +287,26 @@ void loosen_policies(fitted_model& m) {
 
 /// Sets the length of time slices with which the simulation is as slow as the run.
 void fit_time_slice(fitted_model& m) {
+  const auto off = [&m](const replay_result& r) { return std::abs(r.per_s() - m.achieved()); };
   speed_law law = m.speed.law;
+  replay_result nearest = m.base;
   // Try time slices of 0.5 to 8 ms, because the scheduler tick of Linux is 1, 4 or 10 ms.
   for (const double slice_ms : {0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0}) {
-    law.turn_ns = 1e6 * slice_ms;
-    const replay_result slower = m.replayed_with({}, law, {});
-    if (std::abs(slower.per_s() - m.achieved()) >= std::abs(m.base.per_s() - m.achieved()))
-      continue;
-    m.base = slower;
-    m.speed.law = law;
+    speed_law tried = law;
+    tried.turn_ns = 1e6 * slice_ms;
+    const replay_result slower = m.replayed_with({}, tried, {});
+    if (off(slower) >= off(nearest)) continue;
+    nearest = slower;
+    law = tried;
     // Stop at the first time slice that fits. A longer one has a larger effect on predictions and
     // may fit better only by chance.
-    if (std::abs(m.base.per_s() / m.achieved() - 1) <= much_too_fast) return;
+    if (off(nearest) <= much_too_fast * m.achieved()) break;
   }
+  // Time slices that explain next to nothing of the difference are not its cause.
+  constexpr double most_left = 0.8;
+  if (off(nearest) > most_left * off(m.base)) return;
+  m.base = nearest;
+  m.speed.law = law;
 }
 
 /// Computes how many CPUs the workers and the consumer would have used if they had never waited for
