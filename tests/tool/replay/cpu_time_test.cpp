@@ -112,9 +112,9 @@ TEST_CASE("threads whose samples take turns at waiting and computing overlap sam
 TEST_CASE("without an operation, its CPU time is not waited for either") {
   // A worker sleeps for 5 ms, waits for a CPU for 1.5 ms and computes for 4 ms. In the run it takes
   // 0.3 ms until it begins the next batch, so the simulation is too fast, and the waits for a CPU
-  // would explain that. Without Decode, nothing is left that uses a CPU.
+  // would explain that. Without Decode, nothing is left that uses the CPU.
   planted_logs logs;
-  logs.cpus(2);
+  logs.cpus(1);
   for (int i = 0; i < batches; ++i) {
     const std::int64_t start = 10'800'000LL * i;
     const std::int64_t read = start + 6'500'000;

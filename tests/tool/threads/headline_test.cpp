@@ -249,15 +249,17 @@ TEST_CASE("a chain goes on to a thread that it has not passed, if there is one")
   groups[0].members = {0};
   groups[1].members = {1, 2, 3};
   groups[2].members = {4};
-  const auto add_wait = [&](std::size_t group, std::size_t other, std::size_t sample) {
+  const auto add_wait = [&](std::size_t group, std::size_t other, std::size_t sample,
+                            double share) {
     wait_for(groups[group], other);
-    groups[group].blocked.back().share = 0.9;
+    groups[group].running = 0.1;
+    groups[group].blocked.back().share = share;
     groups[group].blocked.back().samples = {sample};
   };
-  add_wait(0, 1, 0);
-  add_wait(1, 1, 1);
-  add_wait(1, 2, 2);
-  add_wait(2, 1, 3);
+  add_wait(0, 1, 0, 0.9);
+  add_wait(1, 1, 1, 0.45);
+  add_wait(1, 2, 2, 0.45);
+  add_wait(2, 1, 3, 0.9);
   of.rounds.resize(20);
   for (sampled_round& round : of.rounds) {
     round.states = {{0, 0}, {1, 1}, {2, 2}, {3, sampled_round::runs}, {4, 3}};

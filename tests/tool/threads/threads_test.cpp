@@ -150,7 +150,7 @@ TEST_CASE("a consumer waits for a pool: headline, groups, shares and suggested m
   // lotus-tool must suggest markers around the call of Loader::next and before the call of
   // make_batch.
   const std::string source =
-      read_file(std::string(LOTUS_SOURCE) + "/tests/tool/threads/planted_threads.cpp");
+      read_file(std::string(LOTUS_SOURCE) + "/tests/tool/threads/planted/planted_threads.cpp");
   const auto line_of = [&source](const std::string& text) {
     std::int64_t line = 1;
     for (std::size_t i = 0; i < source.find(text); ++i) line += source[i] == '\n' ? 1 : 0;

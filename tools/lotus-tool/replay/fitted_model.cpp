@@ -288,25 +288,24 @@ void loosen_policies(fitted_model& m) {
 /// Sets the length of time slices with which the simulation is as slow as the run.
 void fit_time_slice(fitted_model& m) {
   const auto off = [&m](const replay_result& r) { return std::abs(r.per_s() - m.achieved()); };
-  speed_law law = m.speed.law;
   replay_result nearest = m.base;
+  speed_law tried = m.speed.law;
+  double turn_ns = tried.turn_ns;
   // Try time slices of 0.5 to 8 ms, because the scheduler tick of Linux is 1, 4 or 10 ms.
   for (const double slice_ms : {0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0}) {
-    speed_law tried = law;
     tried.turn_ns = 1e6 * slice_ms;
     const replay_result slower = m.replayed_with({}, tried, {});
     if (off(slower) >= off(nearest)) continue;
     nearest = slower;
-    law = tried;
+    turn_ns = tried.turn_ns;
     // Stop at the first time slice that fits. A longer one has a larger effect on predictions and
     // may fit better only by chance.
     if (off(nearest) <= much_too_fast * m.achieved()) break;
   }
-  // Time slices that explain next to nothing of the difference are not its cause.
-  constexpr double most_left = 0.8;
-  if (off(nearest) > most_left * off(m.base)) return;
+  // Time slices that explain less than a fifth of the difference are not its cause.
+  if (off(nearest) > 0.8 * off(m.base)) return;
   m.base = nearest;
-  m.speed.law = law;
+  m.speed.law.turn_ns = turn_ns;
 }
 
 /// Computes how many CPUs the workers and the consumer would have used if they had never waited for
@@ -373,13 +372,12 @@ bool waits_little_for_cpus(const fitted_model& m) {
   return m.share_of_others <= 0 && queued_ns > 0 && queued_ns < little * all_ns;
 }
 
-/// If the simulation under a lock or another limit is too fast, counts waits for a CPU as blocked
-/// time, provided that the simulation then fits better. The reason: a thread that waits for a CPU
-/// also delays the threads that wait for its lock. Without a limit, the threads wait for the CPUs
-/// that the others use, and these waits become shorter if an operation uses less CPU time: counted
-/// as blocked time, they made the predictions of such changes 8 to 20 % too low.
+/// If the simulation under an explanation is too fast, counts waits for a CPU as blocked time,
+/// provided that the simulation then fits better. The reason: a thread that waits for a CPU also
+/// delays the threads that wait for its lock, and waits for what other programs use stay the same.
+/// Waits for CPUs of which the run's own threads use over a quarter arise anew in the simulation.
 void count_queueing(fitted_model& m, explanation& why) {
-  if (why.assumed.is_free()) return;
+  if (why.assumed.is_free() && m.base.busy_ns > 0.25 * m.base.whole_ns) return;
   if (why.base.per_s() <= (1 + much_too_fast) * m.achieved() || !waits_little_for_cpus(m)) return;
   if (!m.with_queues) m.with_queues = with_queueing(m.pipeline);
   const replay_result queued = m.replayed_with({}, m.speed.law, why.assumed, true);

@@ -1,29 +1,20 @@
 // A loader with one planted cause of slowness. Usage: planted_causes CAUSE slow|cured SECONDS
+#include "planted_causes.hpp"
+
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
-#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
-#include <filesystem>
-#include <functional>
 #include <future>
-#include <iostream>
-#include <map>
 #include <mutex>
-#include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "lotus/lotus.hpp"
@@ -49,8 +40,8 @@ __attribute__((noinline)) void put_in_cache(cache& to) {
   nap(5);
 }
 
-const std::map<std::string, std::function<void()>>& causes() {
-  static const std::map<std::string, std::function<void()>> all{
+const cause_map& causes() {
+  static const cause_map all{
       {"unpickle",
        [] {
          loader l;
@@ -379,131 +370,6 @@ const std::map<std::string, std::function<void()>>& causes() {
          };
          l.run([](int) { train(3); });
        }},
-      {"bound",
-       [] {
-         loader l;
-         l.workers = 4;
-         l.batches = batches_of(slow ? 9 : 5);
-         l.begin = [](int) {
-           cpu_set_t one;
-           CPU_ZERO(&one);
-           CPU_SET(0, &one);
-           if (slow) sched_setaffinity(0, sizeof one, &one);
-         };
-         l.make = [](int) { step("Decode", [] { burn(8); }); };
-         l.run([](int) { train(0, 1); });
-       }},
-      {"bound-later",
-       [] {
-         loader l;
-         l.workers = 3;
-         l.batches = batches_of(slow ? 9 : 5);
-         l.make = [](int i) {
-           step("Decode", [] { burn(8); });
-           if (!slow || i != 2) return;
-           cpu_set_t one;
-           CPU_ZERO(&one);
-           CPU_SET(0, &one);
-           for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
-             sched_setaffinity(std::stoi(thread.path().filename()), sizeof one, &one);
-           }
-         };
-         l.run([](int) { train(0, 1); });
-       }},
-      {"main-spins",
-       [] {
-         std::atomic<bool> done{false};
-         std::thread watching([&] {
-           while (!done) {
-             burn(0.3);
-             nap(10);
-           }
-         });
-         std::thread consuming([&] {
-           loader l;
-           l.batches = batches_of(slow ? 8 : 5);
-           l.make = [](int) { step("Decode", [] { burn(7); }); };
-           l.run([](int) { train(1); });
-           done = true;
-         });
-         while (slow && !done) {
-         }
-         consuming.join();
-         watching.join();
-       }},
-      {"workers-spin",
-       [] {
-         loader l;
-         l.workers = 4;
-         l.batches = batches_of(slow ? 10 : 5);
-         l.spins = slow;
-         const auto began = std::chrono::steady_clock::now();
-         if (slow) {  // something lists the files of a batch in 9 ms
-           l.may_begin = [began](int i, int) {
-             return std::chrono::steady_clock::now() - began > std::chrono::milliseconds(9 * i);
-           };
-         }
-         l.make = [](int) { step("Decode", [] { burn(4); }); };
-         l.run([](int) { train(0, 1); });
-       }},
-      {"slow-worker",
-       [] {
-         static thread_local bool is_slow = false;
-         loader l;
-         l.workers = 4;
-         l.batches = std::max(60, batches_of(slow ? 10 : 4));
-         l.begin = [](int w) { is_slow = slow && w == 2; };
-         l.make = [](int) { step("Load", [] { nap(is_slow ? 60 : 6); }); };
-         l.run([](int) { train(2); });
-       }},
-      {"library-threads",
-       [] {
-         loader l;
-         l.batches = batches_of(slow ? 24 : 8);
-         l.make = [](int) {
-           step("Read", [] { nap(2); });
-           step("Resize", [] {
-             if (!slow) return burn(6);
-             std::vector<std::thread> threads;
-             for (int t = 0; t < 8; ++t) threads.emplace_back([] { burn(4); });
-             for (std::thread& t : threads) t.join();
-           });
-         };
-         l.run([](int) { train(0, 2); });
-       }},
-      {"spinning-pool",
-       [] {
-         std::atomic<bool> stop{false};
-         std::vector<std::thread> pool;
-         for (int t = 0; slow && t < 4; ++t) {
-           pool.emplace_back([&] {
-             while (!stop) {
-             }
-           });
-         }
-         loader l;
-         l.batches = batches_of(slow ? 24 : 8);
-         l.make = [](int) { step("Decode", [] { burn(7); }); };
-         l.run([](int) { train(0, 2); });
-         stop = true;
-         for (std::thread& t : pool) t.join();
-       }},
-      {"page-faults",
-       [] {
-         loader l;
-         l.batches = batches_of(slow ? 10 : 6);
-         l.make = [](int) {
-           step("Resize", [] {
-             if (!slow) return burn(4);
-             constexpr std::size_t bytes = 16 << 20;
-             void* const page =
-                 mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-             for (std::size_t at = 0; at < bytes; at += 4096) static_cast<char*>(page)[at] = 1;
-             munmap(page, bytes);
-           });
-         };
-         l.run([](int) { train(0, 0.5); });
-       }},
       {"preprocessing",
        [] {
          loader l;
@@ -526,8 +392,10 @@ const std::map<std::string, std::function<void()>>& causes() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4 || causes().count(argv[1]) == 0) return 2;
+  if (argc != 4) return 2;
+  const auto& all = cpu_causes().count(argv[1]) == 0 ? causes() : cpu_causes();
+  if (all.count(argv[1]) == 0) return 2;
   slow = std::strcmp(argv[2], "slow") == 0;
   seconds = std::atof(argv[3]);
-  causes().at(argv[1])();
+  all.at(argv[1])();
 }

@@ -158,7 +158,7 @@ class policy_finder {
       const std::optional<time_span> made = run_.batches.made(batch_of(u));
       if (wait == nullptr || !made) continue;
       ++all;
-      if (!wait->is_marker() && wait->start_ns <= made->start_ns + made->duration_ns() / 20 &&
+      if (!wait->is_marker() && wait->start_ns <= made->start_ns + made->duration_ns() / 50 &&
           made->end_ns <= wait->end_ns()) {
         ++within;
         waits_ns += wait->duration_ns;

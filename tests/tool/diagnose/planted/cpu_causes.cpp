@@ -1,0 +1,148 @@
+// Loaders that are slow because of how CPUs are used.
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "planted_causes.hpp"
+#include "planted_loader.hpp"
+
+namespace planted {
+
+const cause_map& cpu_causes() {
+  static const cause_map all{
+      {"bound",
+       [] {
+         loader l;
+         l.workers = 4;
+         l.batches = batches_of(slow ? 9 : 5);
+         l.begin = [](int) {
+           cpu_set_t one;
+           CPU_ZERO(&one);
+           CPU_SET(0, &one);
+           if (slow) sched_setaffinity(0, sizeof one, &one);
+         };
+         l.make = [](int) { step("Decode", [] { burn(8); }); };
+         l.run([](int) { train(0, 1); });
+       }},
+      {"bound-later",
+       [] {
+         loader l;
+         l.workers = 3;
+         l.batches = batches_of(slow ? 9 : 5);
+         l.make = [](int i) {
+           step("Decode", [] { burn(8); });
+           if (!slow || i != 2) return;
+           cpu_set_t one;
+           CPU_ZERO(&one);
+           CPU_SET(0, &one);
+           for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+             sched_setaffinity(std::stoi(thread.path().filename()), sizeof one, &one);
+           }
+         };
+         l.run([](int) { train(0, 1); });
+       }},
+      {"main-spins",
+       [] {
+         std::atomic<bool> done{false};
+         std::thread watching([&] {
+           while (!done) {
+             burn(0.3);
+             nap(10);
+           }
+         });
+         std::thread consuming([&] {
+           loader l;
+           l.batches = batches_of(slow ? 8 : 5);
+           l.make = [](int) { step("Decode", [] { burn(7); }); };
+           l.run([](int) { train(1); });
+           done = true;
+         });
+         while (slow && !done) {
+         }
+         consuming.join();
+         watching.join();
+       }},
+      {"workers-spin",
+       [] {
+         loader l;
+         l.workers = 4;
+         l.batches = batches_of(slow ? 10 : 5);
+         l.spins = slow;
+         const auto began = std::chrono::steady_clock::now();
+         if (slow) {  // something lists the files of a batch in 9 ms
+           l.may_begin = [began](int i, int) {
+             return std::chrono::steady_clock::now() - began > std::chrono::milliseconds(9 * i);
+           };
+         }
+         l.make = [](int) { step("Decode", [] { burn(4); }); };
+         l.run([](int) { train(0, 1); });
+       }},
+      {"slow-worker",
+       [] {
+         static thread_local bool is_slow = false;
+         loader l;
+         l.workers = 4;
+         l.batches = std::max(60, batches_of(slow ? 10 : 4));
+         l.begin = [](int w) { is_slow = slow && w == 2; };
+         l.make = [](int) { step("Load", [] { nap(is_slow ? 60 : 6); }); };
+         l.run([](int) { train(2); });
+       }},
+      {"library-threads",
+       [] {
+         loader l;
+         l.batches = batches_of(slow ? 24 : 8);
+         l.make = [](int) {
+           step("Read", [] { nap(2); });
+           step("Resize", [] {
+             if (!slow) return burn(6);
+             std::vector<std::thread> threads;
+             for (int t = 0; t < 8; ++t) threads.emplace_back([] { burn(4); });
+             for (std::thread& t : threads) t.join();
+           });
+         };
+         l.run([](int) { train(0, 2); });
+       }},
+      {"spinning-pool",
+       [] {
+         std::atomic<bool> stop{false};
+         std::vector<std::thread> pool;
+         for (int t = 0; slow && t < 4; ++t) {
+           pool.emplace_back([&] {
+             while (!stop) {
+             }
+           });
+         }
+         loader l;
+         l.batches = batches_of(slow ? 24 : 8);
+         l.make = [](int) { step("Decode", [] { burn(7); }); };
+         l.run([](int) { train(0, 2); });
+         stop = true;
+         for (std::thread& t : pool) t.join();
+       }},
+      {"page-faults", [] {
+         loader l;
+         l.batches = batches_of(slow ? 10 : 6);
+         l.make = [](int) {
+           step("Resize", [] {
+             if (!slow) return burn(4);
+             constexpr std::size_t bytes = 16 << 20;
+             void* const page =
+                 mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+             for (std::size_t at = 0; at < bytes; at += 4096) static_cast<char*>(page)[at] = 1;
+             munmap(page, bytes);
+           });
+         };
+         l.run([](int) { train(0, 0.5); });
+       }}};
+  return all;
+}
+
+}  // namespace planted

@@ -1,0 +1,19 @@
+// Causes of slowness that loaders are planted with.
+#ifndef LOTUS_TESTS_PLANTED_CAUSES_HPP
+#define LOTUS_TESTS_PLANTED_CAUSES_HPP
+
+#include <functional>
+#include <map>
+#include <string>
+
+namespace planted {
+
+/// Loaders by the name of their cause.
+using cause_map = std::map<std::string, std::function<void()>>;
+
+/// Returns loaders that are slow because of how CPUs are used.
+const cause_map& cpu_causes();
+
+}  // namespace planted
+
+#endif  // LOTUS_TESTS_PLANTED_CAUSES_HPP
