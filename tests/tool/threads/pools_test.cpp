@@ -74,7 +74,7 @@ sampled_pools sample(const temp_dir& dir, const std::string& program, const std:
 
 std::int64_t line_of(const std::string& text) {
   const std::string source =
-      read_file(std::string(LOTUS_SOURCE) + "/tests/tool/threads/planted_pools.cpp");
+      read_file(std::string(LOTUS_SOURCE) + "/tests/tool/threads/planted/planted_pools.cpp");
   return 1 + std::count(source.begin(),
                         source.begin() + static_cast<std::ptrdiff_t>(source.find(text)), '\n');
 }

@@ -94,7 +94,7 @@ TEST_CASE("markers for a pool of tasks belong into the task and after the waitin
   INFO(pool.err);
   if (pool.threads["sampling"]["cpu_interval_ns"].integer() == 0) return;
   const std::string source =
-      read_file(std::string(LOTUS_SOURCE) + "/tests/tool/threads/planted_threads.cpp");
+      read_file(std::string(LOTUS_SOURCE) + "/tests/tool/threads/planted/planted_threads.cpp");
   const auto line_of = [&source](const std::string& text) {
     return 1 + std::count(source.begin(),
                           source.begin() + static_cast<std::ptrdiff_t>(source.find(text)), '\n');
