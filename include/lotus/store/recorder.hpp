@@ -158,10 +158,8 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     thread_start started;
     return producers_.for_this_thread(
         [this](producer& p) {
-          if (!p.guard.try_lock()) return false;
-          const bool done = !p.attached || (slow_.drain(p) == 0 && p.backlog_first == nullptr);
-          p.guard.unlock();
-          return done;
+          const locked guard{p.guard};
+          return !p.attached || (slow_.drain(p) == 0 && p.backlog_first == nullptr);
         },
         [this, begins, &started](producer& p) {
           return begins || rings_.may_reuse_ring(p, started);
