@@ -64,7 +64,8 @@ phrase claims::why_not_faster(std::string_view name) const {
   }
   const auto most = std::find_if(d_.path.shares.begin(), d_.path.shares.end(), is_work);
   for (const finding& one : d_.findings) {
-    if (one.id == bursts_id && (is_whole || most->name == name)) return one.because;
+    const bool is_of_most = most != d_.path.shares.end() && most->name == name;
+    if (one.id == bursts_id && (is_whole || is_of_most)) return one.because;
   }
   const blocked_on* const lock = waits_for_holder(name);
   if (lock == nullptr) return {};

@@ -58,7 +58,7 @@ void waited_for::add_calls(const group_samples& group) {
   }
   for (const thread_sample* s : group.waiting) {
     const named_stack& stack = stacks_.of(s->stack);
-    function_of(s->stack);
+    function_of(s->stack);  // wait_of() needs the function to be known
     const object_wait wait = wait_of(*s);
     calls.waits.insert(wait);
     // If the address of the wait is known, it shows which object the waiting call uses, so the call
