@@ -126,7 +126,6 @@ class preprocessing_finder {
     }
     std::size_t joint = 0;
     for_each_number(order, false, [&](const auto* first, const auto* last) {
-      split(first, last);
       const delivery_range of = deliveries_of(key_of(found_.spans[*first]));
       const auto spans = static_cast<std::size_t>(last - first);
       if (of.size() == epochs && spans > of.size()) joint += joint_deliveries(first, last, of);
@@ -134,7 +133,7 @@ class preprocessing_finder {
     found_.in_parts = 2 * joint > deliveries;
     if (found_.in_parts) find_usual_segments(order);
     for_each_number(order, false, [&](const auto* first, const auto* last) {
-      if (found_.in_parts) split_by_deliveries(first, last);
+      found_.in_parts ? split_by_deliveries(first, last) : split(first, last);
       add_preprocessings(first, last);
     });
     for_each_number(order, true, [&](const auto* first, const auto* last) { split(first, last); });
@@ -236,26 +235,30 @@ class preprocessing_finder {
 
   /// Counts the receptions of batches that several spans built together.
   /// @param first, last  the range of spans of one batch number.
-  /// @param of  the times when the consumer received batches with this number. Spans that began
-  /// between two receptions are assumed to build one batch together. If all of them are preprocess
-  /// spans, they count only if they are on several threads, because a single worker may have built
-  /// the batch twice, unless in_pieces_ is true.
+  /// @param of  the times when the consumer received batches with this number. Spans of a stage
+  /// that began between two receptions are assumed to build one batch together, whether they
+  /// overlap or not: this differs from batch to batch. If all of them are preprocess spans, they
+  /// count only if they are on several threads, because a single worker may have built the batch
+  /// twice, unless in_pieces_ is true.
   std::size_t joint_deliveries(const span_number* first, const span_number* last,
-                               const delivery_range& of) const {
+                               const delivery_range& of) {
     std::size_t joint = 0;
     while (first != last) {
       const std::size_t k = of.index_after(found_.spans[*first].start_ns);
       const preprocessing_span& begun = found_.spans[*first];
       bool stages = false;
       bool threads = false;
-      bool passes = false;
+      bool repeats = false;
+      ++range_;
       for (; first != last && of.index_after(found_.spans[*first].start_ns) == k; ++first) {
         const preprocessing_span& s = found_.spans[*first];
         stages |= s.stage != preprocess_stage;
         threads |= s.file != begun.file;
-        passes |= s.pass != begun.pass;
+        const auto [seen, is_new] = seen_in_range_.try_emplace(s.stage, range_);
+        repeats |= !is_new && seen->second == range_;
+        seen->second = range_;
       }
-      if (k < of.size() && passes && (stages || threads || in_pieces_)) ++joint;
+      if (k < of.size() && repeats && (stages || threads || in_pieces_)) ++joint;
     }
     return joint;
   }
@@ -408,6 +411,10 @@ class preprocessing_finder {
   const std::vector<batch_inclusion>& inclusions_;
   bool in_pieces_;  // whether a single worker may build a batch in several spans
   batch_preprocessings found_;
+  // joint_deliveries() numbers the ranges of spans at which it looks. For each stage: the last
+  // range in which it occurred.
+  std::map<stage_id, std::size_t> seen_in_range_;
+  std::size_t range_ = 0;
   std::size_t usual_segments_ = 1;  // usual number of spans of a preprocessing
   delivery_list deliveries_;        // when batches were received, sorted by number, then by time
   // Index of the first of the deliveries that deliveries_of() returned last.
