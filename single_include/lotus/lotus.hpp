@@ -11052,38 +11052,55 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
   /// Returns this thread's producer; if the thread has none yet, a new or reused one. Returns null
   /// if there is no memory.
   /// @param retire  bool(producer&): drains a dead thread's producer; returns false if records
-  /// remain.
+  /// remain, or if another thread is draining it.
   /// @param fits  bool(producer&): whether this thread may reuse a dead thread's producer.
   /// @param adopt  void(producer&): prepares a new or reused producer for this thread.
   template <class Retire, class Fits, class Adopt>
   producer* for_this_thread(Retire&& retire, Fits&& fits, Adopt&& adopt) noexcept {
-    const locked hold{lock_};
     const std::uint32_t tid = thread_id();
-    // A producer with this thread's id is either this thread's own, created through another shared
-    // object, or that of a dead thread whose id the kernel has reused. In both cases this thread
-    // must use that producer and continue its logs, because only one ring may be written to a log.
-    if (producer* p = find(tid)) return p;
-    if (++begun_ > reap_after_) reap(retire);
-    producer* p = find_free(fits);
-    // If this thread may reuse none of the free producers, a new one is added, because later
-    // threads may reuse the free ones. If there are too many free ones already, one of them is
-    // reused anyway, so that the list does not grow forever.
-    if (p == nullptr && count_ >= running_ + reap_after_ + max_that_do_not_fit) p = find(0);
-    if (p == nullptr) p = add();
-    if (p != nullptr) {
-      p->tid.store(tid, std::memory_order_relaxed);
-      adopt(*p);
+    bool reaps = false;
+    {
+      const locked hold{lock_};
+      // A producer with this thread's id is either this thread's own, created through another
+      // shared object, or that of a dead thread whose id the kernel has reused. In both cases this
+      // thread must use that producer and continue its logs, because only one ring may be written
+      // to a log.
+      if (producer* p = find(tid)) return p;
+      // A thread that finds no free producer, because another one is still freeing them, helps it.
+      // Otherwise new producers, and so new logs, would be added meanwhile.
+      reaps = ++begun_ > reap_after_ || (reaping_ > 0 && find(0) == nullptr);
+      if (reaps) begun_ = 0, ++reaping_;
     }
+    // Nothing that may wait for the disk happens under the lock, which all new threads take.
+    if (reaps) reap(retire);
+    producer* const p = take(tid, fits);
+    if (p != nullptr) adopt(*p);
     return p;
   }
 
   mutex& fork_lock() noexcept { return lock_; }
+  /// The caller holds fork_lock().
+  void after_fork_in_child() noexcept { reaping_ = 0; }
 
  private:
   static constexpr std::size_t at_once = gate_distance / sizeof(producer);
   static_assert(at_once >= 32 && sizeof(producer) >= sizeof(ring_gate));
 
   static constexpr std::size_t max_that_do_not_fit = 256;
+
+  /// Returns a free producer, or a new one, that now belongs to the thread `tid`.
+  template <class Fits>
+  producer* take(std::uint32_t tid, Fits& fits) noexcept {
+    const locked hold{lock_};
+    producer* p = find_free(fits);
+    // If this thread may reuse none of the free producers, a new one is added, because later
+    // threads may reuse the free ones. If there are too many free ones already, one of them is
+    // reused anyway, so that the list does not grow forever.
+    if (p == nullptr && count_ >= running_ + reap_after_ + max_that_do_not_fit) p = find(0);
+    if (p == nullptr) p = add();
+    if (p != nullptr) p->tid.store(tid, std::memory_order_relaxed);
+    return p;
+  }
 
   template <class Fits>
   producer* find_free(Fits& fits) const noexcept {
@@ -11103,18 +11120,22 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
   /// when a quarter as many threads as run now have begun: often enough to bound the number of
   /// rings and logs, and rarely enough to keep the cost of a new thread low.
   template <class Retire>
-  void reap(Retire&& retire) noexcept {
+  void reap(Retire& retire) noexcept {
     std::size_t running = 0;
     for_each([&](producer& p) {
       const std::uint32_t tid = p.tid.load(std::memory_order_relaxed);
       if (tid == 0) return;
-      if (thread_is_dead(tid) && retire(p)) {
-        p.tid.store(0, std::memory_order_relaxed);
-      } else {
-        ++running;
-      }
+      ++running;
+      if (!thread_is_dead(tid) || !retire(p)) return;
+      // Meanwhile, a new thread may have got the dead thread's id, and with it this producer.
+      const locked hold{lock_};
+      const bool is_same = p.tid.load(std::memory_order_relaxed) == tid;
+      if (!is_same || !thread_is_dead(tid) || !retire(p)) return;
+      p.tid.store(0, std::memory_order_relaxed);
+      --running;
     });
-    begun_ = 0;
+    const locked hold{lock_};
+    --reaping_;
     running_ = running;
     reap_after_ = running / 4 + 8;
   }
@@ -11140,6 +11161,7 @@ class LOTUS_DETAIL_PER_MODULE producer_list {
   std::atomic<producer*> first_{nullptr};
   std::size_t count_ = 0;
   std::size_t begun_ = 0;    ///< number of threads that got a producer since the last reap()
+  std::size_t reaping_ = 0;  ///< number of threads that are in reap() now
   std::size_t running_ = 0;  ///< number of threads that were running then
   std::size_t reap_after_ = 8;
   producer* spare_ = nullptr;
@@ -19100,6 +19122,7 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
       const bool forked = p.tid.load(std::memory_order_relaxed) == forking_tid_;
       p.tid.store(forked ? thread_id() : 0, std::memory_order_relaxed);
     });
+    of_.producers.after_fork_in_child();
     of_.rings.after_fork_in_child();
     of_.files.after_fork_in_child();
     of_.clock.after_fork_in_child();
@@ -20153,8 +20176,10 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     thread_start started;
     return producers_.for_this_thread(
         [this](producer& p) {
-          const locked guard{p.guard};
-          return !p.attached || (slow_.drain(p) == 0 && p.backlog_first == nullptr);
+          if (!p.guard.try_lock()) return false;
+          const bool done = !p.attached || (slow_.drain(p) == 0 && p.backlog_first == nullptr);
+          p.guard.unlock();
+          return done;
         },
         [this, begins, &started](producer& p) {
           return begins || rings_.may_reuse_ring(p, started);

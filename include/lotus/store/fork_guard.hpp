@@ -85,6 +85,7 @@ class LOTUS_DETAIL_PER_MODULE fork_guard {
       const bool forked = p.tid.load(std::memory_order_relaxed) == forking_tid_;
       p.tid.store(forked ? thread_id() : 0, std::memory_order_relaxed);
     });
+    of_.producers.after_fork_in_child();
     of_.rings.after_fork_in_child();
     of_.files.after_fork_in_child();
     of_.clock.after_fork_in_child();

@@ -158,8 +158,10 @@ class LOTUS_DETAIL_PER_MODULE recorder {
     thread_start started;
     return producers_.for_this_thread(
         [this](producer& p) {
-          const locked guard{p.guard};
-          return !p.attached || (slow_.drain(p) == 0 && p.backlog_first == nullptr);
+          if (!p.guard.try_lock()) return false;
+          const bool done = !p.attached || (slow_.drain(p) == 0 && p.backlog_first == nullptr);
+          p.guard.unlock();
+          return done;
         },
         [this, begins, &started](producer& p) {
           return begins || rings_.may_reuse_ring(p, started);

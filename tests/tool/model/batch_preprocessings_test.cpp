@@ -184,6 +184,29 @@ TEST_CASE("a batch that several threads preprocess is one batch, not one per epo
   }
 }
 
+TEST_CASE("parts of a batch in several threads are one batch, whether they overlap or not") {
+  // The parts of every `apart`-th batch do not overlap.
+  const auto apart = GENERATE(as<std::int64_t>{}, 1, 2, 3, 10, 1000);
+  batch_records records;
+  std::vector<stage_span> stages;
+  for (std::int64_t i = 0; i < 40; ++i) {
+    for (std::uint32_t part = 0; part < 4; ++part) {
+      const std::int64_t after = part * (i % apart == apart - 1 ? 12 : 2);
+      stages.push_back(span(decode_stage, i, 100 * i + after, 10, 1 + part));
+    }
+    records.push_back(waited(i, 100 * i, 60));
+    records.push_back(used(i, 100 * i + 61));
+  }
+  const run_batches run(records, stages);
+  CHECK(run.in_parts());
+  REQUIRE(run.all().size() == 40);
+  for (const batch& b : run.all()) {
+    CHECK(b.spans == 4);
+    CHECK(run.left_ns(b).has_value());
+    CHECK(run.made(b)->duration_ns() == (b.index % apart == apart - 1 ? 46 : 16));
+  }
+}
+
 TEST_CASE("with CONSUMED after the step, a batch is received at the end of its wait") {
   batch_records records;
   std::int64_t now = 0;

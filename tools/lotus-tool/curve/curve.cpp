@@ -167,10 +167,8 @@ std::vector<curve_limit> speed_curve::shown_limits() const {
 }
 
 phrase why_not_predicted(const diagnosis& of, const what_if& run) {
-  phrase unlike = why_unlike(run);
-  if (!unlike.empty()) return unlike;
   const phrase facts = claims(of).why_not_simulated();
-  if (facts.empty()) return {};
+  if (facts.empty()) return why_unlike(run);
   phrase all = phrase{"the simulation leaves out what limits this run: "}.add(facts);
   all.pattern.pop_back();  // the final period
   return all;

@@ -151,11 +151,12 @@ phrase why_no_verdict(const run_facts& f, phrase unlike) {
 /// the simulation knows nothing about it. Otherwise the largest gain decides, unless the facts
 /// forbid its verdict or the simulation does not reproduce the run; then the largest finding does.
 void decide(const what_if& asked, const claims& facts, const run_facts& f, diagnosis& d) {
-  const phrase unlike = why_unlike(asked);
+  const bool simulates = facts.why_not_simulated().empty();
+  // What the simulation leaves out explains why it differs from the run.
+  const phrase unlike = simulates ? why_unlike(asked) : phrase{};
   const finding* const cause = largest_cause(d);
-  const bool late = !facts.why_not_simulated().empty();
-  if (unlike.empty()) d.gains = gains_of(asked);
-  if (unlike.empty() && !late) {
+  if (simulates && unlike.empty()) {
+    d.gains = gains_of(asked);
     const bound_gain largest = largest_or_recorded(d);
     if (!facts.forbids(largest.bound)) {
       const bool lacks_cpus = largest.bound == verdict::balanced && facts.lacks_cpus();
