@@ -57,6 +57,7 @@ const std::vector<cause>& causes() {
       {"library-threads", "preprocessing-bound", "code outside of all markers used"},
       {"spinning-pool", "preprocessing-bound", "code outside of all markers used"},
       {"page-faults", "preprocessing-bound", "page faults per batch"},
+      {"pipe", "preprocessing-bound", "more threads at the same pipe gain nothing"},
       {"preprocessing", "preprocessing-bound", "Load sleeps"},
       {"step", "consumer-bound", "own work"}};
   return all;

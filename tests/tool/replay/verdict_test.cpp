@@ -106,3 +106,24 @@ TEST_CASE("predicted changes match the simulated loader with the change") {
   }
   CHECK(moved >= 5);
 }
+
+TEST_CASE("a reader that is late now and then is not held up by a limit on batches in flight") {
+  planted_logs logs;
+  std::int64_t read = 0;
+  std::int64_t received = 0;
+  for (int i = 0; i < 200; ++i) {
+    logs.stage(1, "Read", i, read, 6 * ms);
+    logs.stage(2, "Decode", i, read + 6 * ms, ms);
+    const std::int64_t ready = read + 7 * ms;
+    logs.waited(0, i, received, ready + ms / 20 - received);
+    logs.used(0, i, ready + ms / 20);
+    received = ready + ms / 2;
+    // In between, the batch before is mostly still in Decode.
+    read += 6 * ms + (i % 20 == 7 ? 3 * ms : ms / 50);
+  }
+  logs.cpus(4);
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(a.verdict() == "stage-bound");
+  CHECK_FALSE(contains(a.text(), "in flight"));
+}

@@ -66,6 +66,8 @@ phrase claims::why_not_faster(std::string_view name) const {
   for (const finding& one : d_.findings) {
     const bool is_of_most = most != d_.path.shares.end() && most->name == name;
     if (one.id == bursts_id && (is_whole || is_of_most)) return one.because;
+    // The other end of a pipe does not become faster if something else does.
+    if (one.id == one_pipe_id && !is_whole && !is_of_most) return one.because;
   }
   const blocked_on* const lock = waits_for_holder(name);
   if (lock == nullptr) return {};

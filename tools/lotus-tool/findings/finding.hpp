@@ -53,7 +53,8 @@ std::vector<finding> find_all(const run_facts& facts);
 finding_rule worker_ended_early, thread_for_each_batch, batches_pile_up, worked_outside_markers;
 finding_rule wait_contains_work, wait_polls, slow_hand_over, refilled_in_windows;
 finding_rule cpu_limit, pinned_threads, unmarked_threads, time_in_kernel;
-finding_rule step_waits_for_lock, perhaps_a_lock, time_changes, slow_worker_found;
+finding_rule step_waits_for_lock, perhaps_a_lock, waits_for_one_pipe, time_changes,
+    slow_worker_found;
 finding_rule workers_start_anew, waits_at_start, waits_while_built, waits_for_order;
 finding_rule step_waits_for_cpu, steps_take_the_run, forked_batches;
 finding_rule work_outside_operations, nobody_builds, calls_in_bursts;
@@ -62,6 +63,8 @@ finding_rule work_outside_operations, nobody_builds, calls_in_bursts;
 inline constexpr std::string_view forked_id = "forked-batches";
 /// Identifies what calls_in_bursts finds: the largest part of the path cannot become faster.
 inline constexpr std::string_view bursts_id = "calls-in-bursts";
+/// Identifies what waits_for_one_pipe finds: nothing but the other end of the pipe limits the run.
+inline constexpr std::string_view one_pipe_id = "one-pipe";
 inline constexpr std::string_view step_lock_id = "step-waits-for-lock";
 inline constexpr std::string_view step_waits_id = "step-waits";
 inline constexpr std::string_view step_cpu_id = "step-waits-for-cpu";

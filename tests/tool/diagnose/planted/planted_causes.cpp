@@ -4,9 +4,11 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/file.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdio>
@@ -369,6 +371,33 @@ const cause_map& causes() {
            step("Decode", [] { nap(2); });
          };
          l.run([](int) { train(3); });
+       }},
+      {"pipe",
+       [] {
+         int ends[2];
+         if (pipe(ends) != 0) std::exit(1);
+         loader l;
+         l.workers = 1;
+         l.batches = batches_of(slow ? 10 : 4);
+         const pid_t writer = fork();
+         std::array<char, 4096> block{};
+         for (int i = 0; writer == 0 && i < l.batches; ++i) {
+           nap(slow ? 9 : 0.1);
+           if (write(ends[1], block.data(), block.size()) < 0) break;
+         }
+         if (writer == 0) _exit(0);
+         close(ends[1]);
+         l.make = [&](int) {
+           step("Read", [&] {
+             for (ssize_t got = 1, sum = 0; got > 0 && sum < 4096; sum += got) {
+               got = read(ends[0], block.data(), block.size() - static_cast<std::size_t>(sum));
+             }
+           });
+           step("Decode", [] { burn(2); });
+         };
+         l.run([](int) { train(1); });
+         close(ends[0]);
+         waitpid(writer, nullptr, 0);
        }},
       {"preprocessing",
        [] {

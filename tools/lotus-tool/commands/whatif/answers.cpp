@@ -101,7 +101,6 @@ void print_work(const std::vector<const answer*>& answers, std::ostream& out) {
 /// Prints the changes: settings, then faster work, then what changes next to nothing.
 void print_changes(const std::vector<answer>& answers, const recorded_pipeline& p,
                    std::ostream& out) {
-  constexpr double same = 0.01;
   std::map<std::string, double> best_gain;  // by operation and stage
   for (const answer& one : answers) {
     double& best = best_gain[work_of(one.change)];
@@ -112,8 +111,8 @@ void print_changes(const std::vector<answer>& answers, const recorded_pipeline& 
   std::vector<std::string> nothing;
   for (const answer& one : answers) {
     const std::string name = answers.size() == 1 ? "" : work_of(one.change);
-    const bool is_same = std::abs(one.would_be.gain - 1) < same && answers.size() > 1;
-    if (!name.empty() && best_gain[name] >= 1 + same) {
+    const bool is_same = std::abs(one.would_be.gain - 1) < hardly_different && answers.size() > 1;
+    if (!name.empty() && best_gain[name] >= 1 + hardly_different) {
       work.push_back(&one);
     } else if (name.empty() && !is_same) {
       settings.push_back(one);

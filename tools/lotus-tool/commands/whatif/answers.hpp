@@ -16,6 +16,9 @@
 
 namespace lotus::tool {
 
+/// A change that changes the throughput by less than this share is said to change nothing.
+inline constexpr double hardly_different = 0.01;
+
 struct answer {
   pipeline_change change;
   prediction would_be;

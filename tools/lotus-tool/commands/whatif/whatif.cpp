@@ -125,7 +125,7 @@ class asker {
       std::vector<answer>& all = answers.changes;
       all.erase(std::remove_if(all.begin(), all.end(),
                                [&](const answer& one) {
-                                 return one.would_be.gain >= 1 + worthwhile &&
+                                 return one.would_be.gain >= 1 + hardly_different &&
                                         !forbidden(one.change).empty();
                                }),
                 all.end());

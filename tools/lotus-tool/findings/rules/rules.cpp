@@ -23,6 +23,7 @@ std::vector<finding> find_all(const run_facts& facts) {
       time_changes,
       slow_worker_found,
       perhaps_a_lock,
+      waits_for_one_pipe,
       time_in_kernel,
       waits_while_built,
       nobody_builds,

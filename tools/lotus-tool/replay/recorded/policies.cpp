@@ -51,9 +51,12 @@ class bound_finder {
   bound_seen found() const;
 
  private:
-  // Element n: how often the queue held n units just after an idle thread had begun to work.
-  std::vector<std::size_t> after_idling_;
-  std::size_t most_ = 0;
+  // Element n: how often the queue held n units just after a thread had begun to work.
+  struct begin_counts {
+    std::size_t all = 0;
+    std::size_t after_idling = 0;
+  };
+  std::vector<begin_counts> held_;
 };
 
 void bound_finder::add(const std::vector<begin_of_unit>& begins,
@@ -64,26 +67,32 @@ void bound_finder::add(const std::vector<begin_of_unit>& begins,
                       static_cast<double>(*next - begins[i].time_ns) <= late_ns;
     if (late) ++next;
     const std::size_t ahead = i + 1 - std::min(static_cast<std::size_t>(next - takes.begin()), i);
-    most_ = std::max(most_, ahead);
-    if (!begins[i].was_idle) continue;
-    if (after_idling_.size() <= ahead) after_idling_.resize(ahead + 1);
-    ++after_idling_[ahead];
+    if (held_.size() <= ahead) held_.resize(ahead + 1);
+    ++held_[ahead].all;
+    if (begins[i].was_idle) ++held_[ahead].after_idling;
   }
 }
 
 bound_seen bound_finder::found() const {
-  const std::size_t all =
-      std::accumulate(after_idling_.begin(), after_idling_.end(), std::size_t{0});
+  std::size_t after_idling = 0;
+  for (const begin_counts& n : held_) after_idling += n.after_idling;
+  const std::size_t most = held_.empty() ? 0 : held_.size() - 1;
   constexpr std::size_t fewest = 3;
-  if (all >= fewest) {
-    const auto most = std::max_element(after_idling_.begin(), after_idling_.end());
-    const auto at = static_cast<std::size_t>(most - after_idling_.begin());
+  if (after_idling >= fewest) {
+    const auto usual = std::max_element(held_.begin(), held_.end(), [](auto& a, auto& b) {
+      return a.after_idling < b.after_idling;
+    });
+    const auto at = static_cast<std::size_t>(usual - held_.begin());
     // If the queue has a limit, it is usually at the limit when an idle thread begins to work
     // again. It is enough if this is so in half of the cases, because the queue contains fewer
-    // units at the start and at the end of an epoch.
-    if (2 * *most >= all && at + 1 >= most_) return {at, true};
+    // units at the start and at the end of an epoch. But if more units than this were begun more
+    // often, this is no limit: the threads were late for another reason, such as a preemption.
+    const std::size_t above = at < most ? held_[most].all : 0;
+    if (2 * usual->after_idling >= after_idling && at + 1 >= most && above <= usual->after_idling) {
+      return {at, true};
+    }
   }
-  return {most_, false};
+  return {most, false};
 }
 
 class policy_finder {
