@@ -164,7 +164,8 @@ void print_slow(const diagnosis& d, std::ostream& out) {
   };
   for (const slow_worker& w : d.slow_workers) {
     tell("slow worker (ID " + std::to_string(w.worker) + "): " + human_time(w.mean_ns) +
-         " per batch, " + three_digits(w.slower_than) + " times the median of the workers");
+         " per batch" + (w.stage.empty() ? "" : " in " + printable_line(w.stage)) + ", " +
+         three_digits(w.slower_than) + " times the median of the workers");
   }
   for (const slow_sample& s : d.slow_samples) tell("slow call: " + text_of(slow_call(d, s)));
 }

@@ -128,7 +128,7 @@ phrase why_no_verdict(const run_facts& f, phrase unlike) {
   constexpr double most_of_it = 0.5;
   constexpr double much = 0.25;
   const bool alone = unlike.empty();
-  const double idle_ns = std::min(f.waits.not_begun_ns, f.waits.nobody_ns);
+  const double idle_ns = f.waits.idle_ns();
   if (f.waits.all_ns <= 0 || idle_ns < most_of_it * f.waits.all_ns) {
     if (!alone) return unlike;
     return {
@@ -418,7 +418,7 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   d.aggregated = figures_of(run.aggregated);
   d.slow_samples = time.slow_samples;
   d.samples_per_batch = time.samples_per_batch;
-  d.slow_workers = slow_workers_of(batches, counted, *run.files);
+  d.slow_workers = slow_workers_of(run, counted);
   if (batches.all().empty()) {
     d.operations = sum_operations(run);
     d.recorded_ns = run.empty() ? 0 : run.last_ns - run.first_ns;

@@ -277,6 +277,8 @@ const description<slow_worker>& description_of(const slow_worker*) {
       "slow_worker", "a worker that needs longer than the others",
       {
           {"worker", &slow_worker::worker, "number of the log"},
+          {"stage", &slow_worker::stage, "the stage in which it is slow; absent without stages",
+           if_any},
           {"mean_ns", &slow_worker::mean_ns, "mean time per batch in ns"},
           {"slower_than_median", &slow_worker::slower_than, "divided by the median of all workers"},
       });

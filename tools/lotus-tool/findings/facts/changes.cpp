@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <utility>
 
+#include "base/sort_runs.hpp"
 #include "base/statistics/distribution.hpp"
+#include "log/folder/log_files.hpp"
+#include "log/shown_name.hpp"
 #include "lotus/folder/log_claims.hpp"
 
 namespace lotus::tool {
@@ -118,6 +122,50 @@ struct worker_batches {
   }
 };
 
+/// The work of several threads on batches, in order of time: the log of the thread, and the time.
+struct timed_work {
+  std::vector<file_id> files;
+  std::vector<double> times_ns;
+
+  void add(file_id file, std::int64_t ns) {
+    files.push_back(file);
+    times_ns.push_back(static_cast<double>(ns));
+  }
+};
+
+/// Adds the slow ones of the workers that did this work.
+void slow_among(timed_work work, const std::vector<log_file>& logs, const std::string& stage,
+                std::vector<slow_worker>& slow) {
+  std::map<file_id, worker_batches> of_file;
+  // If the times change during the run, workers also differ by when they worked.
+  work.times_ns = without_change(std::move(work.times_ns));
+  for (std::size_t i = 0; i < work.files.size(); ++i) {
+    of_file[work.files[i]].times_ns.push_back(work.times_ns[i]);
+  }
+  std::vector<std::int64_t> means;
+  double squares = 0;
+  double freedom = 0;
+  for (auto& [file, w] : of_file) {
+    w.sum_up();
+    means.push_back(std::llround(w.mean_ns));
+    squares += w.squares;
+    freedom += static_cast<double>(w.times_ns.size() - 1);
+  }
+  const double median_ns = describe(means).p50_ns;
+  for (const auto& [file, w] : of_file) {
+    const auto n = static_cast<double>(w.times_ns.size());
+    const std::uint64_t number = logs[file.value()].number;
+    // One or two batches are too few to judge a worker, and short threads may share a log.
+    if (n < 3 || number > lotus::detail::largest_thread_id) continue;
+    // A few batches of one worker often underestimate the variance, so use at least the pooled
+    // variance of all workers.
+    const double variance = std::max(squares / freedom, w.squares / (n - 1));
+    if (w.mean_ns > 1.25 * median_ns && w.mean_ns - median_ns > 3 * std::sqrt(variance / n)) {
+      slow.push_back({number, stage, w.mean_ns, w.mean_ns / median_ns});
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<time_change> find_change(const std::vector<double>& times_ns) {
@@ -162,43 +210,27 @@ std::optional<time_change> find_change(const std::vector<double>& times_ns) {
   return find_rare(times_ns);
 }
 
-std::vector<slow_worker> slow_workers_of(const run_batches& batches,
-                                         const std::vector<bool>& counted, const run_files& run) {
-  std::vector<worker_batches> of_file(run.files.size());
-  std::vector<double> times_ns;
-  std::vector<std::size_t> files;
+std::vector<slow_worker> slow_workers_of(const run_data& run, const std::vector<bool>& counted) {
+  std::map<stage_id, timed_work> by_stage;
+  const run_batches& batches = run.batches;
   for (std::size_t i = 0; i < batches.all().size(); ++i) {
     const batch_record* const r = batches.record(batches.all()[i].preprocessed);
-    if (r == nullptr || !counted[i]) continue;
-    times_ns.push_back(static_cast<double>(r->duration_ns));
-    files.push_back(r->file.value());
+    if (r != nullptr && counted[i]) by_stage[preprocess_stage].add(r->file, r->duration_ns);
   }
-  // If the times change during the run, workers also differ by when they worked.
-  times_ns = without_change(std::move(times_ns));
-  for (std::size_t i = 0; i < files.size(); ++i) of_file[files[i]].times_ns.push_back(times_ns[i]);
-  std::vector<std::int64_t> means;
-  double squares = 0;
-  double freedom = 0;
-  for (worker_batches& w : of_file) {
-    if (w.times_ns.empty()) continue;
-    w.sum_up();
-    means.push_back(std::llround(w.mean_ns));
-    squares += w.squares;
-    freedom += static_cast<double>(w.times_ns.size() - 1);
-  }
-  const double median_ns = describe(means).p50_ns;
-  std::vector<slow_worker> slow;
-  for (std::size_t f = 0; f < of_file.size(); ++f) {
-    const worker_batches& w = of_file[f];
-    const auto n = static_cast<double>(w.times_ns.size());
-    // One or two batches are too few to judge a worker, and short threads may share a log.
-    if (n < 3 || run.files[f].number > lotus::detail::largest_thread_id) continue;
-    // A few batches of one worker often underestimate the variance, so use at least the pooled
-    // variance of all workers.
-    const double variance = std::max(squares / freedom, w.squares / (n - 1));
-    if (w.mean_ns > 1.25 * median_ns && w.mean_ns - median_ns > 3 * std::sqrt(variance / n)) {
-      slow.push_back({run.files[f].number, w.mean_ns, w.mean_ns / median_ns});
+  std::vector<const preprocessing_span*> spans;
+  for (const preprocessing_span& s : batches.preprocessing_spans()) {
+    if (s.stage != preprocess_stage && s.file && s.batch && counted[s.batch->value()]) {
+      spans.push_back(&s);
     }
+  }
+  sort_runs(spans.begin(), spans.end(),
+            [](const auto* a, const auto* b) { return a->start_ns < b->start_ns; });
+  for (const preprocessing_span* const s : spans) by_stage[s->stage].add(*s->file, s->duration_ns);
+  std::vector<slow_worker> slow;
+  for (auto& [stage, work] : by_stage) {
+    const std::string name =
+        stage == preprocess_stage ? "" : shown_name(run.names.name(stage.value()));
+    slow_among(std::move(work), run.files->files, name, slow);
   }
   std::sort(slow.begin(), slow.end(),
             [](const slow_worker& a, const slow_worker& b) { return a.mean_ns > b.mean_ns; });

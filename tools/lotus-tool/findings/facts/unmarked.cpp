@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/diagnostics.hpp"
@@ -20,6 +21,41 @@
 
 namespace lotus::tool {
 
+namespace {
+
+/// Returns the function in which most of the counted CPU samples were; "" if there are none.
+/// @param counted  double(const thread_sample&): how often a sample counts.
+template <class Counted>
+std::string busiest_function(const thread_samples& samples, const named_stacks& stacks,
+                             Counted&& counted) {
+  const std::string program = samples.processes.empty() ? "" : samples.processes[0].program;
+  std::map<std::string, double> functions;
+  for (const thread_sample& s : samples.samples) {
+    const double count = s.waits || stacks.of(s.stack).empty() ? 0 : counted(s);
+    if (count > 0) functions[shown_work(working_place(stacks.of(s.stack), program))] += count;
+  }
+  const auto most = most_frequent(functions);
+  return most == functions.end() ? std::string() : most->first;
+}
+
+/// Returns the function in which the program used most CPU time during a span of the time since
+/// 1970; "" if that was not sampled.
+std::string busiest_function(const thread_samples& samples, const named_stacks& stacks,
+                             time_span span) {
+  const std::int64_t first_ns = samples.time_ns - static_cast<std::int64_t>(samples.duration_ns);
+  return busiest_function(samples, stacks, [&](const thread_sample& s) {
+    const auto within = std::count_if(s.at_ms.begin(), s.at_ms.end(), [&](std::uint32_t at_ms) {
+      const std::int64_t at_ns = first_ns + std::int64_t{1'000'000} * at_ms;
+      return at_ns >= span.start_ns && at_ns < span.end_ns;
+    });
+    return within == 0 ? 0.0
+                       : static_cast<double>(s.count) * static_cast<double>(within) /
+                             static_cast<double>(s.at_ms.size());
+  });
+}
+
+}  // namespace
+
 std::string busiest_unmarked(const run_data& run, const run_facts& f) {
   const std::string& dir = run.files->info_dir;
   if (!has_thread_samples(dir)) return {};
@@ -28,54 +64,41 @@ std::string busiest_unmarked(const run_data& run, const run_facts& f) {
   const named_stacks stacks(samples);
   std::set<std::uint64_t> marked;
   for (const log_file& file : run.files->files) marked.insert(file.number);
-  const std::vector<thread_activity> groups = activity_of(samples, stacks);
-  const thread_activity* most = nullptr;
+  thread_activity most;  // of the threads without records
+  std::size_t with_records = 0;
   double most_ns = 0;
-  for (const thread_activity& group : groups) {
-    std::size_t with_records = 0;
+  for (thread_activity& group : activity_of(samples, stacks)) {
+    // Threads with and without records may have begun in the same function.
+    std::set<std::size_t> unmarked;
+    double unmarked_ns = 0;
+    double all_ns = 0;
     for (const std::size_t member : group.members) {
-      with_records += marked.count(samples.threads[member].tid);
+      const auto cpu_ns = static_cast<double>(samples.threads[member].cpu_ns);
+      all_ns += cpu_ns;
+      if (marked.count(samples.threads[member].tid) != 0) continue;
+      unmarked_ns += cpu_ns;
+      unmarked.insert(member);
     }
-    if (2 * with_records > group.members.size()) continue;
-    double ns = group.running * group.time_s * 1e9;
+    double ns = all_ns <= 0 ? 0 : group.running * group.time_s * 1e9 * unmarked_ns / all_ns;
     // The main thread probably did what was done outside of the run.
     if (group.is_main) ns -= f.before.cpu_ns + f.after.cpu_ns;
     if (ns <= most_ns) continue;
-    most = &group;
+    with_records = group.members.size() - unmarked.size();
+    most = std::move(group);
+    most.threads = unmarked.size();
+    most.members = std::move(unmarked);
     most_ns = ns;
   }
-  if (most == nullptr || most_ns < 0.5 * f.unmarked_cpus * f.run_ns) {
+  if (most_ns <= 0 || most_ns < 0.5 * f.unmarked_cpus * f.run_ns) {
     return std::string(marked_threads);
   }
-  std::string text = most->is_main ? "the main thread" : shown_group(*most);
-  if (!most->functions.empty()) {
-    text += " (mostly " + shown_work(most->functions.front().function) + ')';
-  }
-  return text;
+  const std::string function = busiest_function(samples, stacks, [&most](const thread_sample& s) {
+    return most.members.count(s.thread) == 0 ? 0.0 : static_cast<double>(s.count);
+  });
+  std::string text = most.is_main ? "the main thread" : shown_group(most);
+  if (with_records > 0) text += " without markers";
+  return function.empty() ? text : text + " (mostly " + function + ')';
 }
-
-namespace {
-
-/// Returns the function in which the program used most CPU time during a span of the time since
-/// 1970; "" if that was not sampled.
-std::string busiest_function(const thread_samples& samples, const named_stacks& stacks,
-                             time_span span) {
-  const std::int64_t first_ns = samples.time_ns - static_cast<std::int64_t>(samples.duration_ns);
-  std::map<std::string, double> functions;
-  for (const thread_sample& s : samples.samples) {
-    for (const std::uint32_t at_ms : s.at_ms) {
-      const std::int64_t at_ns = first_ns + std::int64_t{1'000'000} * at_ms;
-      if (at_ns < span.start_ns || at_ns >= span.end_ns || stacks.of(s.stack).empty()) continue;
-      const std::string program = samples.processes.empty() ? "" : samples.processes[0].program;
-      functions[shown_work(working_place(stacks.of(s.stack), program))] +=
-          static_cast<double>(s.count) / static_cast<double>(s.at_ms.size());
-    }
-  }
-  const auto most = most_frequent(functions);
-  return most == functions.end() ? std::string() : most->first;
-}
-
-}  // namespace
 
 void add_outside_work(const run_data& run, run_facts& f) {
   if (run.files->window || run.records.whole_from_ns != 0) return;

@@ -2,6 +2,7 @@
 #ifndef LOTUS_TOOL_FINDINGS_FACTS_WAIT_PARTS_HPP
 #define LOTUS_TOOL_FINDINGS_FACTS_WAIT_PARTS_HPP
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -46,6 +47,10 @@ struct wait_parts {
 
   /// Returns the share (0..1) of the consumer's time during which it waited.
   double share() const noexcept { return all_ns > 0 ? all_ns / (all_ns + steps_ns) : 0; }
+
+  /// Returns how long the consumer waited for batches that were not begun, or between two stages,
+  /// while no other batch was being built either.
+  double idle_ns() const noexcept { return std::min(not_begun_ns + between_ns, nobody_ns); }
 };
 
 /// @param counted  for each index in run_batches::all(): whether to include the batch.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "findings/facts/facts.hpp"
 #include "findings/finding.hpp"
@@ -40,11 +42,11 @@ std::optional<finding> slow_worker_found(const run_facts& f) {
     return std::nullopt;
   }
   const slow_worker& w = f.d.slow_workers.front();
-  return finding{
-      "slow-worker",
-      {"Worker % needs % for a batch, % times as long as the others.",
-       {name_word{std::to_string(w.worker)}, time_word{w.mean_ns}, count_word{w.slower_than}}},
-      {"Find out what is different on this thread."}};
+  phrase because{"Worker % needs % for a batch",
+                 {name_word{std::to_string(w.worker)}, time_word{w.mean_ns}}};
+  if (!w.stage.empty()) because.add(" in %", {name_word{w.stage}});
+  because.add(", % times as long as the others.", {count_word{w.slower_than}});
+  return finding{"slow-worker", std::move(because), {"Find out what is different on this thread."}};
 }
 
 std::optional<finding> time_changes(const run_facts& f) {

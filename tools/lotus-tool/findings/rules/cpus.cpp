@@ -70,7 +70,9 @@ std::optional<finding> unmarked_threads(const run_facts& f) {
   const path_states states = f.states();
   const double working = states.blocked - f.states(path_kind::step).blocked;
   const bool queues = states.queue >= much && f.unmarked_cpus >= 0.15 * f.cpus;
-  const bool waits = working >= 0.3 && f.unmarked_cpus >= 0.5 * f.cpus;
+  // One thread may be what everything waits for.
+  const bool is_one = f.unmarked_cpus >= 0.8 && f.waits.idle_ns() >= 0.25 * f.waits.all_ns;
+  const bool waits = working >= 0.3 && (f.unmarked_cpus >= 0.5 * f.cpus || is_one);
   if (!queues && !waits) return std::nullopt;
   const double share = queues ? states.queue : working;
   phrase because{"code outside of all markers used % of the program's CPU time (% of %),",
@@ -78,6 +80,9 @@ std::optional<finding> unmarked_threads(const run_facts& f) {
                   count_word{f.cpus}}};
   phrase to_do{
       "Let libraries use fewer threads (such as OMP_NUM_THREADS=1), and let idle threads sleep."};
+  if (is_one && !queues) {
+    to_do = {"Mark what this thread does with LOTUS_STAGE(name, i), and make it faster."};
+  }
   if (f.unmarked_in.empty()) {
     to_do.add(" Record with 'lotus-tool run' to see which threads these are.");
   } else {

@@ -39,6 +39,24 @@ std::optional<double> consumer_by_workers(const run_facts& f) {
          (*f.d.preprocessing_capacity * run_longer(f, quantity::preprocess));
 }
 
+/// Returns during which share of the run the consumer waited while nobody built a batch, unless
+/// this is little.
+double idle_share(const run_facts& f) {
+  constexpr double worth_naming = 0.15;
+  const wait_parts& w = f.waits;
+  if (f.d.pushed || f.d.makes_itself || w.every > 0 || w.share() < waits_much) return 0;
+  const double share = w.idle_ns() / (w.all_ns + w.steps_ns);
+  return share < worth_naming ? 0 : share;
+}
+
+/// Returns whether something before or between the stages, which has no marker, limits the run:
+/// often nobody built a batch, and the stages could have built many more.
+bool limits_unmarked(const run_facts& f) {
+  constexpr double many_more = 1.5;
+  return idle_share(f) > 0 && !f.d.stages.empty() && f.d.preprocessing_capacity && f.d.achieved &&
+         *f.d.preprocessing_capacity > many_more * *f.d.achieved;
+}
+
 }  // namespace
 
 std::optional<finding> waits_while_built(const run_facts& f) {
@@ -48,7 +66,7 @@ std::optional<finding> waits_while_built(const run_facts& f) {
       f.d.queued_longer_than_ran && f.cpus > 0 && static_cast<double>(f.d.workers) > f.cpus;
   const double built_ns = w.built_ns + w.between_ns + w.not_begun_ns - w.nobody_ns +
                           (queue ? w.order_ns + w.hand_over_ns : 0);
-  if (f.d.pushed || !waits_for(f, built_ns)) return std::nullopt;
+  if (f.d.pushed || !waits_for(f, built_ns) || limits_unmarked(f)) return std::nullopt;
   const double share = built_ns / (w.all_ns + w.steps_ns);
   // Work is not named for waits that are much longer than its part of the path.
   constexpr double least = 0.25;
@@ -96,19 +114,22 @@ std::optional<finding> calls_in_bursts(const run_facts& f) {
 }
 
 std::optional<finding> nobody_builds(const run_facts& f) {
-  constexpr double worth_naming = 0.15;
+  const double share = idle_share(f);
+  if (share <= 0) return std::nullopt;
   const wait_parts& w = f.waits;
-  const double idle_ns = std::min(w.not_begun_ns, w.nobody_ns);
-  if (f.d.pushed || f.d.makes_itself || w.every > 0 || w.share() < waits_much) return std::nullopt;
-  const double share = idle_ns / (w.all_ns + w.steps_ns);
-  if (share < worth_naming) return std::nullopt;
+  const bool between = w.between_ns > w.not_begun_ns;
+  const char* const where = between              ? "between two stages"
+                            : f.d.stages.empty() ? "before LOTUS_BATCH_PREPROCESSED(i)"
+                                                 : "before the first stage";
   return finding{"nobody-builds",
                  {"no batch was being built during % of the % that the consumer waited: something "
-                  "before LOTUS_BATCH_PREPROCESSED(i) is slow.",
-                  {time_word{idle_ns}, time_word{w.all_ns}}},
-                 {"Find out what the workers do or wait for before they begin a batch."},
+                  "% is slow.",
+                  {time_word{w.idle_ns()}, time_word{w.all_ns}, name_word{where}}},
+                 {between ? "Find out what passes batches on there, and mark it with "
+                            "LOTUS_STAGE(name, i)."
+                          : "Find out what the workers do or wait for before they begin a batch."},
                  share,
-                 {},
+                 limits_unmarked(f) ? std::optional(verdict::preprocessing_bound) : std::nullopt,
                  forbids_threads};
 }
 

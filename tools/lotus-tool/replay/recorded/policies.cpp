@@ -276,6 +276,13 @@ class policy_finder {
     return static_cast<std::size_t>(&s - run_.batches.preprocessing_spans().data());
   }
 
+  /// Returns whether the thread of `s` did nothing for a while before `s`, and a CPU was free.
+  bool was_idle(const preprocessing_span& s, std::int64_t since_ns) const {
+    const auto gap_ns = static_cast<double>(s.start_ns - since_ns);
+    return gap_ns > idle_from_ns_ &&
+           without_queueing_ns(run_.side.off_cpu_of(s.file), since_ns, s.start_ns) > idle_from_ns_;
+  }
+
   void find_bounds(const planned_epoch& e) {
     std::vector<begin_of_unit> all_begins;
     for (std::size_t stage = 0; stage < p_.stages.size(); ++stage) {
@@ -284,7 +291,7 @@ class policy_finder {
         const preprocessing_span* const s = in_stage(u, stage);
         if (s == nullptr) continue;
         const std::optional<std::int64_t> before_ns = ended_before_[index_of(*s)];
-        bool idle = before_ns && static_cast<double>(s->start_ns - *before_ns) > idle_from_ns_;
+        bool idle = before_ns && was_idle(*s, *before_ns);
         // If no unit was available, the thread waited for input, not because of a limit.
         if (idle && stage > 0) {
           const preprocessing_span* const from = before(u, stage);
