@@ -209,45 +209,6 @@ TEST_CASE("without a verdict, work that waited for CPUs is named") {
   }
 }
 
-TEST_CASE("stages that could build many more batches are not the bottleneck") {
-  for (const bool between : {false, true}) {
-    planted_logs logs;
-    std::int64_t received = 0;
-    for (int i = 0; i < 100; ++i) {
-      // Something without a marker lets one batch pass every 7 ms.
-      const std::int64_t passed = 7 * ms * (i + 1);
-      const std::int64_t read = between ? std::max<std::int64_t>(0, passed - 20 * ms) : passed;
-      logs.stage(1, "Read", i, read, ms);
-      const std::int64_t decoded = between ? passed : read + ms;
-      logs.stage(2 + i % 2, "Decode", i, decoded, 2 * ms);
-      logs.waited(0, i, received, decoded + 2 * ms - received);
-      logs.used(0, i, decoded + 2 * ms);
-      received = decoded + 3 * ms;
-    }
-    logs.cpus(4);
-    const answer a = diagnose(logs);
-    INFO(a.text());
-    CHECK(a.verdict() == "preprocessing-bound");
-    CHECK(contains(a.whole["screen"]["why"].text(),
-                   between ? "between two stages is slow" : "before the first stage is slow"));
-  }
-}
-
-TEST_CASE("a worker that is slow in a stage is named") {
-  planted_logs logs;
-  std::int64_t now = 0;
-  for (int i = 0; i < 90; ++i, now += 20 * ms) {
-    logs.stage(1 + i % 3, "Decode", i, now, (i % 3 == 1 ? 40 : 8) * ms);
-    logs.waited(0, i, now + 22 * ms, 19 * ms);
-    logs.used(0, i, now + 41 * ms);
-  }
-  const answer a = diagnose(logs);
-  INFO(a.text());
-  REQUIRE(a.whole["slow_workers"].size() == 1);
-  CHECK(a.whole["slow_workers"][0]["stage"].text() == "Decode");
-  CHECK(contains(a.text(), "needs 40.00 ms for a batch in Decode, 5 times as long"));
-}
-
 TEST_CASE("order is blamed only if ignoring it could gain 5 %") {
   generator random(11);
   int blamed = 0;

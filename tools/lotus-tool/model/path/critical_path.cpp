@@ -285,16 +285,20 @@ class path_walker {
     return last;
   }
 
-  /// Walks back from `now_ns_`, the time that the walk has reached, to the start of the span `n`,
-  /// which ended at or before this time. Returns `n`.
+  /// Walks back from `now_ns_` to the start of the span `n`, which ended before or then. If its
+  /// thread waited for an item, walks on through the work on it. Returns the last span.
   span_number walk_span(span_number n) {
     const preprocessing_span& s = spans_[n];
     if (s.end_ns() < now_ns_) pass(path_kind::delivery, s.end_ns());
+    if (const optional_span item = forked_.last_item(n)) {
+      work_until(n, std::min(spans_[*item].end_ns(), now_ns_));
+      n = *item;
+    }
     while (const optional_span part = waited_for_before(n)) {
       work_until(n, std::min(spans_[*part].end_ns(), now_ns_));
       work_until(*part, spans_[*part].start_ns);
     }
-    work_until(n, s.start_ns);
+    work_until(n, spans_[n].start_ns);
     return n;
   }
 

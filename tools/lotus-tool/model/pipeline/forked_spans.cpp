@@ -62,6 +62,32 @@ forked_spans::forked_spans(const run_data& run, const std::vector<bool>& is_segm
     for (const span_number inner : at->second) is_forked_[inner] = false;
     at = of_.erase(at);
   }
+  find_items();
+}
+
+void forked_spans::find_items() {
+  const std::vector<preprocessing_span>& spans = run_.batches.preprocessing_spans();
+  for (const batch& b : run_.batches.all()) {
+    optional_span last;
+    for (span_number n = b.first_span; n < b.first_span + b.spans; ++n) {
+      if (spans[n].of_item && (!last || spans[n].end_ns() > spans[*last].end_ns())) last = n;
+    }
+    for (span_number n = b.first_span; last && n < b.first_span + b.spans; ++n) {
+      const preprocessing_span& s = spans[n];
+      const std::int64_t until_ns = spans[*last].end_ns();
+      if (s.of_item || s.file == spans[*last].file) continue;
+      if (until_ns <= s.start_ns || until_ns > s.end_ns()) continue;
+      // Without CPU times, it is unknown whether the thread works meanwhile.
+      const bool is_known = run_.side.off_cpu_of(s.file, s.stage == preprocess_stage) != nullptr;
+      const bool waits = 2 * blocked_ns(n, s.start_ns, until_ns) > until_ns - s.start_ns;
+      if (is_known && waits) last_items_.emplace(n, *last);
+    }
+  }
+}
+
+optional_span forked_spans::last_item(span_number n) const {
+  const auto at = last_items_.find(n);
+  return at == last_items_.end() ? optional_span() : optional_span(at->second);
 }
 
 const std::vector<span_number>& forked_spans::of(span_number n) const {
@@ -70,23 +96,28 @@ const std::vector<span_number>& forked_spans::of(span_number n) const {
   return at == of_.end() ? none : at->second;
 }
 
+std::int64_t forked_spans::blocked_ns(span_number n, std::int64_t from_ns,
+                                      std::int64_t until_ns) const {
+  const preprocessing_span& s = run_.batches.preprocessing_spans()[n];
+  const off_cpu_time* const off = run_.side.off_cpu_of(s.file, s.stage == preprocess_stage);
+  const std::int64_t wall_ns = until_ns - from_ns;
+  if (off == nullptr) return wall_ns;
+  const cpu_split split = off->split(from_ns, until_ns);
+  return split.blocked_ns.value_or(wall_ns - split.cpu_ns);
+}
+
 std::int64_t forked_spans::waited_ns(span_number n) const {
   const std::vector<preprocessing_span>& spans = run_.batches.preprocessing_spans();
-  const off_cpu_time* const off =
-      run_.side.off_cpu_of(spans[n].file, spans[n].stage == preprocess_stage);
+  if (const optional_span item = last_item(n)) {
+    return blocked_ns(n, spans[n].start_ns, spans[*item].end_ns());
+  }
   std::int64_t waited = 0;
   std::int64_t until_ns = spans[n].start_ns;
   for (const span_number m : of(n)) {
     const std::int64_t from_ns = std::max(until_ns, spans[m].start_ns);
     if (spans[m].end_ns() <= from_ns) continue;
     until_ns = spans[m].end_ns();
-    const std::int64_t wall_ns = until_ns - from_ns;
-    if (off == nullptr) {
-      waited += wall_ns;
-    } else {
-      const cpu_split split = off->split(from_ns, until_ns);
-      waited += split.blocked_ns.value_or(wall_ns - split.cpu_ns);
-    }
+    waited += blocked_ns(n, from_ns, until_ns);
   }
   return waited;
 }

@@ -1,4 +1,5 @@
-// Finds the spans in which a thread gives parts of a batch to other threads and waits for them.
+// Finds the spans in which a thread waits for other threads: for parts of a batch that it gave to
+// them, or for the items of the batch.
 #ifndef LOTUS_TOOL_MODEL_PIPELINE_FORKED_SPANS_HPP
 #define LOTUS_TOOL_MODEL_PIPELINE_FORKED_SPANS_HPP
 
@@ -24,15 +25,25 @@ class forked_spans {
   bool is_forked(span_number n) const noexcept { return is_forked_[n]; }
   /// Returns the spans of other threads for which the thread of this span waits, sorted by start.
   const std::vector<span_number>& of(span_number n) const;
-  /// Returns how long the thread of this span was blocked while those spans ran.
+  /// Returns the item of this span's batch that ended last, if it ended within the span, and if the
+  /// thread mostly waited until then: as in a stage that puts items together as they come.
+  optional_span last_item(span_number n) const;
+  /// Returns how long the thread of this span was blocked while those spans ran, or until that item
+  /// ended.
   std::int64_t waited_ns(span_number n) const;
   /// Returns whether any span has forked ones.
   bool any() const noexcept { return !of_.empty(); }
 
  private:
+  void find_items();
+  /// Returns how long the thread of a span was blocked during a part of the span; if that is
+  /// unknown, the length of this part.
+  std::int64_t blocked_ns(span_number n, std::int64_t from_ns, std::int64_t until_ns) const;
+
   const run_data& run_;
   std::vector<bool> is_forked_;
   std::map<span_number, std::vector<span_number>> of_;
+  std::map<span_number, span_number> last_items_;
 };
 
 }  // namespace lotus::tool

@@ -286,7 +286,10 @@ class recorder_of_pipeline {
     const measured_work all = work_in(off, s.start_ns, s.end_ns(), p_.cpu_known);
     measured_work& w = p_.works[index];
     w.cpu_ns += all.cpu_ns;
-    w.blocked_ns += all.blocked_ns;
+    // The simulation waits for the items of a batch by itself.
+    const double for_item_ns =
+        forked_.last_item(n) ? static_cast<double>(forked_.waited_ns(n)) : 0.0;
+    w.blocked_ns += std::max(0.0, all.blocked_ns - for_item_ns);
     w.queued_ns += all.queued_ns;
     const auto wall_ns = static_cast<double>(s.duration_ns);
     if (wall_ns > 0) intervals_.push_back({s.start_ns, s.end_ns(), all.cpu_ns / wall_ns});

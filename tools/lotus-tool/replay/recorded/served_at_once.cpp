@@ -357,6 +357,26 @@ bool has_rare_long_calls(const std::vector<operation_call>& calls) {
   return rare >= 3 && 5 * rare <= calls.size() && 2 * passed > rare;
 }
 
+/// Returns whether the calls of one part of the run took so much longer than those of another that
+/// waits for each other cannot be the cause: a call waits at most until all others that are open
+/// have been served. Then the calls themselves have changed.
+/// @param at_once  maximum number of calls that were open at the same time.
+bool has_changed(const std::vector<operation_call>& calls, std::size_t at_once) {
+  constexpr std::size_t parts = 4;
+  double shortest_ns = HUGE_VAL;
+  double longest_ns = 0;
+  for (std::size_t p = 0; p < parts; ++p) {
+    std::vector<double> durations;
+    for (std::size_t i = p * calls.size() / parts; i < (p + 1) * calls.size() / parts; ++i) {
+      durations.push_back(static_cast<double>(calls[i].end_ns - calls[i].start_ns));
+    }
+    const double short_ns = quantile_of(durations, 0.1);
+    shortest_ns = std::min(shortest_ns, short_ns);
+    longest_ns = std::max(longest_ns, short_ns);
+  }
+  return longest_ns > static_cast<double>(at_once) * shortest_ns;
+}
+
 }  // namespace
 
 served_at_once find_served_at_once(const stored_calls& all) {
@@ -370,7 +390,7 @@ served_at_once find_served_at_once(const stored_calls& all) {
   constexpr std::size_t fewest = 24;
   // If all calls were open at the same time, no call shows when a server was free again.
   if (at_once < 2 || window.size() < fewest || window.size() <= at_once) return found;
-  if (has_slow_thread(window) || has_rare_long_calls(window)) {
+  if (has_slow_thread(window) || has_rare_long_calls(window) || has_changed(window, at_once)) {
     found.plausible = {overlap.max_inside};
     return found;
   }
