@@ -2,11 +2,13 @@
 // What it says of the slow one must name the cause; of the cured one it must not.
 #include <cstddef>
 #include <cstdlib>
+#include <deque>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "at_once.hpp"
 #include "catch.hpp"
 #include "tool/diagnose/contradictions.hpp"
 #include "tool/tool_test.hpp"
@@ -15,23 +17,27 @@ using namespace lotus::tool_test;
 
 namespace {
 
+/// How a program is recorded: at the same time as others, because it sleeps; alone, because it
+/// computes, or others that do would delay it; alone by `lotus-tool run`, with samples of threads.
+enum class how_recorded { with_others, alone, by_run };
+
 struct cause {
   std::string name;
   std::string verdict;
-  std::string words;    ///< part of the first screen's reason
-  bool by_run = false;  ///< whether `lotus-tool run` records the program, with samples of threads
+  std::string words;  ///< part of the first screen's reason
+  how_recorded how = how_recorded::with_others;
 };
 
 const std::vector<cause>& causes() {
   static const std::vector<cause> all{
-      {"unpickle", "hand-over-bound", "the wait contains work"},
-      {"unpickle-2", "hand-over-bound", "the wait contains work"},
+      {"unpickle", "hand-over-bound", "the wait contains work", how_recorded::alone},
+      {"unpickle-2", "hand-over-bound", "the wait contains work", how_recorded::alone},
       {"poll", "hand-over-bound", "it polls"},
       {"poll-2", "hand-over-bound", "it polls"},
-      {"pass", "hand-over-bound", "passes batches on too slowly"},
-      {"pass-2", "hand-over-bound", "passes batches on too slowly"},
+      {"pass", "hand-over-bound", "passes batches on too slowly", how_recorded::alone},
+      {"pass-2", "hand-over-bound", "passes batches on too slowly", how_recorded::alone},
       {"windows", "hand-over-bound", "every 16th batch"},
-      {"windows-2", "hand-over-bound", "every 6th batch"},
+      {"windows-2", "hand-over-bound", "every 6th batch", how_recorded::alone},
       {"epochs", "start-up-bound", "each epoch starts new workers"},
       {"lock", "lock-bound", "codec_mutex held by OpenCodec"},
       {"lock-2", "lock-bound", "codec_mutex held by Tokenize"},
@@ -39,41 +45,75 @@ const std::vector<cause>& causes() {
       {"file-lock", "lock-bound", "Load waits for the file lock /"},
       {"static-lock", "lock-bound", "::shelf held by Load"},
       {"writer", "lock-bound", "the lock table_lock held by code outside of all operations"},
-      {"save", "consumer-bound", "while another thread is in Save"},
+      {"save", "consumer-bound", "while another thread is in Save", how_recorded::alone},
       {"rate", "preprocessing-bound", "calls of Get end at a steady"},
       {"rate-2", "preprocessing-bound", "calls of Get end at a steady"},
-      {"rand", "preprocessing-bound", "wait for each other in rand"},
+      {"rand", "preprocessing-bound", "wait for each other in rand", how_recorded::alone},
       {"unnotified", "hand-over-bound", "the wait lasts for a fixed time"},
       {"forks", "preprocessing-bound", "6 threads work on the same batch or item in Load at once"},
-      {"step-lock", "consumer-bound", "step waits for the lock params_mutex"},
+      {"step-lock", "consumer-bound", "step waits for the lock params_mutex", how_recorded::alone},
       {"cache", "preprocessing-bound", "then 30"},
       {"grows", "preprocessing-bound", "Read changes slowly"},
       {"rare", "order-bound", "at every 16th batch"},
-      {"bound", "preprocessing-bound", "4 threads share 1 CPU"},
-      {"bound-later", "preprocessing-bound", "3 threads share 1 CPU"},
-      {"main-spins", "preprocessing-bound", "most of it in the main thread", true},
-      {"workers-spin", "preprocessing-bound", "most of it in threads that also have markers", true},
+      {"bound", "preprocessing-bound", "4 threads share 1 CPU", how_recorded::alone},
+      {"bound-later", "preprocessing-bound", "3 threads share 1 CPU", how_recorded::alone},
+      {"main-spins", "preprocessing-bound", "most of it in the main thread", how_recorded::by_run},
+      {"workers-spin", "preprocessing-bound", "most of it in threads that also have markers",
+       how_recorded::by_run},
       {"slow-worker", "order-bound", "times as long as the others"},
-      {"library-threads", "preprocessing-bound", "code outside of all markers used"},
-      {"spinning-pool", "preprocessing-bound", "code outside of all markers used"},
-      {"page-faults", "preprocessing-bound", "page faults per batch"},
+      {"library-threads", "preprocessing-bound", "code outside of all markers used",
+       how_recorded::alone},
+      {"spinning-pool", "preprocessing-bound", "code outside of all markers used",
+       how_recorded::alone},
+      {"page-faults", "preprocessing-bound", "page faults per batch", how_recorded::alone},
       {"pipe", "preprocessing-bound", "more threads at the same pipe gain nothing"},
       {"preprocessing", "preprocessing-bound", "Load sleeps"},
       {"step", "consumer-bound", "own work"}};
   return all;
 }
 
-/// Records the program into the folder, and returns what diagnose says of it.
-json diagnosis_of(const cause& of, const char* how, const temp_dir& dir) {
+/// The folders where a slow program and the cured one are recorded.
+struct pair_of_runs {
+  const cause* of = nullptr;
+  temp_dir slow{};
+  temp_dir cured{};
+  int status = -1;  ///< of the recordings that were made at the same time as others'
+};
+
+/// Records the program into the folder. Returns its status.
+int record(const cause& of, const char* how, const temp_dir& dir) {
   std::filesystem::remove_all(dir.path());
   std::filesystem::create_directory(dir.path());
   const std::string program =
       std::string(PLANTED_CAUSES_PROGRAM) + ' ' + of.name + ' ' + how + " 1";
   const std::string command =
-      of.by_run
+      of.how == how_recorded::by_run
           ? LOTUS_TOOL_PROGRAM " run --dir '" + dir.path() + "' -- " + program + " >/dev/null 2>&1"
           : "LOTUS_LOG_FILE='" + dir.path() + "/lotustrace_log' " + program;
-  REQUIRE(std::system(command.c_str()) == 0);
+  return std::system(command.c_str());
+}
+
+/// Returns a pair of folders for each cause, where those are recorded that sleep.
+std::deque<pair_of_runs> recorded_pairs() {
+  std::deque<pair_of_runs> pairs;
+  std::vector<pair_of_runs*> sleeping;
+  for (const cause& of : causes()) {
+#ifdef LOTUS_TEST_BRIEFLY
+    if (contains(of.name, "-2")) continue;  // the same cause with another number of threads
+#endif
+    pairs.emplace_back().of = &of;
+    if (of.how == how_recorded::with_others) sleeping.push_back(&pairs.back());
+  }
+  lotus_test::at_once(sleeping.size(), 6, [&sleeping](std::size_t i) {
+    pair_of_runs& one = *sleeping[i];
+    one.status = record(*one.of, "slow", one.slow);
+    if (one.status == 0) one.status = record(*one.of, "cured", one.cured);
+  });
+  return pairs;
+}
+
+/// Returns what diagnose says of the recorded program.
+json diagnosis_of(const cause& of, const char* how, const temp_dir& dir) {
   const result r = run({"diagnose", dir.path(), "--json", "-q"});
   INFO(r.err);
   REQUIRE(r.status == 0);
@@ -134,15 +174,15 @@ void check_comparison(const json& cured, const json& slow, const temp_dir& befor
 TEST_CASE("the first screen names a planted cause, and only if it is there") {
   int disturbed = 0;
   std::vector<std::string> wrong;
-  for (const cause& of : causes()) {
-#ifdef LOTUS_TEST_BRIEFLY
-    if (contains(of.name, "-2")) continue;  // the same cause with another number of threads
-#endif
+  for (const pair_of_runs& runs : recorded_pairs()) {
+    const cause& of = *runs.of;
+    const bool is_recorded = of.how == how_recorded::with_others;
+    if (is_recorded) REQUIRE(runs.status == 0);
     // Another program may delay recordings so much that they show something else.
-    const temp_dir after;
     std::optional<json> recorded;
     for (int more = 3;; --more) {
-      recorded.emplace(diagnosis_of(of, "slow", after));
+      if (more < 3 || !is_recorded) REQUIRE(record(of, "slow", runs.slow) == 0);
+      recorded.emplace(diagnosis_of(of, "slow", runs.slow));
       const json& found = *recorded;
       const bool right =
           names(found, of) && !found["verdict"].is_null() && found["verdict"].text() == of.verdict;
@@ -156,11 +196,11 @@ TEST_CASE("the first screen names a planted cause, and only if it is there") {
       break;
     }
     if (of.name == "preprocessing" || of.name == "step") continue;  // have no cure
-    const temp_dir before;
-    const json cured = diagnosis_of(of, "cured", before);
+    if (!is_recorded) REQUIRE(record(of, "cured", runs.cured) == 0);
+    const json cured = diagnosis_of(of, "cured", runs.cured);
     INFO(of.name << " cured: " << cured["sentence"].text());
     CHECK_FALSE(names(cured, of));
-    check_comparison(cured, *recorded, before, after);
+    check_comparison(cured, *recorded, runs.cured, runs.slow);
   }
   CHECK(wrong == std::vector<std::string>());
   if (disturbed > 0) {

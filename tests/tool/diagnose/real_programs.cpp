@@ -298,8 +298,8 @@ const std::vector<real_program>& real_programs() {
       {"in pieces", in_parts, {"pieces"}, {}, {}, 0},
       {"crossing", crossing, {"overlap"}, {"unrecorded-work"}, {}, 0},
       {"wrong number", [] { workers(6, 1, batches, false, 5); }, {"negative-delay"}, {}, {}, 0},
-      {"dropping", dropping, {"dropped"}, {"unrecorded-work"}, {}, 0, nullptr, 64},
-      {"oversubscribed", oversubscribed, {"oversubscribed"}, {}, {}, 0, on_one_cpu}};
+      {"dropping", dropping, {"dropped"}, {"unrecorded-work"}, {}, 0, true, nullptr, 64},
+      {"oversubscribed", oversubscribed, {"oversubscribed"}, {}, {}, 0, true, on_one_cpu}};
   return all;
 }
 

@@ -43,6 +43,7 @@ struct real_program {
   /// Number of threads that do the work whose time the program measures in `work`; 0: the test does
   /// not compare the capacity.
   int slots = 0;
+  bool computes = false;                   ///< others that sleep are recorded at the same time
   std::function<void()> before = nullptr;  ///< function that is called before the recording begins
   std::uint32_t ring_records = lotus::options{}.ring_records;
 };

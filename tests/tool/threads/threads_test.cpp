@@ -14,11 +14,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <deque>
 #include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "at_once.hpp"
 #include "catch.hpp"
 #include "threads/analysis/named_stacks.hpp"
 #include "tool/tool_test.hpp"
@@ -36,11 +38,19 @@ struct sampled_run {
   json threads = parse_json("{}");  ///< output of `threads --json`
 };
 
-/// Runs `lotus-tool run OPTIONS -- PROGRAM` and reads what was sampled.
-sampled_run sample(const temp_dir& dir, const std::string& program, bool has_samples = true) {
-  const std::string command = "cd '" + dir.path() + "' && unset LOTUS_LOG_FILE && exec '" +
-                              LOTUS_TOOL_PROGRAM + "' run --dir run -- " + program + " >out 2>err";
-  const int status = std::system(command.c_str());
+/// Returns the command that samples a program, to be run in a folder.
+std::string sampling_of(const std::string& program) {
+  return std::string("'") + LOTUS_TOOL_PROGRAM + "' run --dir run -- " + program + " >out 2>err";
+}
+
+/// Returns the status of a command that is run in `dir`.
+int status_in(const temp_dir& dir, const std::string& command) {
+  const std::string all = "cd '" + dir.path() + "' && unset LOTUS_LOG_FILE && " + command;
+  return std::system(all.c_str());
+}
+
+/// Reads what was sampled in `dir`.
+sampled_run read_run(const temp_dir& dir, int status, bool has_samples = true) {
   REQUIRE(WIFEXITED(status));
   sampled_run done;
   done.status = WEXITSTATUS(status);
@@ -54,7 +64,54 @@ sampled_run sample(const temp_dir& dir, const std::string& program, bool has_sam
   return done;
 }
 
+/// Runs `lotus-tool run -- PROGRAM` and reads what was sampled.
+sampled_run sample(const temp_dir& dir, const std::string& program, bool has_samples = true) {
+  return read_run(dir, status_in(dir, "exec " + sampling_of(program)), has_samples);
+}
+
 const std::string planted = PLANTED_THREADS;
+
+struct sleeping_run {
+  std::string name;
+  std::string command;
+  temp_dir dir{};
+  int status = -1;
+};
+
+/// Returns programs that nearly only wait, sampled at the same time.
+const std::deque<sleeping_run>& sleeping_runs() {
+  static const std::deque<sleeping_run> all = [] {
+    std::deque<sleeping_run> runs;
+    const auto add = [&runs](const std::string& name, const std::string& command) {
+      sleeping_run& added = runs.emplace_back();
+      added.name = name;
+      added.command = command;
+    };
+    add("several pipes from outside",
+        "sleep 3 | { exec 3<&0; sleep 3 | " + sampling_of(planted + " outside 1") + "; }");
+    for (const std::string program :
+         {"locks 1500", "pipes 1000", "sleeps 1000", "tcp 1000", "unix 1000", "poll 800",
+          "select 800", "epoll 800", "woken 800"}) {
+      add(program.substr(0, program.find(' ')), "exec " + sampling_of(planted + ' ' + program));
+    }
+    add("pipe from outside", "sleep 1 | " + sampling_of("cat"));
+    add("pipe inside", "exec " + sampling_of("sh -c 'sleep 1 | cat; exit 0'"));
+    lotus_test::at_once(runs.size(), 4, [&runs](std::size_t i) {
+      runs[i].status = status_in(runs[i].dir, runs[i].command);
+    });
+    return runs;
+  }();
+  return all;
+}
+
+/// Returns what was sampled of one of these programs.
+sampled_run sleeping(const std::string& name) {
+  for (const sleeping_run& one : sleeping_runs()) {
+    if (one.name == name) return read_run(one.dir, one.status);
+  }
+  FAIL("no program " << name);
+  return {};
+}
 
 /// Returns whether the kernel permitted lotus-tool to sample the CPU. Some containers forbid this.
 bool cpu_was_sampled(const sampled_run& run) {
@@ -180,8 +237,7 @@ TEST_CASE("a static program without optimization and debug information is sample
 }
 
 TEST_CASE("a wait for a lock names the threads that hold the lock") {
-  const temp_dir dir;
-  const sampled_run locks = sample(dir, planted + " locks 1500");
+  const sampled_run locks = sleeping("locks");
   INFO(locks.err);
   const json wait = group_of(locks, "main")["blocked"].array().front();
   CHECK(wait["reason"].text() == "lock");
@@ -197,14 +253,12 @@ TEST_CASE("a wait for a lock names the threads that hold the lock") {
 }
 
 TEST_CASE("waits for a pipe and sleeps are recognized") {
-  const temp_dir dir;
-  const sampled_run pipes = sample(dir, planted + " pipes 1000");
+  const sampled_run pipes = sleeping("pipes");
   INFO(pipes.err);
   const json wait = group_of(pipes, "main")["blocked"].array().front();
   CHECK(wait["reason"].text() == "pipe");
   CHECK(wait["function"].text() == "pipes");
-  const temp_dir second;
-  const sampled_run sleeps = sample(second, planted + " sleeps 1000");
+  const sampled_run sleeps = sleeping("sleeps");
   INFO(sleeps.err);
   const json sleep = group_of(sleeps, "main")["blocked"].array().front();
   CHECK(sleep["reason"].text() == "sleep");
@@ -212,15 +266,11 @@ TEST_CASE("waits for a pipe and sleeps are recognized") {
 }
 
 TEST_CASE("the other end of a pipe is found, or it is outside of the recorded program") {
-  const temp_dir dir;
-  const std::string command = "cd '" + dir.path() + "' && sleep 1 | '" + LOTUS_TOOL_PROGRAM +
-                              "' run --dir run -- cat >out 2>err";
-  REQUIRE(std::system(command.c_str()) == 0);
-  const std::string outside = read_file(dir.path() + "/err");
-  INFO(outside);
-  CHECK(contains(outside, "for input from outside (standard"));
-  const temp_dir second;
-  const sampled_run inside = sample(second, "sh -c 'sleep 1 | cat; exit 0'");
+  const sampled_run outside = sleeping("pipe from outside");
+  INFO(outside.err);
+  REQUIRE(outside.status == 0);
+  CHECK(contains(outside.err, "for input from outside (standard"));
+  const sampled_run inside = sleeping("pipe inside");
   INFO(inside.err);
   const json wait = group_of(inside, "main of cat")["blocked"].array().front();
   CHECK(wait["reason"].text() == "pipe");
@@ -232,8 +282,7 @@ TEST_CASE("the other end of a pipe is found, or it is outside of the recorded pr
 TEST_CASE("the other ends of several pipes are found, or are outside of the recorded program") {
   for (const std::string call : {"poll", "select", "epoll", "woken"}) {
     INFO(call);
-    const temp_dir dir;
-    const sampled_run inside = sample(dir, planted + ' ' + call + " 800");
+    const sampled_run inside = sleeping(call);
     INFO(inside.err);
     const json wait = group_of(inside, "main")["blocked"].array().front();
     CHECK(wait["reason"].text() == "poll");
@@ -246,22 +295,17 @@ TEST_CASE("the other ends of several pipes are found, or are outside of the reco
     CHECK(wait["waits_for"].text() == "main of planted_threads");
     CHECK(wait["sure"].boolean());
   }
-  const temp_dir dir;
-  const std::string command = "cd '" + dir.path() + "' && sleep 3 | { exec 3<&0; sleep 3 | '" +
-                              LOTUS_TOOL_PROGRAM + "' run --dir run -- " + planted +
-                              " outside 1 2>err; }";
-  REQUIRE(std::system(command.c_str()) == 0);
-  const std::string outside = read_file(dir.path() + "/err");
-  INFO(outside);
-  CHECK(contains(outside, "for input from outside (several pipes)"));
+  const sampled_run outside = sleeping("several pipes from outside");
+  INFO(outside.err);
+  REQUIRE(outside.status == 0);
+  CHECK(contains(outside.err, "for input from outside (several pipes)"));
 }
 
 TEST_CASE("the other end of a socket is found, also if the program polls") {
   for (const auto* kind : {"tcp", "unix"}) {
     INFO(kind);
     if (std::string(kind) == "unix" && !kernel_lists_unix_sockets()) continue;
-    const temp_dir dir;
-    const sampled_run inside = sample(dir, planted + ' ' + kind + " 1000");
+    const sampled_run inside = sleeping(kind);
     INFO(inside.err);
     const json wait = group_of(inside, "main")["blocked"].array().front();
     CHECK(wait["reason"].text() == "socket");

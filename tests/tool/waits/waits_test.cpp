@@ -3,13 +3,17 @@
 #include <sys/wait.h>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <deque>
 #include <fstream>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "at_once.hpp"
 #include "catch.hpp"
 #include "tool/stats/stats_test.hpp"
 #include "tool/thread_logs.hpp"
@@ -22,19 +26,56 @@ namespace {
 /// Blocked time in ns as the program measured it, by operation and reason.
 using truth = std::map<std::string, std::map<std::string, double>>;
 
-/// Runs the program and returns what it measured.
-truth run_program(const temp_dir& dir, const std::string& seconds, const std::string& samples_per_s,
-                  const std::string& end, int& status) {
-  const std::string out = dir.path() + "/truth";
-  const std::string command = std::string(WAITS_PROGRAM) + " '" + dir.path() + "/lotustrace_log' " +
-                              seconds + ' ' + samples_per_s + ' ' + end + " > '" + out + '\'';
-  status = std::system(command.c_str());
-  truth measured;
+/// A run of the program, which sleeps nearly all the time.
+struct program_run {
+  std::string name;
+  std::string seconds;
+  std::string samples_per_s;
+  std::string end;
+  temp_dir dir{};
+  int status = -1;
+  truth measured{};  ///< by the program
+};
+
+void record(program_run& one) {
+  const std::string out = one.dir.path() + "/truth";
+  const std::string format = one.name == "compact" ? "LOTUS_FORMAT=compact " : "";
+  const std::string command = format + WAITS_PROGRAM " '" + one.dir.path() + "/lotustrace_log' " +
+                              one.seconds + ' ' + one.samples_per_s + ' ' + one.end + " > '" + out +
+                              '\'';
+  one.status = std::system(command.c_str());
   std::ifstream in(out);
   std::string operation;
   std::string reason;
-  for (double ns = 0; in >> operation >> reason >> ns;) measured[operation][reason] = ns;
-  return measured;
+  for (double ns = 0; in >> operation >> reason >> ns;) one.measured[operation][reason] = ns;
+}
+
+/// Returns one of the runs, which are recorded two at a time when the first of them is needed.
+const program_run& run_called(const std::string& name) {
+  static const std::deque<program_run> all = [] {
+    std::deque<program_run> runs;
+    const auto add = [&runs](const char* called, const char* seconds, const char* samples_per_s,
+                             const char* end) {
+      program_run& added = runs.emplace_back();
+      added.name = called;
+      added.seconds = seconds;
+      added.samples_per_s = samples_per_s;
+      added.end = end;
+    };
+    add("long", "8", "4000", "stop");
+    add("kill", "2", "1000", "kill");
+    add("fork", "2", "1000", "fork");
+    add("compact", "2", "1000", "stop");
+    add("none", "0.3", "0", "stop");
+    add("sleepers", "2", "1000", "sleepers");
+    add("helpers", "2", "1000", "helpers");
+    lotus_test::at_once(runs.size(), 2, [&runs](std::size_t i) { record(runs[i]); });
+    return runs;
+  }();
+  for (const program_run& one : all) {
+    if (one.name == name) return one;
+  }
+  throw std::out_of_range(name);
 }
 
 json operations(const temp_dir& dir) {
@@ -124,11 +165,10 @@ void write_sleeping(const temp_dir& dir, int workers, int sleeps) {
 }  // namespace
 
 TEST_CASE("samples of blocked threads find the share of each wait, and the holder of a lock") {
-  const temp_dir dir;
-  int status = 0;
-  truth measured = run_program(dir, "8", "4000", "stop", status);
-  REQUIRE(status == 0);
-  const json ops = operations(dir);
+  const program_run& recorded = run_called("long");
+  REQUIRE(recorded.status == 0);
+  truth measured = recorded.measured;
+  const json ops = operations(recorded.dir);
   // Creating a thread waits too, in clone().
   for (const char* const name : {"Mixed", "Pages"}) {
     if (measured.count(name) == 0) continue;  // this process may not use userfaultfd
@@ -158,7 +198,7 @@ TEST_CASE("samples of blocked threads find the share of each wait, and the holde
   }
   CHECK(lock_found);
   CHECK(ops["SSpawn"]["blocked_on"][0]["reason"].text() == "process");
-  const std::string table = run({"stats", dir.path()}).out;
+  const std::string table = run({"stats", recorded.dir.path()}).out;
   CHECK(contains(table, "Spawn waits "));
   CHECK(contains(table, "waits for a child process"));
 }
@@ -166,20 +206,14 @@ TEST_CASE("samples of blocked threads find the share of each wait, and the holde
 TEST_CASE("samples of waits survive a kill, and a forked child records its own") {
   for (const char* const end : {"kill", "fork"}) {
     CAPTURE(end);
-    const temp_dir dir;
-    int status = 0;
-    run_program(dir, "2", "1000", end, status);
-    CHECK((std::string(end) == "kill" || status == 0));
-    CHECK(samples_of(operations(dir)["SMixed"]) > 30);
+    const program_run& recorded = run_called(end);
+    CHECK((std::string(end) == "kill" || recorded.status == 0));
+    CHECK(samples_of(operations(recorded.dir)["SMixed"]) > 30);
   }
 }
 
 TEST_CASE("compact logs and their conversion keep the samples of waits") {
-  const temp_dir dir;
-  int status = 0;
-  setenv("LOTUS_FORMAT", "compact", 1);
-  run_program(dir, "2", "1000", "stop", status);
-  unsetenv("LOTUS_FORMAT");
+  const temp_dir& dir = run_called("compact").dir;
   const json mixed = operations(dir)["SMixed"];
   CHECK(samples_of(mixed) > 30);
   const temp_dir text;
@@ -188,12 +222,10 @@ TEST_CASE("compact logs and their conversion keep the samples of waits") {
 }
 
 TEST_CASE("without a budget no waits are sampled") {
-  const temp_dir dir;
-  int status = 0;
-  run_program(dir, "0.3", "0", "stop", status);
-  CHECK(status == 0);
-  CHECK(wait_files(dir).empty());
-  CHECK_FALSE(operations(dir)["SMixed"].has("blocked_on"));
+  const program_run& recorded = run_called("none");
+  CHECK(recorded.status == 0);
+  CHECK(wait_files(recorded.dir).empty());
+  CHECK_FALSE(operations(recorded.dir)["SMixed"].has("blocked_on"));
 }
 
 TEST_CASE("damaged lines are reported in one line, and nothing else is lost") {
@@ -265,11 +297,9 @@ TEST_CASE("a lock for which one of many threads waits is not the bottleneck") {
 
 TEST_CASE("more workers are doubtful if preprocessing waits for threads that do its work") {
   for (const std::string end : {"sleepers", "helpers"}) {
-    const temp_dir dir;
-    int status = 0;
-    run_program(dir, "2", "1000", end, status);
-    REQUIRE(status == 0);
-    const result r = run({"diagnose", dir.path(), "--json"});
+    const program_run& recorded = run_called(end);
+    REQUIRE(recorded.status == 0);
+    const result r = run({"diagnose", recorded.dir.path(), "--json"});
     const json found = parse_json(r.out);
     CAPTURE(end, r.out);
     if (found.has("other_programs_cpus") && found["other_programs_cpus"].number() > 0.2) {
