@@ -14,7 +14,6 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,6 +25,7 @@
 
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
+using lotus::tool_test::json;
 using lotus::tool_test::run;
 
 namespace {
@@ -117,11 +117,11 @@ class training {
   int reported_[2] = {};
 };
 
-nlohmann::json diagnosis(const fs::path& of) {
+json diagnosis(const fs::path& of) {
   const auto result = run({"diagnose", of.string(), "--json"});
   CAPTURE(result.err);
   REQUIRE(result.status == 0);
-  return nlohmann::json::parse(result.out);
+  return json::parse(result.out);
 }
 
 bool says(const std::string& text, const std::string& what) {
@@ -129,19 +129,19 @@ bool says(const std::string& text, const std::string& what) {
 }
 
 /// Checks that the verdict is correct for the part of the run that still exists.
-void check_verdict(const nlohmann::json& d) {
-  CAPTURE(d.dump().substr(0, 2000));
-  if (d.at("verdict").is_null()) {  // other programs use the CPUs
-    CHECK(says(d.at("screen").at("headline"), "waited for a CPU"));
+void check_verdict(const json& d) {
+  CAPTURE(d.canonical().substr(0, 2000));
+  if (d["verdict"].is_null()) {  // other programs use the CPUs
+    CHECK(says(d["screen"]["headline"].text(), "waited for a CPU"));
   } else {
-    CHECK(d.at("verdict") == "preprocessing-bound");
+    CHECK(d["verdict"].text() == "preprocessing-bound");
   }
-  const double rate = d.at("achieved_batches_per_s");
+  const double rate = d["achieved_batches_per_s"].number();
   // At most 500 (two workers with 4 ms), which a busy machine reduces; about 70 if the kept batches
   // were divided by the time of all.
   CHECK(rate > 100);
   CHECK(rate < 505);
-  for (const auto& check : d.at("checks")) CHECK_FALSE(check.at("unsafe").get<bool>());
+  for (const json& check : d["checks"].array()) CHECK_FALSE(check["unsafe"].boolean());
 }
 
 }  // namespace
@@ -152,9 +152,9 @@ TEST_CASE("figures of a run with deleted records use only the period that is com
   training child(dir);
   std::this_thread::sleep_for(4s);
   child.end();
-  const nlohmann::json d = diagnosis(dir);
+  const json d = diagnosis(dir);
   check_verdict(d);
-  CHECK(d.at("deleted_bytes") > 0);
+  CHECK(d["deleted_bytes"].integer() > 0);
   for (const std::string command : {"stats", "diagnose"}) {
     const auto result = run({command, dir.string()});
     CHECK(result.status == 0);
@@ -177,12 +177,12 @@ TEST_CASE("snapshot copies a running process's run, and the copy has its own ver
   check_verdict(diagnosis(snapshot));
   // The snapshot must not grow. It is a run of its own, and not a part of the run or of other runs
   // in the same folder.
-  const auto before = diagnosis(snapshot).at("batches");
+  const auto before = diagnosis(snapshot)["batches"].integer();
   std::this_thread::sleep_for(300ms);
   child.end();
-  CHECK(diagnosis(snapshot).at("batches") == before);
+  CHECK(diagnosis(snapshot)["batches"].integer() == before);
   // If the tool had found several runs in the folder, the output would contain a list "runs".
-  CHECK_FALSE(diagnosis(around.path()).contains("runs"));
+  CHECK_FALSE(diagnosis(around.path()).has("runs"));
 }
 
 TEST_CASE("snapshot copies what a killed or unresponsive process left") {
@@ -233,8 +233,8 @@ TEST_CASE("snapshot copies counted calls of a running, an unresponsive and an en
     CHECK(says(made.err, "does not answer") == (how == SIGSTOP));
     const auto reported =
         run({"stats", made.out.substr(0, made.out.find('\n')), "--json", "--quiet"});
-    const auto document = nlohmann::json::parse(reported.out);
-    CHECK(document.at("runs").at(0).at("aggregated").at("SToken").at("count") == 400);
+    const json document = json::parse(reported.out);
+    CHECK(document["runs"][0]["aggregated"]["SToken"]["count"].integer() == 400);
   }
   close(done[0]);
 }
