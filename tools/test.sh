@@ -10,6 +10,10 @@
 #   --again         all tests of the part, whatever has passed
 #   -v              shows the builds and the tests as they run
 #   --help          this, and the parts
+#
+# Which tests a part runs is written in their labels (tests/README.md) and in CMakePresets.json: `release` runs all but those
+# of the parts below it; `asan` all that run code of this project and do not measure it, but not examples and packages; `tsan`
+# and `aarch64` those that CMakePresets.json names. The library's tests are in all four.
 set -euo pipefail
 unset CDPATH
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
@@ -133,7 +137,7 @@ run_tests() {
   shift 3
   [[ $preset != default ]] || folder=build
   [[ $what != tests || -n $again ]] || only=(--unchanged)
-  if [[ $preset == check || $preset == default ]]; then
+  if [[ $preset != @(tsan|aarch64) ]]; then
     choice=$(python3 -B tools/tests_to_run.py choose "$folder" "${only[@]}" --preset "$preset" "$@") ||
       { results+=("no choice") && return 1; }
     { read -r first; read -r others; read -r unchanged; } <<<"$choice"
