@@ -92,6 +92,8 @@ TEST_CASE("diagnose, stats and whatif name a missing marker") {
 }
 
 TEST_CASE("diagnose says what a habit of new users costs, and nothing of it without the habit") {
+  const temp_dir without_habit;
+  const result right = recorded(without_habit, "right", "diagnose run --wide");
   struct habit {
     std::string slip;
     std::string because;
@@ -109,7 +111,7 @@ TEST_CASE("diagnose says what a habit of new users costs, and nothing of it with
         habit{"late-compute", "the wait contains work", "call wait.consumed(i) before the step"}}) {
     for (const bool has : {true, false}) {
       const temp_dir dir;
-      const result r = recorded(dir, has ? one.slip : "right", "diagnose run --wide");
+      const result r = has ? recorded(dir, one.slip, "diagnose run --wide") : right;
       INFO(one.slip << ' ' << has << ":\n" << r.out << r.err);
       CHECK(r.status == 0);
       const std::string out = joined(r.out);
