@@ -12,8 +12,9 @@
 #   --help          this, and the parts
 #
 # Which tests a part runs is written in their labels (tests/README.md) and in CMakePresets.json: `release` runs all but those
-# of the parts below it; `asan` all that run code of this project and do not measure it, but not examples and packages; `tsan`
-# and `aarch64` those that CMakePresets.json names. The library's tests are in all four.
+# of the parts below it, and not what `asan` fuzzes, if that runs too; `asan` all that run code of this project and do not
+# measure it, but not examples and packages; `tsan` and `aarch64` those that CMakePresets.json names. The library's tests are
+# in all four.
 set -euo pipefail
 unset CDPATH
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
@@ -212,6 +213,7 @@ fi
 
 # The other parts are tests of one build, chosen by their labels.
 labels=() others=()
+if can_run release && can_run asan; then others+=(in_asan); fi
 for part in packaging engines browser libtorch lint bench; do
   if can_run "$part"; then labels+=("${part/libtorch/torch}"); else others+=("${part/libtorch/torch}"); fi
 done
