@@ -8,6 +8,7 @@
 
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
+#include "base/text.hpp"
 #include "model/path/critical_path.hpp"
 
 namespace lotus::tool {
@@ -23,15 +24,6 @@ std::string percent(double part) {
 
 std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
   return std::to_string(count) + " " + std::string(count == 1 ? one : many);
-}
-
-std::string joined(const std::vector<std::string>& parts, std::string_view between) {
-  std::string text;
-  for (const std::string& part : parts) {
-    if (!text.empty()) text += between;
-    text += part;
-  }
-  return text;
 }
 
 /// The copies in one direction to or from all devices.

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "base/text.hpp"
+
 namespace lotus::tool {
 namespace {
 
@@ -54,11 +56,8 @@ std::vector<std::string> nearest(std::string_view word, const std::vector<std::s
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
   const std::vector<std::string> words = nearest(word, known);
-  std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    text += i == 0 ? "" : i + 1 == words.size() ? " or " : ", ";
-    text.append("'").append(words[i]).append("'");
-  }
+  const std::string text =
+      enumerated(words, " or ", [](const std::string& one) { return '\'' + one + '\''; });
   return text.empty() ? text : "did you mean " + text + '?';
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,31 @@ namespace lotus::tool {
 
 inline bool ends_with(std::string_view text, std::string_view end) noexcept {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+struct as_text {
+  std::string_view operator()(std::string_view text) const noexcept { return text; }
+};
+
+/// Joins the texts that `text_of` returns for the elements of `all`, as in "a, b and c": with
+/// `last` before the last one and `between` before the others. Leaves out empty texts at the
+/// beginning.
+template <class Range, class Text = as_text>
+std::string enumerated(const Range& all, std::string_view last, const Text& text_of = {},
+                       std::string_view between = ", ") {
+  std::string text;
+  auto left = std::size(all);
+  for (const auto& one : all) {
+    --left;
+    if (!text.empty()) text += left == 0 ? last : between;
+    text += text_of(one);
+  }
+  return text;
+}
+
+template <class Range, class Text = as_text>
+std::string joined(const Range& all, std::string_view between, const Text& text_of = {}) {
+  return enumerated(all, between, text_of, between);
 }
 
 /// Copies `text` to `to`, which must have enough space. Returns the position after the text.

@@ -8,6 +8,7 @@
 
 #include "base/errors.hpp"
 #include "base/nearest.hpp"
+#include "base/text.hpp"
 #include "cli/help.hpp"
 
 namespace lotus::tool {
@@ -15,14 +16,10 @@ namespace {
 
 [[noreturn]] void unknown_command(const CLI::App& app, const std::string& word) {
   std::vector<std::string> names;
-  std::string all;
-  for (const CLI::App* command : app.get_subcommands(nullptr)) {
-    names.push_back(command->get_name());
-    all += (all.empty() ? "" : ", ") + command->get_name();
-  }
+  for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
   const std::string meant = did_you_mean(word, names);
   throw usage_error("'" + word + "' is not a command; " +
-                    (meant.empty() ? "the commands are " + all : meant));
+                    (meant.empty() ? "the commands are " + joined(names, ", ") : meant));
 }
 
 void find_commands_with(const CLI::App& app, const std::string& option, const std::string& before,
@@ -45,19 +42,14 @@ std::string commands_with(const CLI::App& app, const std::string& option) {
   std::vector<std::string> found;
   find_commands_with(app, option, "", found);
   if (found.empty() || found.size() > max_named) return {};
-  std::string text = ", but of ";
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    text += (i == 0 ? "" : i + 1 == found.size() ? " and " : ", ") + found[i];
-  }
-  return text;
+  return ", but of " + enumerated(found, " and ");
 }
 
 /// Returns the error message for a word that an option does not accept.
 std::string none_of(const std::string& text, const std::vector<std::string>& known) {
   const std::string meant = did_you_mean(text, known);
-  std::string all;
-  for (const std::string& word : known) all += (all.empty() ? "" : ", ") + word;
-  return "'" + text + "' is not one of " + all + (meant.empty() ? "" : "; " + meant);
+  return "'" + text + "' is not one of " + joined(known, ", ") +
+         (meant.empty() ? "" : "; " + meant);
 }
 
 /// Throws usage_error if lotus-tool itself has no such option. Without this check, CLI11 would say

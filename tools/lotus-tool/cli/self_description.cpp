@@ -8,6 +8,7 @@
 
 #include "accelerator/accelerator_described.hpp"
 #include "base/errors.hpp"
+#include "base/text.hpp"
 #include "cli/commands/log_commands.hpp"
 #include "cli/help.hpp"
 #include "commands/map/map_attribute.hpp"
@@ -90,12 +91,6 @@ void describe_options(const CLI::App& app, std::string& page) {
   }
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
-
 /// Returns the words that an option accepts, such as "chrome perfetto"; empty if it accepts any
 /// text.
 std::string choices_of(const CLI::Option& option) {
@@ -115,17 +110,14 @@ std::string plain_words(const CLI::App& app) {
       words.push_back(choices_of(*option));
     }
   }
-  return joined(words);
+  return joined(words, " ");
 }
 
 /// Returns shell code for the beginning of a completion script. The code finds out which command
 /// the user has typed before the word that the shell completes, and stores its name in $command.
 std::string find_command(const CLI::App& app, const std::string& words_before) {
-  std::string names;
-  for (const named_command& c : commands_of(app)) {
-    names += names.empty() ? "" : "|";
-    names.append(1, '"').append(c.words).append(1, '"');
-  }
+  const std::string names =
+      joined(commands_of(app), "|", [](const named_command& c) { return '"' + c.words + '"'; });
   return "  for word in " + words_before +
          "; do\n"
          "    case \"${command:+$command }$word\" in\n"
@@ -165,7 +157,7 @@ std::string command_cases(const CLI::App& app, std::string_view before, std::str
 }
 
 std::string all_options(const CLI::App& app) {
-  return joined(option_words(app));
+  return joined(option_words(app), " ");
 }
 
 std::string bash_script(const CLI::App& app) {
@@ -288,12 +280,13 @@ const std::vector<json_command>& json_commands() {
   return all;
 }
 
+std::string command_words(std::string_view between) {
+  return joined(json_commands(), between, [](const json_command& of) { return of.words; });
+}
+
 int run_schema(const std::vector<std::string>& words, bool markdown, std::ostream& out) {
-  std::string command;
-  for (const std::string& word : words) command += (command.empty() ? "" : " ") + word;
-  std::string known;
+  const std::string command = joined(words, " ");
   for (const json_command& of : json_commands()) {
-    known += (known.empty() ? "" : ", ") + std::string(of.words);
     if (of.words != command) continue;
     if (markdown) {
       print_keys(of.output(), out);
@@ -302,7 +295,8 @@ int run_schema(const std::vector<std::string>& words, bool markdown, std::ostrea
     }
     return exit_fine;
   }
-  throw usage_error("'" + command + "' is not a command that prints JSON; these are: " + known);
+  throw usage_error("'" + command +
+                    "' is not a command that prints JSON; these are: " + command_words(", "));
 }
 
 }  // namespace
@@ -321,11 +315,9 @@ void add_schema(CLI::App& app, action& chosen) {
       "  lotus-tool schema map join\n"
       "The schema (draft 2020-12) describes every key that this version prints.\n"
       "Later versions may add keys.");
-  std::string known;
-  for (const json_command& of : json_commands()) {
-    known += (known.empty() ? "" : "|") + std::string(of.words);
-  }
-  command->add_option("COMMAND", given->words, "the command")->required()->option_text(known);
+  command->add_option("COMMAND", given->words, "the command")
+      ->required()
+      ->option_text(command_words("|"));
   command->add_flag("--markdown", given->markdown, "print the keys as tables");
   command->callback([given, &chosen] {
     chosen = [given](std::ostream& out, std::ostream&) {

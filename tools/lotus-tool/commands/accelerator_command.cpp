@@ -14,6 +14,7 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/printable.hpp"
+#include "base/text.hpp"
 #include "describe/description.hpp"
 #include "findings/diagnosis.hpp"
 #include "model/run_data.hpp"
@@ -78,12 +79,10 @@ class log_reader {
     }
     std::set<std::string> folders;
     for (const run_files* const logs : found) folders.insert(logs->dir);
-    std::string names;
-    for (const std::string& dir : folders) names += (names.empty() ? "" : ", ") + dir;
     diagnostics_.warning(trace.path +
                          ": belongs to one of several runs or loaders, and their logs "
                          "are not used; give the folder of one: " +
-                         names);
+                         joined(folders, ", "));
     return nullptr;
   }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "base/terminal/table.hpp"
+#include "base/text.hpp"
 #include "log/shown_name.hpp"
 #include "model/quantities.hpp"
 
@@ -22,17 +23,11 @@ bool differ(double a, double b) {
   return std::abs(a - b) > 0.05 * std::max(a, b);
 }
 
-std::string joined(const std::set<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 template <class Number>
 std::string numbers(const std::set<Number>& all) {
   std::set<std::string> words;
   for (const Number n : all) words.insert(three_digits(static_cast<double>(n)));
-  return joined(words);
+  return joined(words, ", ");
 }
 
 const compared_times* preprocess_in(const std::vector<compared_times>& rows) {
@@ -146,8 +141,8 @@ std::string shared_cpus(const pooled_loader& before, const pooled_loader& after,
 std::vector<std::string> unlike_machines(const pooled_runs& before, const pooled_runs& after) {
   std::vector<std::string> unlike;
   if (!before.machines.empty() && !after.machines.empty() && before.machines != after.machines) {
-    unlike.push_back("machines: " + joined(before.machines) + " before, " + joined(after.machines) +
-                     " after");
+    unlike.push_back("machines: " + joined(before.machines, ", ") + " before, " +
+                     joined(after.machines, ", ") + " after");
   }
   if (!before.cpus.empty() && !after.cpus.empty() && before.cpus != after.cpus) {
     unlike.push_back("CPUs that could be used: " + numbers(before.cpus) + " before, " +

@@ -11,6 +11,7 @@
 
 #include "base/largest.hpp"
 #include "base/parallel.hpp"
+#include "base/text.hpp"
 #include "comparison/causes.hpp"
 #include "comparison/pooled_runs.hpp"
 #include "findings/claims.hpp"
@@ -194,9 +195,7 @@ std::string limits_of(const std::vector<diagnosis>& side) {
     if (!d.is) return {};
     names.insert(verdict_name(*d.is));
   }
-  std::string text;
-  for (const std::string_view name : names) text.append(text.empty() ? "" : " or ").append(name);
-  return text;
+  return joined(names, " or ");
 }
 
 bool has(const diagnosis& d, std::string_view id) {

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/terminal/table.hpp"
+#include "base/text.hpp"
 #include "comparison/causes.hpp"
 #include "findings/words.hpp"
 #include "log/shown_name.hpp"
@@ -198,10 +199,8 @@ std::vector<std::string> unlike_of(const compared_loader& l, const comparison& f
 }
 
 std::string failure_text(const compared_loader& l, double allowed) {
-  std::string names;
-  for (const compared_times* const r : slower_rows(l, allowed)) {
-    names += (names.empty() ? "" : ", ") + title_of(*r);
-  }
+  const std::string names = joined(slower_rows(l, allowed), ", ",
+                                   [](const compared_times* row) { return title_of(*row); });
   const std::string limit = " (--fail-above " + three_digits(100 * allowed) + " %)";
   if (names.empty()) return "Passed" + limit + ": nothing became slower.";
   return is_faster(l, allowed)

@@ -5,6 +5,7 @@
 
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
+#include "base/text.hpp"
 #include "curve/curve.hpp"
 #include "curve/curve_print.hpp"
 
@@ -97,12 +98,9 @@ class svg_picture {
   }
 
   std::string description() const {
-    std::string all;
-    for (const curve_dot& dot : curve_.dots) {
-      all += (all.empty() ? "" : "; ") +
-             std::string(dot.is_recorded ? "recorded: " : "measured: ") + dot_text(curve_, dot);
-    }
-    return xml_text(all);
+    return xml_text(joined(curve_.dots, "; ", [this](const curve_dot& dot) {
+      return (dot.is_recorded ? "recorded: " : "measured: ") + dot_text(curve_, dot);
+    }));
   }
 
   void write_grid() {

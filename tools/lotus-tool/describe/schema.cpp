@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/text.hpp"
+
 namespace lotus::tool {
 namespace {
 
@@ -103,11 +105,8 @@ std::string type_text(const value_type& type) {
       return "by name: " + type_text(type.of.front());
     case kind::object:
       return type.object == nullptr ? "object" : std::string(type.object().name());
-    case kind::one_of: {
-      std::string all;
-      for (const value_type& one : type.of) all += (all.empty() ? "" : " or ") + type_text(one);
-      return all;
-    }
+    case kind::one_of:
+      return joined(type.of, " or ", type_text);
     case kind::text:
       break;
     case kind::flag:

@@ -86,17 +86,10 @@ std::string limits() {
 #ifdef LOTUS_TOOL_SQLITE
 /// Returns the tables with their columns, such as "runs(run, dir, loader)".
 std::string tables_text() {
-  std::string text;
-  for (const table_definition& table : exported_tables()) {
-    text.append(text.empty() ? "" : "; ").append(table.name);
-    std::string_view before = "(";
-    for (const auto& [name, type] : table.columns) {
-      text.append(before).append(name);
-      before = ", ";
-    }
-    text += ')';
-  }
-  return text;
+  const auto first = [](const auto& column) { return column.first; };
+  return joined(exported_tables(), "; ", [&first](const table_definition& table) {
+    return table.name + ('(' + joined(table.columns, ", ", first)) + ')';
+  });
 }
 #endif
 

@@ -42,12 +42,8 @@ csv_sink::csv_sink(const std::string& folder, const std::vector<table_definition
   if (error) throw input_error(folder + ": cannot be created: " + error.message());
   for (const table_definition& table : tables) {
     files_.push_back(std::make_unique<output_file>(folder + '/' + table.name + ".csv", std::cout));
-    std::string head;
-    for (const auto& [name, type] : table.columns) {
-      if (!head.empty()) head += ',';
-      head += name;
-    }
-    files_.back()->write(head + '\n');
+    const auto name = [](const auto& column) { return column.first; };
+    files_.back()->write(joined(table.columns, ",", name) + '\n');
   }
 }
 

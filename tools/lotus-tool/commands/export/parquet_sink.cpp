@@ -13,6 +13,7 @@
 #include "base/errors.hpp"
 #include "base/files/unfinished.hpp"
 #include "base/printable.hpp"
+#include "base/text.hpp"
 #include "commands/export/tables.hpp"
 
 namespace lotus::tool {
@@ -89,11 +90,9 @@ const char* duckdb_type(column_type type) {
 
 std::string copy_statement(const table_definition& table, const scratch_folder& scratch) {
   const std::string path = scratch.file(table.name);
-  std::string columns;
-  for (const auto& [name, type] : table.columns) {
-    if (!columns.empty()) columns += ", ";
-    columns += sql_text(name) + duckdb_type(type);
-  }
+  const std::string columns = joined(table.columns, ", ", [](const auto& column) {
+    return sql_text(column.first) + duckdb_type(column.second);
+  });
   return "COPY (SELECT * FROM read_csv(" + sql_text(path + ".csv") +
          ", auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', "
          "nullstr = '', allow_quoted_nulls = false, columns = {" +

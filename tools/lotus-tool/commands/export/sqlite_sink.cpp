@@ -16,6 +16,7 @@
 
 #include "base/errors.hpp"
 #include "base/files/output_file.hpp"
+#include "base/text.hpp"
 #include "commands/export/tables.hpp"
 
 namespace lotus::tool {
@@ -102,10 +103,9 @@ sqlite_sink::sqlite_sink(std::string path, const std::vector<table_definition>& 
   execute("PRAGMA locking_mode = EXCLUSIVE");
   execute("BEGIN");
   for (const table_definition& table : tables) {
-    std::string columns;
-    for (const auto& [name, type] : table.columns) {
-      columns += (columns.empty() ? "" : ", ") + std::string(name) + sqlite_type(type);
-    }
+    const std::string columns = joined(table.columns, ", ", [](const auto& column) {
+      return column.first + sqlite_type(column.second);
+    });
     execute(std::string("CREATE TABLE ").append(table.name).append(" (" + columns + ")"));
     inserted_table& to = tables_.emplace_back();
     to.one = prepare(table, 1);

@@ -16,6 +16,7 @@
 #include "base/files/output_file.hpp"
 #include "base/nearest.hpp"
 #include "base/terminal/table.hpp"
+#include "base/text.hpp"
 #include "commands/viz/compat_viz.hpp"
 #include "commands/viz/draw.hpp"
 #include "commands/viz/formats/trace_sink.hpp"
@@ -241,8 +242,7 @@ void refuse_unknown_ops(const std::vector<std::string>& ops, const name_table& n
     const auto is_known = [&](const std::string& name) { return name == op || name == without_s; };
     if (std::any_of(known.begin(), known.end(), is_known)) continue;
     const std::string meant = did_you_mean(op, known);
-    std::string all;
-    for (const std::string& name : known) all += (all.empty() ? "" : ", ") + name;
+    const std::string all = joined(known, ", ");
     throw input_error("--op: no operation '" + op + "' in this part of the run" +
                       (!meant.empty() ? "; " + meant
                        : all.empty()  ? ""

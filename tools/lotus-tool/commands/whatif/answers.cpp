@@ -10,6 +10,7 @@
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
+#include "base/text.hpp"
 #include "curve/curve_print.hpp"
 #include "describe/described_table.hpp"
 #include "describe/description.hpp"
@@ -133,8 +134,7 @@ void print_changes(const std::vector<answer>& answers, const recorded_pipeline& 
   if (!settings.empty() && !work.empty()) out << '\n';
   if (!work.empty()) print_work(work, out);
   if (nothing.empty()) return;
-  std::string text = "Less than 1 % faster or slower: ";
-  for (const std::string& one : nothing) text += (&one == &nothing.front() ? "" : ", ") + one;
+  const std::string text = "Less than 1 % faster or slower: " + joined(nothing, ", ");
   out << '\n' << fitted(out, printable_line(text) + '.', "", "  ") << '\n';
 }
 

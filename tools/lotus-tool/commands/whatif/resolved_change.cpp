@@ -13,6 +13,7 @@
 #include "base/nearest.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
+#include "base/text.hpp"
 #include "log/shown_name.hpp"
 #include "replay/recorded/calls_in_batches.hpp"
 #include "replay/single_changes.hpp"
@@ -31,11 +32,9 @@ std::string known_name(const std::string& name, const std::vector<std::string>& 
   for (const std::string& one : {name, std::string(shown_name(name))}) {
     if (std::find(known.begin(), known.end(), one) != known.end()) return one;
   }
-  std::string all;
-  for (const std::string& one : known) all += (all.empty() ? "" : ", ") + printable_line(one);
   const std::string meant = printable_line(did_you_mean(name, known));
   throw input_error(fault.first + printable_line(name) + fault.second +
-                    (meant.empty() ? "these are: " + all : meant));
+                    (meant.empty() ? "these are: " + joined(known, ", ", printable_line) : meant));
 }
 
 template <class Value>

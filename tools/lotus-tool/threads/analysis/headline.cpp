@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/printable.hpp"
+#include "base/text.hpp"
 #include "threads/analysis/named_stacks.hpp"
 #include "threads/data/thread_samples.hpp"
 
@@ -89,13 +90,9 @@ std::string cycle_sentence(const std::vector<thread_activity>& groups,
     const blocked_part& wait = groups[chain[i].group].blocked[*chain[i].wait];
     at_once = at_once && chain[i + 1].seen && wait.reason == wait_reason::lock;
   }
-  std::string names;
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    const bool is_last = i + 1 == members.size();
-    names += i == 0 ? "" : is_last ? " and " : ", ";
-    names += shown_group(groups[members[i]]);
-  }
-  return "So " + names + " wait for each other" + (at_once ? "" : " in turn");
+  const auto name = [&groups](std::size_t member) { return shown_group(groups[member]); };
+  return "So " + enumerated(members, " and ", name) + " wait for each other" +
+         (at_once ? "" : " in turn");
 }
 
 /// Returns the group that uses the CPU most, other than the subject of the sentence; null if it
@@ -186,10 +183,7 @@ std::string headline_of(const std::vector<thread_activity>& groups,
   const std::size_t subject = chain.front().group;
   const thread_activity& main = groups[subject];
   if (main.wait_samples + main.cpu_samples < min_samples) return {};
-  std::string text;
-  for (const std::string& sentence : chain_sentences(groups, chain)) {
-    text.append(text.empty() ? "" : ". ").append(sentence);
-  }
+  std::string text = joined(chain_sentences(groups, chain), ". ");
   const bool ends_outside = chain.front().wait && main.blocked[*chain.front().wait].outside;
   const bool is_explained = chain.size() > 1 || ends_outside;
   const thread_activity* const other = is_explained ? nullptr : busiest(groups, subject);

@@ -13,6 +13,7 @@
 
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
+#include "base/text.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -305,9 +306,7 @@ std::string names_text(const thread_samples& samples) {
 
 template <class Number>
 std::string list_text(const std::vector<Number>& all) {
-  std::string text;
-  for (const Number value : all) text.append(text.empty() ? "" : ";").append(std::to_string(value));
-  return text;
+  return joined(all, ";", [](Number value) { return std::to_string(value); });
 }
 
 std::string round_text(const sampled_round& round) {

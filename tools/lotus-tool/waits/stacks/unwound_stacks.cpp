@@ -14,6 +14,7 @@
 
 #include "base/diagnostics.hpp"
 #include "base/printable.hpp"
+#include "base/text.hpp"
 #include "log/folder/log_files.hpp"
 #include "threads/analysis/named_stacks.hpp"
 #include "threads/data/thread_samples.hpp"
@@ -248,11 +249,7 @@ void name_locks(const run_files& run, run_blocked_on& joined, diagnostic_log& di
 }
 
 std::string calls_text(const std::vector<std::string>& calls) {
-  std::string text;
-  for (const std::string& call : calls) {
-    text.append(text.empty() ? "" : ", called by ").append(printable_line(call));
-  }
-  return text;
+  return joined(calls, ", called by ", printable_line);
 }
 
 std::string calls_of_wait(const run_blocked_on& joined, const std::string& name,

@@ -113,12 +113,7 @@ void append(std::vector<std::string>& to, const std::vector<std::string>& more) 
 }  // namespace
 
 std::string collector_names(std::string_view between) {
-  std::string names;
-  for (const collector_kind& kind : kinds) {
-    if (!names.empty()) names += between;
-    names += kind.name;
-  }
-  return names;
+  return joined(kinds, between, [](const collector_kind& kind) { return kind.name; });
 }
 
 const collector_kind& find_collector_kind(const std::string& name) {
