@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <cstdio>
 #include <string_view>
 #include <utility>
 
@@ -16,10 +15,6 @@ namespace {
 
 double share(std::int64_t ns, std::int64_t of_ns) {
   return of_ns > 0 ? static_cast<double>(ns) / static_cast<double>(of_ns) : 0;
-}
-
-std::string percent(double part) {
-  return std::to_string(std::lround(100 * part)) + " %";
 }
 
 std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
@@ -69,9 +64,9 @@ std::string busy_headline(const accelerator_analysis& of) {
   const double working = busy - share(judged.only_communication_ns, judged.span_ns);
   const std::string text =
       std::string(of.devices.size() > 1 ? "the devices are" : "the device is") + " busy " +
-      percent(busy) + " of the time";
+      whole_percent(busy) + " of the time";
   if (busy >= 0.9 && working < 0.9) {
-    return text + ", and " + percent(busy - working) +
+    return text + ", and " + whole_percent(busy - working) +
            " of the time only with communication. This includes waiting for slower ranks: compare "
            "the traces of all ranks";
   }
@@ -162,9 +157,8 @@ std::string accelerator_headline(const accelerator_analysis& of) {
       text += ". Nearly all of it is one gap of " + time_text(of.places.longest_ns) +
               ", which may be start-up";
     } else if (const std::optional<double> times = at_most_times(of)) {
-      char number[32];
-      std::snprintf(number, sizeof number, "%.*f", *times < 10 ? 2 : 0, *times);
-      text.append(". Without this it would be at most ").append(number).append(" times as fast");
+      text += ". Without this it would be at most " + fixed_point(*times, *times < 10 ? 2 : 0) +
+              " times as fast";
     }
     const std::string late = of.latest();
     if (of.is == device_verdict::batch_wait && late == path_kind_name(path_kind::unrecorded)) {
@@ -331,7 +325,7 @@ std::string bandwidth_text(const copy_sum& copies) {
 }
 
 std::string share_text(std::int64_t ns, std::int64_t of_ns) {
-  return percent(share(ns, of_ns));
+  return whole_percent(share(ns, of_ns));
 }
 
 std::string time_text(std::int64_t ns) {

@@ -1,10 +1,8 @@
 #include "comparison/conclusion.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstdio>
 #include <optional>
 
 #include "base/terminal/table.hpp"
@@ -16,12 +14,6 @@
 
 namespace lotus::tool {
 namespace {
-
-std::string fixed(double value, int decimals) {
-  std::array<char, 64> text{};
-  const int n = std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
-  return {text.data(), static_cast<std::size_t>(n)};
-}
 
 std::string signed_share(double share) {
   return (share > 0 ? "+" : "") + human_share(share);
@@ -43,7 +35,7 @@ std::string times_text(double value, double low, double high) {
   // Use enough decimals to show one digit of the uncertainty, but at least two decimals.
   const int decimals =
       half > 0 && value < 10 ? std::clamp(static_cast<int>(std::ceil(-std::log10(half))), 2, 4) : 2;
-  const auto text = [&](double v) { return v < 10 ? fixed(v, decimals) : three_digits(v); };
+  const auto text = [&](double v) { return v < 10 ? fixed_point(v, decimals) : three_digits(v); };
   if (even && low > 0) return text(value) + " ± " + text(half) + " times";
   return text(value) + " times (" + text(low) + " to " + text(high) + ")";
 }

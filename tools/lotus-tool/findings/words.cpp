@@ -1,15 +1,9 @@
 #include "findings/words.hpp"
 
-#include <cmath>
-
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
 
 namespace lotus::tool {
-
-std::string whole_percent(double share) {
-  return std::to_string(std::lround(100 * share)) + " %";
-}
 
 std::string rate(std::optional<double> per_second) {
   return per_second ? three_digits(*per_second) + " batches/s" : "unknown";

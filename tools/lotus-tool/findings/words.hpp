@@ -66,9 +66,6 @@ phrase joined(const std::vector<phrase>& all);
 std::string text_of(const phrase& sentences);
 std::vector<std::string> texts_of(const std::vector<phrase>& all);
 
-/// Returns a whole percentage, such as "86 %".
-std::string whole_percent(double share);
-
 /// Returns a rate such as "12.4 batches/s".
 std::string rate(std::optional<double> per_second);
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <sstream>
@@ -11,6 +10,7 @@
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
 #include "base/printable.hpp"
+#include "base/terminal/table.hpp"
 #include "log/operation_names.hpp"
 #include "lotus/folder/hidden_files.hpp"
 
@@ -96,11 +96,9 @@ std::string deleted_text(const record_counts& records) {
   gmtime_r(&seconds, &utc);
   char when[32];
   std::strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &utc);
-  char megabytes[32];
-  std::snprintf(megabytes, sizeof(megabytes), "%.1f MB",
-                static_cast<double>(records.deleted_bytes) * 1e-6);
-  return "limits have deleted " + std::string(megabytes) +
-         " of logs: all numbers cover only what began after " + when + " UTC";
+  return "limits have deleted " +
+         fixed_point(static_cast<double>(records.deleted_bytes) * 1e-6, 1) +
+         " MB of logs: all numbers cover only what began after " + when + " UTC";
 }
 
 double usable_cpus::count() const noexcept {

@@ -18,10 +18,11 @@ namespace lotus::tool {
 namespace {
 
 /// Formats `value` like printf("%.*f"), but faster. Returns "" if the value is large or negative,
-/// or if a rounding error could change the last digit; the caller then uses snprintf().
+/// has more than three decimals, or if a rounding error could change the last digit; the caller
+/// then uses snprintf().
 std::string_view digits_of(double value, int decimals, std::array<char, 64>& text) noexcept {
   constexpr double powers[] = {1, 10, 100, 1000};
-  if (std::signbit(value) || !(value < 1e6)) return {};
+  if (std::signbit(value) || !(value < 1e6) || decimals > 3) return {};
   // The rounding error of `scaled` is below 1e-7. Unless `rest` is close to 0.5, this error cannot
   // change whether `value` is rounded up or down.
   const double scaled = value * powers[decimals];
@@ -41,18 +42,7 @@ std::string_view digits_of(double value, int decimals, std::array<char, 64>& tex
 }
 
 std::string fixed(double value, int decimals, std::string_view unit) {
-  std::array<char, 64> text{};
-  std::string_view digits = digits_of(value, decimals, text);
-  if (digits.empty()) {
-    const int n = std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
-    digits = {text.data(), static_cast<std::size_t>(n)};
-  }
-  std::string all;
-  all.reserve(digits.size() + 1 + unit.size());
-  all += digits;
-  all += ' ';
-  all += unit;
-  return all;
+  return fixed_point(value, decimals).append(1, ' ').append(unit);
 }
 
 /// Names in the first column that are at most this wide are always printed on the same line as the
@@ -130,6 +120,24 @@ std::string human_share(double share) {
   // A share below 1 must not be shown as 100 %.
   const bool nearly = share < 1 && share >= 0.99995;
   return fixed(nearly ? 99.99 : share * 100, 2, "%");
+}
+
+std::string whole_percent(double share) {
+  return std::to_string(std::lround(100 * share)) + " %";
+}
+
+std::string fixed_point(double value, int decimals) {
+  std::array<char, 64> text{};
+  const std::string_view digits = digits_of(value, decimals, text);
+  if (!digits.empty()) return std::string(digits);
+  const int n = std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  return {text.data(), static_cast<std::size_t>(n)};
+}
+
+std::string significant(double value, int digits) {
+  std::array<char, 32> text{};
+  const int n = std::snprintf(text.data(), text.size(), "%.*g", digits, value);
+  return {text.data(), static_cast<std::size_t>(n)};
 }
 
 std::string three_digits(double value) {

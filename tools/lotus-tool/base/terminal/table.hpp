@@ -19,11 +19,20 @@ std::string human_time(double ns);
 /// share is exactly 1; a smaller share is not rounded up to it.
 std::string human_share(double share);
 
+/// Returns a share (0..1) as a whole percentage, such as "41 %".
+std::string whole_percent(double share);
+
 /// Returns a number of bytes, such as "640 B" or "1.25 MiB".
 std::string human_bytes(double bytes);
 
 /// Formats a value with three significant digits; a value of 1000 or more as a whole number.
 std::string three_digits(double value);
+
+/// Formats a value like printf("%.*f").
+std::string fixed_point(double value, int decimals);
+
+/// Formats a value like printf("%.*g").
+std::string significant(double value, int digits);
 
 enum class table_form : std::uint8_t {
   columns,  ///< the first row contains column heads; columns that do not fit are left out

@@ -17,17 +17,6 @@
 #include "mapping/mapping.hpp"
 
 namespace lotus::tool {
-namespace {
-
-std::string four_digits(double value) {
-  // NOLINTNEXTLINE(readability-magic-numbers)
-  std::string text(32, '\0');
-  const int n = std::snprintf(text.data(), text.size(), "%.4g", value);
-  text.resize(static_cast<std::size_t>(n));
-  return text;
-}
-
-}  // namespace
 
 /// A share of the clock ticks.
 struct clockticks_share {
@@ -85,8 +74,10 @@ void print_table(const attribution& a, std::ostream& out) {
   for (std::size_t i = 0; i < a.metrics.size(); ++i) {
     const bool percent = a.metrics[i].kind == metric_kind::share;
     std::vector<std::string> row{a.metrics[i].name + (percent ? " %" : "")};
-    for (const auto& [op, values] : a.ops) row.push_back(four_digits(metric_value(a, values, i)));
-    row.push_back(four_digits(metric_value(a, a.outside, i)));
+    for (const auto& [op, values] : a.ops) {
+      row.push_back(significant(metric_value(a, values, i), 4));
+    }
+    row.push_back(significant(metric_value(a, a.outside, i), 4));
     numbers.row(std::move(row));
   }
   numbers.print(out);

@@ -1,8 +1,6 @@
 #include "commands/map/map_build.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <lotus/folder/hidden_files.hpp>
 #include <map>
@@ -182,16 +180,6 @@ int run_map_build(const map_build_options& options, std::ostream& out, std::ostr
   return exit_fine;
 }
 
-namespace {
-
-std::string six_digits(double value) {
-  std::array<char, 32> text{};
-  const int n = std::snprintf(text.data(), text.size(), "%.6g", value);
-  return {text.data(), static_cast<std::size_t>(n)};
-}
-
-}  // namespace
-
 std::string shortened(const std::string& name) {
   constexpr std::size_t most = 90;
   if (name.size() <= most) return name;
@@ -209,10 +197,10 @@ void print_mapping(const mapping& m, std::ostream& out) {
                    op.unit.empty() ? (m.unit.empty() ? "value" : m.unit) : op.unit, "share"});
     for (const std::string& function : by_share(op)) {
       const function_use& use = op.functions.at(function);
-      functions.row({shortened(function), std::to_string(use.hits), six_digits(use.samples),
+      functions.row({shortened(function), std::to_string(use.hits), significant(use.samples, 6),
                      human_share(use.share)});
       for (const auto& [inner, samples] : use.inlined) {
-        functions.row({"  inlined: " + shortened(inner), "", six_digits(samples), ""});
+        functions.row({"  inlined: " + shortened(inner), "", significant(samples, 6), ""});
       }
     }
     if (op.functions.empty()) {

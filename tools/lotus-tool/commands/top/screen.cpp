@@ -34,7 +34,7 @@ std::string share_of_the_time(const live_operation& op) {
   const double of = static_cast<double>(op.self_ns) / 1e9 / op.interval_s;
   if (of < 1) return share(of);
   const double most = op.threads > 0 ? static_cast<double>(op.threads) : of;
-  return std::to_string(std::lround(std::min(of, most) * 100)) + " %";
+  return whole_percent(std::min(of, most));
 }
 
 std::string ago(const live_run& run, std::int64_t ns) {

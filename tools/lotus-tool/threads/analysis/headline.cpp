@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
 #include "base/printable.hpp"
+#include "base/terminal/table.hpp"
 #include "base/text.hpp"
 #include "threads/analysis/named_stacks.hpp"
 #include "threads/data/thread_samples.hpp"
@@ -15,10 +15,6 @@ namespace lotus::tool {
 namespace {
 
 using lotus::detail::wait_reason;
-
-std::string percent(double share) {
-  return std::to_string(std::lround(100 * share)) + " %";
-}
 
 bool is_several(const thread_activity& group) {
   return group.threads > 1;
@@ -32,7 +28,7 @@ std::string waiting_clause(const thread_activity& group, const chain_hop& hop,
   const bool sleeps = part.reason == wait_reason::sleep;
   std::string text = sleeps ? "sleep" : "wait";
   if (!is_several(group)) text += 's';
-  text += ' ' + percent(hop.share) + (hop.seen ? " of that time" : " of the time");
+  text += ' ' + whole_percent(hop.share) + (hop.seen ? " of that time" : " of the time");
   if (!part.function.function.empty() || !part.function.module.empty()) {
     text += ", in " + shown_place(part.function);
   }
@@ -47,14 +43,15 @@ std::string waiting_clause(const thread_activity& group, const chain_hop& hop,
 std::string working_clause(const thread_activity& group) {
   const std::string s = is_several(group) ? "" : "s";
   if (group.functions.empty()) {
-    return (is_several(group) ? "run " : "runs ") + percent(group.running) + " of the time";
+    return (is_several(group) ? "run " : "runs ") + whole_percent(group.running) + " of the time";
   }
   const function_share& top = group.functions.front();
-  std::string works = "spend" + s + ' ' + percent(top.share) + " of " +
+  std::string works = "spend" + s + ' ' + whole_percent(top.share) + " of " +
                       (is_several(group) ? "their" : "its") + " CPU time in " +
                       shown_work(top.function);
   if (group.run_queue < 0.2) return works;
-  const std::string waits = "wait" + s + ' ' + percent(group.run_queue) + " of the time for a CPU";
+  const std::string waits =
+      "wait" + s + ' ' + whole_percent(group.run_queue) + " of the time for a CPU";
   // The larger part comes first.
   return group.run_queue > group.running ? waits + " and " + works : works + " and " + waits;
 }
@@ -64,7 +61,7 @@ std::string clause(const thread_activity& group, const chain_hop& hop, const std
   if (!hop.wait) return working_clause(group);
   const std::string text = waiting_clause(group, hop, next);
   const bool is_crowded = !hop.seen && group.run_queue >= 0.2;
-  return is_crowded ? text + ", and " + percent(group.run_queue) + " for a CPU" : text;
+  return is_crowded ? text + ", and " + whole_percent(group.run_queue) + " for a CPU" : text;
 }
 
 /// Returns the index of the hop at which a chain that ends in a cycle was before; its size if there

@@ -1,11 +1,9 @@
 #include "threads/view/threads_view.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <ostream>
 #include <set>
@@ -29,10 +27,6 @@
 namespace lotus::tool {
 namespace {
 
-std::string percent_of(double share) {
-  return std::to_string(std::lround(100 * share)) + " %";
-}
-
 /// Returns the elements to print: the first `most` of those that take at least 2 % of the group's
 /// time.
 /// @param of  the part of the group's time to which the elements' shares refer, 0..1.
@@ -46,16 +40,10 @@ std::vector<Part> main_parts(const std::vector<Part>& all, double of, std::size_
   return chosen;
 }
 
-std::string fixed(double value, int digits) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", digits, value);  // NOLINT(*-vararg)
-  return text.data();
-}
-
 /// Returns a time such as "4.2 s" or "12 ms".
 std::string shown_time(double time_s) {
-  if (time_s < 0.1) return fixed(1e3 * time_s, time_s < 0.01 ? 1 : 0) + " ms";
-  return fixed(time_s, time_s < 10 ? 2 : 1) + " s";
+  if (time_s < 0.1) return fixed_point(1e3 * time_s, time_s < 0.01 ? 1 : 0) + " ms";
+  return fixed_point(time_s, time_s < 10 ? 2 : 1) + " s";
 }
 
 /// Prints when each hop of the chain of waits was first seen, and for how long the one before
@@ -92,7 +80,7 @@ void print_summary(const threads_view& view, std::ostream& out) {
     const thread_activity& group = groups[i];
     std::vector<std::string> row{shown_group(group)};
     for (const double share : {group.running, group.run_queue, group.blocked_share()}) {
-      row.push_back(group.is_sampled() ? percent_of(share) : "-");
+      row.push_back(group.is_sampled() ? whole_percent(share) : "-");
     }
     if (has_times) row.push_back(shown_time(group.cpu_s));
     if (several_in_turn) {
@@ -127,7 +115,7 @@ void print_use(const threads_view& view, std::ostream& out) {
       static_cast<double>(samples.all_cpu_ns) / static_cast<double>(samples.duration_ns);
   const std::uint64_t hidden = threads_not_shown(view);
   out << '\n'
-      << fitted_sentences(out, "The program used " + fixed(used, 2) + " of " +
+      << fitted_sentences(out, "The program used " + fixed_point(used, 2) + " of " +
                                    std::to_string(samples.cpus) + " CPUs on average" +
                                    (hidden == 0 ? "."
                                                 : ". " + std::to_string(hidden) +
@@ -146,8 +134,9 @@ void print_phases(const threads_view& view, std::ostream& out) {
     const std::string mostly =
         phase.group ? shown_group(view.groups[*phase.group]) + ", in " + shown_work(phase.function)
                     : "nearly nothing runs";
-    phases.row({fixed(phase.begin_s, 2) + " to " + fixed(phase.end_s, 2) + " s: " + mostly,
-                fixed(phase.cpus, 2)});
+    phases.row(
+        {fixed_point(phase.begin_s, 2) + " to " + fixed_point(phase.end_s, 2) + " s: " + mostly,
+         fixed_point(phase.cpus, 2)});
   }
   out << '\n';
   phases.print(out);
@@ -157,7 +146,7 @@ void print_group(const thread_activity& group, const std::vector<thread_activity
                  std::ostream& out) {
   constexpr std::size_t max_parts = 4;
   const auto line = [&out](double share, const std::string& text) {
-    std::string percent = percent_of(share);
+    std::string percent = whole_percent(share);
     percent.insert(0, percent.size() < 6 ? 6 - percent.size() : 0, ' ');
     out << fitted(out, text, "  " + percent + "  ", std::string(10, ' ')) << '\n';
   };
@@ -261,8 +250,8 @@ void print_sampling(const thread_samples& samples, std::ostream& out) {
            std::to_string(std::lround(1e9 / static_cast<double>(samples.interval_ns))) +
            " per second of CPU time";
   }
-  out << fitted_sentences(out, how + ". The sampling itself used " + fixed(100 * samples.cost, 2) +
-                                   " % of one CPU.")
+  out << fitted_sentences(out, how + ". The sampling itself used " +
+                                   fixed_point(100 * samples.cost, 2) + " % of one CPU.")
       << '\n';
 }
 

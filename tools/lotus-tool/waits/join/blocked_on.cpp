@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/printable.hpp"
+#include "base/terminal/table.hpp"
 #include "describe/description.hpp"
 #include "log/shown_name.hpp"
 #include "waits/join/sampled_waits.hpp"
@@ -368,8 +369,8 @@ std::string wait_phrases(const blocked_list& list, const std::string& name, doub
   for (const auto& [words, of_blocked] : parts) {
     const double share = std::min(1.0, of_blocked * blocked);
     if (!text.empty() && share < worth_naming) break;
-    text += (text.empty() ? "" : " and ") + words + " during " +
-            std::to_string(std::lround(100 * share)) + " % of its time";
+    text +=
+        (text.empty() ? "" : " and ") + words + " during " + whole_percent(share) + " of its time";
   }
   return text;
 }

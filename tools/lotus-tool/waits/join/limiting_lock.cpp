@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "base/terminal/table.hpp"
 #include "log/shown_name.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/pipeline/stages.hpp"
@@ -153,8 +154,8 @@ std::optional<sampled_lock> find_sampled_lock(const run_blocked_on& joined) {
 
 std::string lock_text(const limiting_lock& lock) {
   const std::string who = lock.operation.empty() ? "preprocessing" : lock.operation;
-  return who + ' ' + wait_phrase(lock.of, lock.operation) + ": " +
-         std::to_string(std::lround(100 * lock.share)) + " % of the time of preprocessing";
+  return who + ' ' + wait_phrase(lock.of, lock.operation) + ": " + whole_percent(lock.share) +
+         " of the time of preprocessing";
 }
 
 std::string lock_advice(const blocked_on& lock) {
