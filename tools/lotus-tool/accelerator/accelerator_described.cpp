@@ -45,9 +45,7 @@ auto us(std::int64_t T::*ns) {
 
 words verdict_names() {
   words names;
-  for (std::size_t i = 0; i <= static_cast<std::size_t>(device_verdict::unknown); ++i) {
-    names.all.push_back(device_verdict_name(static_cast<device_verdict>(i)));
-  }
+  for (const device_verdict_row& row : all_device_verdicts) names.all.push_back(row.key);
   return names;
 }
 

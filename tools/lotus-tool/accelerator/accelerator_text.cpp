@@ -18,15 +18,8 @@ namespace lotus::tool {
 namespace {
 
 std::string_view memory_name(host_memory memory) noexcept {
-  switch (memory) {
-    case host_memory::pageable:
-      return "pageable";
-    case host_memory::pinned:
-      return "pinned";
-    case host_memory::unknown:
-      break;
-  }
-  return {};
+  static constexpr std::string_view names[] = {"", "pageable", "pinned"};
+  return names[static_cast<std::size_t>(memory)];
 }
 
 /// Returns how many rows of a table are shown.

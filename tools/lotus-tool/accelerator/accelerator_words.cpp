@@ -37,25 +37,9 @@ copy_figures copies_of(const accelerator_analysis& of, copy_kind kind) {
 
 /// The reason in a sentence "the device is idle because …".
 std::string_view reason_of(const accelerator_analysis& of) noexcept {
-  switch (of.is) {
-    case device_verdict::batch_wait:
-      return of.has_waits ? "because the consumer waits for batches"
-                          : "because the thread that launches its work preprocesses the input";
-    case device_verdict::synchronization:
-      return "because the host, streams or devices wait for each other";
-    case device_verdict::launch:
-      return "because the host (the CPU) launches kernels too slowly";
-    case device_verdict::host:
-      return "because the host does something else";
-    case device_verdict::device:
-      return "between works that the host had launched before, as between many short kernels";
-    case device_verdict::unknown:
-      return "and the trace does not show why: it has no calls that launch work";
-    case device_verdict::copy:
-    case device_verdict::busy:
-      break;
-  }
-  return {};
+  return of.is == device_verdict::batch_wait && !of.has_waits
+             ? "because the thread that launches its work preprocesses the input"
+             : row_of(of.is).reason;
 }
 
 std::string busy_headline(const accelerator_analysis& of) {

@@ -121,13 +121,10 @@ device_verdict verdict_of(const judged_time& judged) {
   if (static_cast<double>(unused_ns) <= busy_share * span) return device_verdict::busy;
   device_verdict is = device_verdict::busy;
   auto most = static_cast<std::int64_t>(span * verdict_share);
-  for (const device_verdict verdict :
-       {device_verdict::batch_wait, device_verdict::copy, device_verdict::synchronization,
-        device_verdict::launch, device_verdict::host, device_verdict::device,
-        device_verdict::unknown}) {
-    if (judged.of(verdict) <= most) continue;
-    most = judged.of(verdict);
-    is = verdict;
+  for (const device_verdict_row& row : all_device_verdicts) {
+    if (judged.of(row.is) <= most) continue;
+    most = judged.of(row.is);
+    is = row.is;
   }
   return is;
 }
@@ -199,7 +196,7 @@ class gap_analysis {
     found_.judged = judged;
     found_.is = verdict_of(judged);
     const auto other = [&](const cause_range& part) {
-      return found_.is == device_verdict::busy || verdict_of_cause(part.cause) != found_.is;
+      return row_of(found_.is).cause != part.cause;
     };
     judged_parts_.erase(std::remove_if(judged_parts_.begin(), judged_parts_.end(), other),
                         judged_parts_.end());
@@ -207,14 +204,6 @@ class gap_analysis {
   }
 
  private:
-  static device_verdict verdict_of_cause(idle_cause cause) noexcept {
-    constexpr std::array verdicts{
-        device_verdict::batch_wait, device_verdict::copy, device_verdict::synchronization,
-        device_verdict::launch,     device_verdict::host, device_verdict::device,
-        device_verdict::unknown};
-    return verdicts[static_cast<std::size_t>(cause)];
-  }
-
   void add_edges(const device_figures& device) {
     gap_causes causes(trace_, calls_, timeline_);
     const auto add_edge = [&](const device_gap& gap) {
@@ -271,49 +260,11 @@ class gap_analysis {
 
 }  // namespace
 
-std::string_view device_verdict_name(device_verdict verdict) noexcept {
-  switch (verdict) {
-    case device_verdict::busy:
-      return "device-busy";
-    case device_verdict::batch_wait:
-      return "input-bound";
-    case device_verdict::copy:
-      return "copy-bound";
-    case device_verdict::synchronization:
-      return "synchronization-bound";
-    case device_verdict::launch:
-      return "launch-bound";
-    case device_verdict::host:
-      return "host-bound";
-    case device_verdict::device:
-      return "scheduling-bound";
-    case device_verdict::unknown:
-      break;
-  }
-  return "unknown";
-}
-
 std::int64_t judged_time::of(device_verdict verdict) const noexcept {
-  switch (verdict) {
-    case device_verdict::batch_wait:
-      return causes.of(idle_cause::batch_wait);
-    case device_verdict::copy:
-      // A device that only copies does not compute, so this time counts as if it were idle.
-      return causes.of(idle_cause::copy) + only_copies_ns;
-    case device_verdict::synchronization:
-      return causes.of(idle_cause::synchronization);
-    case device_verdict::launch:
-      return causes.of(idle_cause::launch);
-    case device_verdict::host:
-      return causes.of(idle_cause::host);
-    case device_verdict::device:
-      return causes.of(idle_cause::device);
-    case device_verdict::unknown:
-      return causes.of(idle_cause::unknown);
-    case device_verdict::busy:
-      break;
-  }
-  return 0;
+  const std::optional<idle_cause> cause = row_of(verdict).cause;
+  if (!cause) return 0;
+  // A device that only copies does not compute, so this time counts as if it were idle.
+  return causes.of(*cause) + (*cause == idle_cause::copy ? only_copies_ns : 0);
 }
 
 std::int64_t accelerator_analysis::span_ns() const noexcept {

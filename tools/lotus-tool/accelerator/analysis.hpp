@@ -71,6 +71,50 @@ enum class device_verdict : std::uint8_t {
   unknown
 };
 
+/// What outputs say about a verdict.
+struct device_verdict_row {
+  device_verdict is;
+  std::string_view key;             ///< name in all outputs, such as "input-bound"
+  std::optional<idle_cause> cause;  ///< the cause of idle time that the verdict is about
+  std::string_view reason;          ///< the reason in a sentence "the device is idle because …"
+};
+
+inline constexpr std::array all_device_verdicts{
+    device_verdict_row{device_verdict::busy, "device-busy", {}, ""},
+    device_verdict_row{device_verdict::batch_wait, "input-bound", idle_cause::batch_wait,
+                       "because the consumer waits for batches"},
+    device_verdict_row{device_verdict::copy, "copy-bound", idle_cause::copy, ""},
+    device_verdict_row{device_verdict::synchronization, "synchronization-bound",
+                       idle_cause::synchronization,
+                       "because the host, streams or devices wait for each other"},
+    device_verdict_row{device_verdict::launch, "launch-bound", idle_cause::launch,
+                       "because the host (the CPU) launches kernels too slowly"},
+    device_verdict_row{device_verdict::host, "host-bound", idle_cause::host,
+                       "because the host does something else"},
+    device_verdict_row{
+        device_verdict::device, "scheduling-bound", idle_cause::device,
+        "between works that the host had launched before, as between many short kernels"},
+    device_verdict_row{device_verdict::unknown, "unknown", idle_cause::unknown,
+                       "and the trace does not show why: it has no calls that launch work"},
+};
+
+/// Whether the list has one row for each verdict, in the order of the verdicts.
+constexpr bool has_all_device_verdicts() noexcept {
+  for (std::size_t i = 0; i < all_device_verdicts.size(); ++i) {
+    if (static_cast<std::size_t>(all_device_verdicts[i].is) != i) return false;
+  }
+  return all_device_verdicts.size() == static_cast<std::size_t>(device_verdict::unknown) + 1;
+}
+static_assert(has_all_device_verdicts());
+
+constexpr const device_verdict_row& row_of(device_verdict verdict) noexcept {
+  return all_device_verdicts[static_cast<std::size_t>(verdict)];
+}
+
+constexpr std::string_view device_verdict_name(device_verdict verdict) noexcept {
+  return row_of(verdict).key;
+}
+
 /// The time for which the verdict stands, as a sum over all devices: from the first to the last
 /// work of each device without start-up. If it shows only few steps, also the time of these steps
 /// before the first and after the last work.
@@ -92,9 +136,6 @@ struct start_up_time {
   std::size_t gaps = 0;
   cause_times causes;
 };
-
-/// Returns the name of a verdict, such as "device-busy", "input-bound" or "copy-bound".
-std::string_view device_verdict_name(device_verdict verdict) noexcept;
 
 struct accelerator_analysis {
   std::string path;

@@ -246,23 +246,9 @@ class range_collector {
 }  // namespace
 
 std::string_view idle_cause_name(idle_cause cause) noexcept {
-  switch (cause) {
-    case idle_cause::batch_wait:
-      return "batch-wait";
-    case idle_cause::copy:
-      return "copy";
-    case idle_cause::synchronization:
-      return "synchronization";
-    case idle_cause::launch:
-      return "launch";
-    case idle_cause::host:
-      return "host";
-    case idle_cause::device:
-      return "device";
-    case idle_cause::unknown:
-      break;
-  }
-  return "unknown";
+  static constexpr std::array<std::string_view, all_idle_causes.size()> names{
+      "batch-wait", "copy", "synchronization", "launch", "host", "device", "unknown"};
+  return names[static_cast<std::size_t>(cause)];
 }
 
 bool has_launches(const device_trace& trace) noexcept {

@@ -7,17 +7,8 @@
 namespace lotus::tool {
 
 std::string_view quantity_name(quantity of) noexcept {
-  switch (of) {
-    case quantity::preprocess:
-      return "preprocess";
-    case quantity::wait:
-      return "wait";
-    case quantity::delay:
-      return "delay";
-    case quantity::step:
-      return "step";
-  }
-  return {};
+  static constexpr std::string_view names[] = {"preprocess", "wait", "delay", "step"};
+  return names[static_cast<std::size_t>(of)];
 }
 
 std::string quantity_title(std::string_view name) {

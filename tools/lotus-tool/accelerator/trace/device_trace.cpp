@@ -47,20 +47,8 @@ std::size_t call_starts::call_of(const device_work& work) const noexcept {
 }
 
 std::string_view copy_kind_name(copy_kind kind) noexcept {
-  switch (kind) {
-    case copy_kind::to_device:
-      return "HtoD";
-    case copy_kind::to_host:
-      return "DtoH";
-    case copy_kind::on_device:
-      return "DtoD";
-    case copy_kind::between_devices:
-      return "PtoP";
-    case copy_kind::none:
-    case copy_kind::other:
-      break;
-  }
-  return "other";
+  static constexpr std::string_view names[] = {"other", "HtoD", "DtoH", "DtoD", "PtoP", "other"};
+  return names[static_cast<std::size_t>(kind)];
 }
 
 // Most patterns are those of HolisticTraceAnalysis 0.5 (hta/common/types.py), so that both tools

@@ -77,15 +77,8 @@ std::string sql_text(std::string_view text) {
 }
 
 const char* duckdb_type(column_type type) {
-  switch (type) {
-    case column_type::integer:
-      return ": 'BIGINT'";
-    case column_type::real:
-      return ": 'DOUBLE'";
-    case column_type::text:
-      break;
-  }
-  return ": 'VARCHAR'";
+  static constexpr const char* names[] = {": 'BIGINT'", ": 'DOUBLE'", ": 'VARCHAR'"};
+  return names[static_cast<std::size_t>(type)];
 }
 
 std::string copy_statement(const table_definition& table, const scratch_folder& scratch) {

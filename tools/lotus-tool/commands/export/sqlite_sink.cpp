@@ -70,15 +70,8 @@ class sqlite_sink : public row_sink {
 constexpr std::size_t rows_at_once = 8;
 
 const char* sqlite_type(column_type type) {
-  switch (type) {
-    case column_type::integer:
-      return " INTEGER";
-    case column_type::real:
-      return " REAL";
-    case column_type::text:
-      break;
-  }
-  return " TEXT";
+  static constexpr const char* names[] = {" INTEGER", " REAL", " TEXT"};
+  return names[static_cast<std::size_t>(type)];
 }
 
 sqlite_sink::sqlite_sink(std::string path, const std::vector<table_definition>& tables)

@@ -156,17 +156,8 @@ std::string name_of(const live_operation& op, double window_s) {
 
 /// Returns the head of the column by which operations are ordered.
 const char* head_of(live_order order) {
-  switch (order) {
-    case live_order::self:
-      return "self time";
-    case live_order::calls:
-      return "calls/s";
-    case live_order::total:
-      return "total";
-    case live_order::max:
-      return "max";
-  }
-  return "";
+  static constexpr const char* heads[] = {"self time", "calls/s", "total", "max"};
+  return heads[static_cast<std::size_t>(order)];
 }
 
 part operations_part(const live_figures& now, const screen_state& state) {

@@ -7,23 +7,9 @@
 namespace lotus::tool {
 
 std::string_view path_kind_name(path_kind kind) noexcept {
-  switch (kind) {
-    case path_kind::operation:
-      return "operation";
-    case path_kind::stage:
-      return "stage";
-    case path_kind::step:
-      return "step";
-    case path_kind::delivery:
-      return "hand-over";
-    case path_kind::prefetch:
-      return "prefetch";
-    case path_kind::start_up:
-      return "start-up";
-    case path_kind::unrecorded:
-      break;
-  }
-  return "unrecorded";
+  static constexpr std::string_view names[] = {"operation", "stage",    "step",      "hand-over",
+                                               "prefetch",  "start-up", "unrecorded"};
+  return names[static_cast<std::size_t>(kind)];
 }
 
 std::string path_title(path_kind kind, std::string_view name) {

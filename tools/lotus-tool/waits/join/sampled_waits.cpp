@@ -170,15 +170,8 @@ std::optional<std::int64_t> blocked_ns_of(const std::optional<cpu_split>& cpu) {
 }  // namespace
 
 const char* part_name(waiting_part part) noexcept {
-  switch (part) {
-    case waiting_part::operation:
-      return "operation";
-    case waiting_part::wait:
-      return "wait";
-    case waiting_part::preprocess:
-      break;
-  }
-  return "preprocess";
+  static constexpr const char* names[] = {"operation", "wait", "preprocess"};
+  return names[static_cast<std::size_t>(part)];
 }
 
 std::vector<scaled_waits> scale_waits(const run_data& run, const run_blocked_on& joined) {
