@@ -44,6 +44,14 @@ std::string json_string(std::string_view text) {
   return out;
 }
 
+std::string replaced(std::string text, std::string_view what, std::string_view with) {
+  for (std::size_t at = text.find(what); at != std::string::npos;
+       at = text.find(what, at + with.size())) {
+    text.replace(at, what.size(), with);
+  }
+  return text;
+}
+
 std::string json_number(double value) {
   if (!std::isfinite(value)) return "null";
   std::array<char, 32> digits{};

@@ -17,6 +17,9 @@ inline bool ends_with(std::string_view text, std::string_view end) noexcept {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
+/// Replaces each occurrence of `what` in a text.
+std::string replaced(std::string text, std::string_view what, std::string_view with);
+
 struct as_text {
   std::string_view operator()(std::string_view text) const noexcept { return text; }
 };

@@ -9,6 +9,7 @@
 
 #include "base/errors.hpp"
 #include "base/terminal/line_width.hpp"
+#include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "lotus/base/environment.hpp"
 
@@ -70,10 +71,7 @@ std::string described(const std::string& name, const std::string& text) {
 
 /// Converts "words|of|one" to "words, of, one".
 std::string listed(std::string text) {
-  for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) {
-    text.replace(at, 1, ", ");
-  }
-  return text;
+  return replaced(std::move(text), "|", ", ");
 }
 
 /// Whether a description contains each of the words in "words|of|one".

@@ -56,14 +56,6 @@ bool takes_value(const CLI::Option& option) {
   return option.get_items_expected_max() > 0;
 }
 
-std::string replaced(std::string text, std::string_view what, std::string_view with) {
-  for (std::size_t at = text.find(what); at != std::string::npos;
-       at = text.find(what, at + with.size())) {
-    text.replace(at, what.size(), with);
-  }
-  return text;
-}
-
 /// Escapes a text for the manual page, so that troff prints it literally and interprets nothing in
 /// it as a command.
 std::string troff(std::string text) {

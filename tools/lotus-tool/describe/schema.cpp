@@ -117,19 +117,8 @@ std::string type_text(const value_type& type) {
     case kind::number:
       return "number";
   }
-  std::string text;
-  for (const std::string_view word : type.words) {
-    text += (text.empty() ? "`\"" : ", `\"") + std::string(word) + "\"`";
-  }
-  return text.empty() ? "text" : text;
-}
-
-/// Returns a text for a cell of a Markdown table.
-std::string in_table(std::string text) {
-  for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) {
-    text.insert(at, 1, '\\');
-  }
-  return text;
+  if (type.words.empty()) return "text";
+  return "`\"" + joined(type.words, "\"`, `\"") + "\"`";
 }
 
 }  // namespace
@@ -156,7 +145,7 @@ void print_keys(const value_type& output, std::ostream& out) {
     for (const field_facts* field : of.facts()) {
       out << "| `" << field->key << "` | " << type_text(field->type)
           << (field->type.or_null ? " or null" : "") << (field->always ? "" : ", may be absent")
-          << " | " << in_table(field->meaning) << " |\n";
+          << " | " << replaced(field->meaning, "|", "\\|") << " |\n";
     }
   });
 }

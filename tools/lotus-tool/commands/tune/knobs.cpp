@@ -10,6 +10,7 @@
 #include "base/errors.hpp"
 #include "base/nearest.hpp"
 #include "base/printable.hpp"
+#include "base/text.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -76,14 +77,6 @@ void add_values(const std::string& part, const std::string& whole, knob& k) {
     throw usage_error(whole + ": expected a range of whole numbers such as 1..16, not " + part);
   }
   for (std::size_t value = *first; value <= *last; ++value) add(std::to_string(value));
-}
-
-std::string replaced(std::string text, const std::string& what, const std::string& with) {
-  for (std::size_t at = text.find(what); at != std::string::npos;
-       at = text.find(what, at + with.size())) {
-    text.replace(at, what.size(), with);
-  }
-  return text;
 }
 
 void check_knobs(const std::vector<knob>& knobs, const std::vector<std::string>& command) {
