@@ -20,8 +20,8 @@
 
 #include "catch.hpp"
 #include "lotus/base/fork.hpp"
+#include "lotus/engine/engine.hpp"
 #include "lotus/lotus.hpp"
-#include "lotus/store/producers.hpp"
 #include "recording.hpp"
 #include "shared_page.hpp"
 #include "support.hpp"

@@ -20,7 +20,7 @@
 
 #include "catch.hpp"
 #include "drain_thread.hpp"
-#include "lotus/collectors/collector_state.hpp"
+#include "lotus/engine/engine.hpp"
 #include "lotus/lotus.hpp"
 #include "lotus/recovery/recovery.hpp"
 #include "recording.hpp"

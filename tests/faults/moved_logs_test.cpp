@@ -10,8 +10,8 @@
 #include "catch.hpp"
 #include "forged_ring.hpp"
 #include "lotus/base/fork.hpp"
+#include "lotus/engine/engine.hpp"
 #include "lotus/lotus.hpp"
-#include "lotus/store/producers.hpp"
 #include "recording.hpp"
 #include "support.hpp"
 

@@ -14,6 +14,7 @@
 
 #include "catch.hpp"
 #include "lotus/base/file.hpp"
+#include "lotus/engine/engine.hpp"
 #include "lotus/lotus.hpp"
 #include "lotus/record/message.hpp"
 #include "messages.hpp"

@@ -20,8 +20,8 @@
 #include "../faults/recording.hpp"
 #include "catch.hpp"
 #include "cpu_accounts.hpp"
+#include "lotus/engine/engine.hpp"
 #include "lotus/lotus.hpp"
-#include "lotus/store/cpu_clock.hpp"
 #include "lotus/store/run_queue_account.hpp"
 #include "support.hpp"
 

@@ -16,6 +16,7 @@
 
 #include "catch.hpp"
 #include "lotus/collectors/collector_kinds.hpp"
+#include "lotus/engine/engine.hpp"
 #include "lotus/folder/hidden_files.hpp"
 #include "lotus/record/environment_report.hpp"
 #include "support.hpp"

@@ -12,8 +12,8 @@
 
 #include "catch.hpp"
 #include "forged_ring.hpp"
+#include "lotus/engine/engine.hpp"
 #include "lotus/lotus.hpp"
-#include "lotus/store/producers.hpp"
 #include "support.hpp"
 
 using namespace support;
