@@ -197,7 +197,11 @@ TEST_CASE("the first screen names a planted cause, and only if it is there") {
     }
     if (of.name == "preprocessing" || of.name == "step") continue;  // have no cure
     if (!is_recorded) REQUIRE(record(of, "cured", runs.cured) == 0);
-    const json cured = diagnosis_of(of, "cured", runs.cured);
+    json cured = diagnosis_of(of, "cured", runs.cured);
+    if (is_recorded && names(cured, of)) {  // the others may have delayed it
+      REQUIRE(record(of, "cured", runs.cured) == 0);
+      cured = diagnosis_of(of, "cured", runs.cured);
+    }
     INFO(of.name << " cured: " << cured["sentence"].text());
     CHECK_FALSE(names(cured, of));
     check_comparison(cured, *recorded, runs.cured, runs.slow);
