@@ -98,3 +98,23 @@ TEST_CASE("a stage that puts items together as they come is not what limits") {
     if (part["title"].text() == "stage Collate") CHECK(part["ns"].number() < 0.1 * 960 * ms);
   }
 }
+
+TEST_CASE("a buffer that is filled again and again is not called a start-up") {
+  planted_logs logs;
+  std::int64_t now = 0;
+  std::int64_t received = 0;
+  for (int i = 0; i < 160; ++i) {
+    if (i % 40 == 0) logs.op(1, "Fill", now, 120 * ms);
+    const std::int64_t needs = (i % 40 == 0 ? 123 : 3) * ms;
+    logs.made(1, i, now, needs);
+    now += needs;
+    const std::int64_t ready = std::max(now, received);
+    logs.waited(0, i, received, ready - received);
+    logs.used(0, i, ready);
+    received = ready + 3 * ms;
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(a.verdict() != "start-up-bound");
+  CHECK_FALSE(contains(a.text(), "first batches of an epoch"));
+}

@@ -39,7 +39,7 @@ bool claims::forbids(verdict is) const {
     case verdict::order_bound:
       return w.order_ns < 0.1 * w.all_ns;
     case verdict::start_up_bound:
-      return w.first_ns < 0.1 * w.all_ns;
+      return w.first_ns < 0.3 * w.all_ns;
     case verdict::hand_over_bound:
     case verdict::preprocessing_bound:
     case verdict::stage_bound:

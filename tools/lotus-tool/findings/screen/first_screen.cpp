@@ -228,7 +228,8 @@ class composer {
       case verdict::prefetch_bound:
         return {"too few batches are in flight, so the threads that build them have to pause."};
       case verdict::start_up_bound:
-        return {"the consumer waits mostly for the first batches of an epoch."};
+        return {"% of the consumer's waits are for the first batches of an epoch.",
+                {share_word{d_.waits.all_ns > 0 ? d_.waits.first_ns / d_.waits.all_ns : 0}}};
       case verdict::hand_over_bound:
       case verdict::balanced:
         break;
