@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.hpp"
 #include "cli/cli.hpp"
 #include "cli/commands/log_commands.hpp"
 #include "commands/export/tables.hpp"

@@ -7,6 +7,7 @@
 
 #include "model/path/span_segments.hpp"
 #include "model/pipeline/off_cpu.hpp"
+#include "model/pipeline/stage_threads.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {
@@ -196,19 +197,11 @@ run_facts facts_of(const run_data& run, const diagnosis& d, const critical_path&
 }
 
 std::size_t most_at_once(const run_data& run, std::string_view name) {
-  std::vector<std::pair<std::int64_t, int>> changes;
+  std::vector<std::pair<std::int64_t, std::int64_t>> spans;
   for (const time_span& call : calls_of(run, name)) {
-    changes.emplace_back(call.start_ns, 1);
-    changes.emplace_back(call.end_ns, -1);
+    spans.emplace_back(call.start_ns, call.end_ns);
   }
-  std::sort(changes.begin(), changes.end());  // of equal times, ends come first
-  std::size_t now = 0;
-  std::size_t most = 0;
-  for (const auto& [at_ns, change] : changes) {
-    now = change > 0 ? now + 1 : now - 1;
-    most = std::max(most, now);
-  }
-  return most;
+  return max_at_once(spans);
 }
 
 std::optional<double> steady_ends_per_s(const run_data& run, std::string_view operation) {
