@@ -38,12 +38,13 @@ TEST_CASE("calls that have become longer are not taken for calls that wait for e
   std::array<std::int64_t, 3> free{};
   std::int64_t received = 0;
   for (int i = 0; i < 124; ++i) {
-    const auto worker = std::min_element(free.begin(), free.end());
+    const auto worker = std::min_element(free.begin(), free.end()) - free.begin();
+    std::int64_t& from = free[static_cast<std::size_t>(worker)];
     const std::int64_t needs = (i < 62 ? 4 : 36) * ms + i % 7 * ms / 50;
-    logs.op(1 + static_cast<int>(worker - free.begin()), "Load", *worker, needs);
-    logs.made(1 + static_cast<int>(worker - free.begin()), i, *worker, needs);
-    *worker += needs;
-    const std::int64_t ready = std::max(*worker, received);
+    logs.op(1 + static_cast<int>(worker), "Load", from, needs);
+    logs.made(1 + static_cast<int>(worker), i, from, needs);
+    from += needs;
+    const std::int64_t ready = std::max(from, received);
     logs.waited(0, i, received, ready - received);
     logs.used(0, i, ready);
     received = ready + 3 * ms;
