@@ -128,7 +128,7 @@ phrase why_no_verdict(const run_facts& f, phrase unlike) {
   constexpr double most_of_it = 0.5;
   constexpr double much = 0.25;
   const bool alone = unlike.empty();
-  const double idle_ns = f.waits.idle_ns();
+  const double idle_ns = std::min(f.waits.not_begun_ns, f.waits.nobody_ns);
   if (f.waits.all_ns <= 0 || idle_ns < most_of_it * f.waits.all_ns) {
     if (!alone) return unlike;
     return {
