@@ -2,6 +2,7 @@
 // how long each was served if only some of them could be served at the same time.
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -60,4 +61,23 @@ TEST_CASE("without calls, nothing overlaps") {
   CHECK(found.max_inside == 1);
   CHECK(found.alone_ns == 0);
   CHECK(found.gap_ns == 0);
+}
+
+TEST_CASE("calls that have become much longer do not seem to wait for each other") {
+  constexpr std::int64_t ms = 1'000'000;
+  stored_calls all(false);
+  for (std::uint32_t thread = 0; thread < 3; ++thread) {
+    std::vector<operation_call> calls;
+    std::int64_t now = thread * ms;
+    for (std::uint32_t i = 0; i < 42; ++i) {
+      // A thread pauses while its batches are not yet wanted, which they are when calls are longer.
+      const bool is_long = i >= 21;
+      const std::int64_t needs = (is_long ? 36 : 4) * ms + (i * 7 + thread) % 5 * ms / 50;
+      calls.push_back({now, now + needs, thread, 3 * i + thread});
+      now += needs + (is_long ? 0 : 5 * ms);
+    }
+    all.add_log(std::move(calls));
+  }
+  all.finish();
+  CHECK(find_served_at_once(all).plausible == std::vector<std::size_t>{3});
 }
