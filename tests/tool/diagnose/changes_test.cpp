@@ -141,7 +141,8 @@ TEST_CASE("a step that waits for the workers' CPUs forbids that the consumer is 
   d.waits.waits = 1;
   const lotus::tool::claims claims(d);
   CHECK_FALSE(claims.forbids(verdict::consumer_bound));
-  d.findings.emplace_back(lotus::tool::step_cpu_id, lotus::tool::phrase{});
+  d.findings.emplace_back("step-waits-for-cpu", lotus::tool::phrase{}, lotus::tool::phrase{}, 1.0,
+                          verdict::preprocessing_bound, lotus::tool::forbids_balanced);
   CHECK(claims.forbids(verdict::consumer_bound));
   CHECK(claims.forbids(verdict::balanced));
   CHECK_FALSE(claims.forbids(verdict::preprocessing_bound));

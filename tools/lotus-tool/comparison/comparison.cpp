@@ -209,7 +209,7 @@ void add_findings(const char* side, const std::vector<diagnosis>& these,
                   const std::vector<diagnosis>& others, std::vector<std::string>& to) {
   for (const finding& one : these.front().findings) {
     const auto is_in = [&one](const diagnosis& d) { return has(d, one.id); };
-    if ((one.is && !one.instead) || !std::all_of(these.begin(), these.end(), is_in) ||
+    if ((one.is && !one.has(gives_reason)) || !std::all_of(these.begin(), these.end(), is_in) ||
         std::any_of(others.begin(), others.end(), is_in)) {
       continue;
     }
@@ -246,9 +246,8 @@ void add_facts(const std::vector<diagnosis>& before, const std::vector<diagnosis
   add_findings("before: ", before, after, to.facts);
   add_findings("after: ", after, before, to.facts);
   // Workers that share CPUs explain nothing if a limit, an affinity or other threads do.
-  const auto explains = [](const finding& one) { return one.explains_cpu_waits; };
   for (const diagnosis& d : after) {
-    if (std::any_of(d.findings.begin(), d.findings.end(), explains)) to.shared_cpus.clear();
+    if (first_with(explains_queues, d.findings) != nullptr) to.shared_cpus.clear();
   }
   for (cause& c : to.causes) {
     const diagnosis& slower = c.ns_a_batch > 0 ? after.front() : before.front();

@@ -24,18 +24,13 @@ const finding* largest_cause(const diagnosis& d) {
   return most;
 }
 
-bool claims::has_finding(std::string_view id) const {
-  return std::any_of(d_.findings.begin(), d_.findings.end(),
-                     [id](const finding& one) { return one.id == id; });
-}
-
 bool claims::forbids(verdict is) const {
   if (d_.pushed || d_.makes_itself || d_.waits.waits == 0) return false;
   const wait_parts& w = d_.waits;
   switch (is) {
     case verdict::balanced:
     case verdict::consumer_bound:
-      return w.share() > waits_much || has_finding(step_cpu_id);
+      return w.share() > waits_much || has(forbids_balanced);
     case verdict::order_bound:
       return w.order_ns < 0.1 * w.all_ns;
     case verdict::start_up_bound:
@@ -51,8 +46,9 @@ bool claims::forbids(verdict is) const {
 }
 
 bool claims::lacks_cpus() const {
-  return std::any_of(d_.findings.begin(), d_.findings.end(),
-                     [](const finding& one) { return one.explains_cpu_waits && one.instead; });
+  return std::any_of(d_.findings.begin(), d_.findings.end(), [](const finding& one) {
+    return one.has(explains_queues) && one.has(gives_reason);
+  });
 }
 
 phrase claims::why_not_faster(std::string_view name) const {
@@ -65,9 +61,9 @@ phrase claims::why_not_faster(std::string_view name) const {
   const auto most = std::find_if(d_.path.shares.begin(), d_.path.shares.end(), is_work);
   for (const finding& one : d_.findings) {
     const bool is_of_most = most != d_.path.shares.end() && most->name == name;
-    if (one.id == bursts_id && (is_whole || is_of_most)) return one.because;
+    if (one.has(forbids_faster_largest) && (is_whole || is_of_most)) return one.because;
     // The other end of a pipe does not become faster if something else does.
-    if (one.id == one_pipe_id && !is_whole && !is_of_most) return one.because;
+    if (one.has(forbids_faster_others) && !is_whole && !is_of_most) return one.because;
   }
   const blocked_on* const lock = waits_for_holder(name);
   if (lock == nullptr) return {};
@@ -98,18 +94,14 @@ phrase claims::why_not(const pipeline_change& change) const {
     if (d_.lock) return {"%.", {name_word{lock_text(*d_.lock)}}};
     for (const finding& one : d_.findings) {
       const bool is_simulated = one.is == verdict::start_up_bound;
-      if ((more && one.no_more_threads && !is_simulated) ||
-          (change.cpus && one.explains_cpu_waits)) {
+      if ((more && one.has(forbids_threads) && !is_simulated) ||
+          (change.cpus && one.has(explains_queues))) {
         return one.because;
       }
     }
   }
-  if (change.step < 1) {
-    // The step of such a run becomes faster only if what it waits for does.
-    for (const finding& one : d_.findings) {
-      const bool waits = one.id == step_lock_id || (one.id == step_waits_id && one.share > 0.5);
-      if (waits && one.instead) return one.because;
-    }
+  if (change.step < 1 && has(forbids_faster_step)) {
+    return first_with(forbids_faster_step, d_.findings)->because;
   }
   return change.faster.size() == 1 ? why_not_faster(change.faster.begin()->first) : phrase{};
 }
@@ -118,24 +110,18 @@ bool claims::forbids(const pipeline_change& change) const {
   if (!why_not(change).empty()) return true;
   // More threads would wait for a CPU as well.
   if (has_more_threads(change) && d_.queued_longer_than_ran) return true;
-  return has_more_threads(change) &&
-         std::any_of(d_.findings.begin(), d_.findings.end(),
-                     [](const finding& one) { return one.no_more_threads; });
+  return has_more_threads(change) && has(forbids_threads);
 }
 
 phrase claims::why_not_simulated() const {
-  for (const finding& one : d_.findings) {
-    if (one.id == forked_id) return one.because;
-  }
+  if (has(forbids_simulation)) return first_with(forbids_simulation, d_.findings)->because;
   const finding* const cause = largest_cause(d_);
   return cause != nullptr && cause->is == verdict::hand_over_bound ? cause->because : phrase{};
 }
 
 bool claims::forbids_idle_machine() const {
   constexpr double few = 0.1;
-  return std::any_of(d_.findings.begin(), d_.findings.end(),
-                     [](const finding& one) { return one.explains_cpu_waits; }) ||
-         (d_.others_cpus && *d_.others_cpus < few * d_.cpus.value_or(0));
+  return has(explains_queues) || (d_.others_cpus && *d_.others_cpus < few * d_.cpus.value_or(0));
 }
 
 }  // namespace lotus::tool

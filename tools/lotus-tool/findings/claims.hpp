@@ -50,7 +50,7 @@ class claims {
   bool forbids_idle_machine() const;
 
  private:
-  bool has_finding(std::string_view id) const;
+  bool has(finding_effect effect) const { return first_with(effect, d_.findings) != nullptr; }
   phrase why_not_faster(std::string_view name) const;
   bool has_more_threads(const pipeline_change& change) const;
 

@@ -321,14 +321,15 @@ void doubt_more_workers(diagnosis& d) {
 /// If preprocessing is the bottleneck and is limited by a lock, changes the verdict to lock_bound.
 void find_lock(const run_data& run, std::size_t skip_batches, diagnosis& d) {
   if (d.is != verdict::preprocessing_bound && d.is != verdict::stage_bound) return;
-  const auto perhaps = std::find_if(d.findings.begin(), d.findings.end(),
-                                    [](const finding& one) { return one.id == "perhaps-a-lock"; });
   d.lock = find_limiting_lock(run, d.blocked_on, d.stage, d.workers, skip_batches);
   // If CPUs are missing, few waits for a lock limit nothing; most are for a thread without a CPU.
   if (d.lock && d.queued_longer_than_ran && d.lock->share < 0.25) d.lock.reset();
   if (!d.lock) return;
   d.is = verdict::lock_bound;
-  if (perhaps != d.findings.end()) d.findings.erase(perhaps);
+  // The verdict says it.
+  d.findings.erase(std::remove_if(d.findings.begin(), d.findings.end(),
+                                  [](const finding& one) { return one.has(names_lock); }),
+                   d.findings.end());
   // The simulation does not always know of the lock and may suggest more threads.
   keep_possible(claims(d), d);
 }

@@ -14,10 +14,27 @@ namespace lotus::tool {
 
 struct run_facts;
 
-/// What else holds while a finding does; a finding has a sum of these.
-inline constexpr unsigned gives_reason = 1;     ///< finding::instead
-inline constexpr unsigned forbids_threads = 2;  ///< finding::no_more_threads
-inline constexpr unsigned explains_queues = 4;  ///< finding::explains_cpu_waits
+/// What else holds while a finding does; finding::effects has a sum of these.
+enum finding_effect : unsigned {
+  /// Its evidence takes the place of what the simulation would say about the verdict.
+  gives_reason = 1U << 0U,
+  /// More threads cannot help.
+  forbids_threads = 1U << 1U,
+  /// Waits for a CPU have this cause, so that other programs are not to blame.
+  explains_queues = 1U << 2U,
+  /// The operation or stage with the largest share of the critical path cannot become faster.
+  forbids_faster_largest = 1U << 3U,
+  /// No operation or stage helps by becoming faster, except the one with the largest share.
+  forbids_faster_others = 1U << 4U,
+  /// The consumer's step becomes faster only if what it waits for does.
+  forbids_faster_step = 1U << 5U,
+  /// The simulation does not know what was found, so it can predict nothing.
+  forbids_simulation = 1U << 6U,
+  /// The threads that build batches do limit the run, even if the consumer rarely waits.
+  forbids_balanced = 1U << 7U,
+  /// It says for which lock work on batches waits.
+  names_lock = 1U << 8U,
+};
 
 struct finding {
   finding(std::string_view the_id, phrase evidence, phrase advice = {}, double share_of_run = 0,
@@ -27,21 +44,20 @@ struct finding {
         to_do(std::move(advice)),
         share(share_of_run),
         is(limit),
-        instead((also & gives_reason) != 0),
-        no_more_threads((also & forbids_threads) != 0),
-        explains_cpu_waits((also & explains_queues) != 0) {}
+        effects(also) {}
+
+  bool has(finding_effect effect) const noexcept { return (effects & effect) != 0; }
 
   std::string_view id;        ///< identifier in JSON, such as "wait-contains-work"
   phrase because;             ///< the evidence
   phrase to_do;               ///< one change
   double share;               ///< share (0..1) of the run's time that it explains
   std::optional<verdict> is;  ///< what it says limits the run; nullopt: it only explains
-  /// Whether its evidence takes the place of what the simulation would say about the verdict.
-  bool instead;
-  bool no_more_threads;  ///< whether more threads cannot help while this holds
-  /// Whether waits for a CPU have this cause, so that other programs are not to blame.
-  bool explains_cpu_waits;
+  unsigned effects;           ///< sum of finding_effect
 };
+
+/// Returns the first finding with this effect; nullptr if there is none.
+const finding* first_with(finding_effect effect, const std::vector<finding>& findings);
 
 /// A rule looks at the facts of a run. It returns nothing unless they show what it is about.
 using finding_rule = std::optional<finding>(const run_facts& facts);
@@ -58,16 +74,6 @@ finding_rule step_waits_for_lock, perhaps_a_lock, waits_for_one_pipe, time_chang
 finding_rule workers_start_anew, waits_at_start, waits_while_built, waits_for_order;
 finding_rule step_waits_for_cpu, steps_take_the_run, forked_batches;
 finding_rule work_outside_operations, nobody_builds, calls_in_bursts;
-
-/// Identifies what forked_batches finds: the simulation knows only one thread for each batch.
-inline constexpr std::string_view forked_id = "forked-batches";
-/// Identifies what calls_in_bursts finds: the largest part of the path cannot become faster.
-inline constexpr std::string_view bursts_id = "calls-in-bursts";
-/// Identifies what waits_for_one_pipe finds: nothing but the other end of the pipe limits the run.
-inline constexpr std::string_view one_pipe_id = "one-pipe";
-inline constexpr std::string_view step_lock_id = "step-waits-for-lock";
-inline constexpr std::string_view step_waits_id = "step-waits";
-inline constexpr std::string_view step_cpu_id = "step-waits-for-cpu";
 
 }  // namespace lotus::tool
 

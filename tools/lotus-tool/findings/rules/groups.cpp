@@ -102,7 +102,7 @@ std::optional<finding> calls_in_bursts(const run_facts& f) {
   if (blocked < 0.3) return std::nullopt;
   const std::optional<call_bursts> bursts = bursts_of(f.run, most->name);
   if (!bursts) return std::nullopt;
-  return finding{bursts_id,
+  return finding{"calls-in-bursts",
                  {"% calls of % end each %, and the next ones wait: something allows no more of "
                   "them in this time (a rate limit).",
                   {count_word{bursts->size}, name_word{most->name}, time_word{bursts->apart_ns}}},
@@ -110,7 +110,7 @@ std::optional<finding> calls_in_bursts(const run_facts& f) {
                   "raise the limit."},
                  blocked,
                  verdict::preprocessing_bound,
-                 gives_reason | forbids_threads};
+                 gives_reason | forbids_threads | forbids_faster_largest};
 }
 
 std::optional<finding> nobody_builds(const run_facts& f) {
@@ -155,14 +155,14 @@ std::optional<finding> step_waits_for_cpu(const run_facts& f) {
     return std::nullopt;
   }
   return finding{
-      step_cpu_id,
+      "step-waits-for-cpu",
       {"the consumer's step waits for a CPU during % of the run, because the threads "
        "that build batches use % of %.",
        {share_word{steps.queue}, count_word{f.used_cpus}, count_word{f.cpus, "CPU", "CPUs"}}},
       {"Build batches with less CPU time, or let the consumer's thread run first."},
       steps.queue,
       verdict::preprocessing_bound,
-      gives_reason | forbids_threads};
+      gives_reason | forbids_threads | forbids_balanced};
 }
 
 std::optional<finding> work_outside_operations(const run_facts& f) {

@@ -16,7 +16,7 @@
 #include "log/shown_name.hpp"
 #include "model/identifiers.hpp"
 #include "model/path/span_segments.hpp"
-#include "model/pipeline/forked_spans.hpp"
+#include "model/pipeline/awaited_spans.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "model/run_model.hpp"
 
@@ -35,7 +35,7 @@ std::size_t until(const std::vector<std::int64_t>& times, std::int64_t at_ns) {
 /// Returns whether threads wait for the spans of a stage in their own spans of the same batches.
 bool is_joined(const run_data& run, stage_id stage) {
   const std::vector<preprocessing_span>& spans = run.batches.preprocessing_spans();
-  const forked_spans forked(run, segmented_spans(run.batches));
+  const awaited_spans forked(run, segmented_spans(run.batches));
   for (span_number n = 0; forked.any() && n < spans.size(); ++n) {
     if (spans[n].stage == stage && forked.is_forked(n)) return true;
   }
@@ -112,13 +112,14 @@ std::optional<finding> forked_batches(const run_facts& f) {
              {count_word{f.cpus}}};
   }
   // The simulation knows parts for which the thread that builds the batch waits.
-  return finding{is_joined(f.run, stage_id(most_in)) ? "joined-batches" : forked_id,
+  const bool joined = is_joined(f.run, stage_id(most_in));
+  return finding{joined ? "joined-batches" : "forked-batches",
                  {"up to % threads work on the same batch or item in % at once.",
                   {count_word{most}, name_word{shown_name(f.run.names.name(most_in))}}},
                  std::move(to_do),
                  0,
                  {},
-                 queues ? forbids_threads : 0U};
+                 (queues ? forbids_threads : 0U) | (joined ? 0U : forbids_simulation)};
 }
 
 std::optional<finding> batches_pile_up(const run_facts& f) {

@@ -77,12 +77,14 @@ std::optional<finding> step_waits(const run_facts& f) {
   const double share = most->second * f.states(path_kind::step).blocked;
   if (share < 0.3) return std::nullopt;
   finding of{
-      step_waits_id,
+      "step-waits",
       {"the consumer's step % during % of the run", {name_word{most->first}, share_word{share}}},
       {"Shorten this wait, or wait later; 'lotus-tool threads' shows the line."},
       share};
-  of.instead = f.waits.share() < waits_much;
-  if (of.instead) of.is = verdict::consumer_bound;
+  if (f.waits.share() < waits_much) {
+    of.is = verdict::consumer_bound;
+    of.effects = gives_reason | (share > 0.5 ? forbids_faster_step : 0U);
+  }
   const std::string& other = f.d.blocked_on.during_steps;
   if (!other.empty()) {
     of.because.add(", mostly while another thread is in %", {name_word{other}});
@@ -104,12 +106,12 @@ std::optional<finding> step_waits_for_lock(const run_facts& f) {
   const double share = lock->share * steps.blocked;
   if (share < 0.1 || (other && other->share > share)) return other;
   return finding{
-      step_lock_id,
+      "step-waits-for-lock",
       {"the consumer's step waits for % during % of the run.", {shown(*lock), share_word{share}}},
       {"Hold this lock for a shorter time where it is held, or use a lock of its own."},
       share,
       {},
-      f.waits.share() < waits_much && share >= 0.3 ? gives_reason : 0U};
+      f.waits.share() < waits_much && share >= 0.3 ? gives_reason | forbids_faster_step : 0U};
 }
 
 std::optional<finding> perhaps_a_lock(const run_facts& f) {
@@ -134,7 +136,7 @@ std::optional<finding> perhaps_a_lock(const run_facts& f) {
                  {"%.", {name_word{lock_advice(*lock)}}},
                  share,
                  {},
-                 forbids_threads};
+                 forbids_threads | names_lock};
 }
 
 }  // namespace lotus::tool

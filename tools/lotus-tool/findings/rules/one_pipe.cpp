@@ -28,12 +28,12 @@ std::optional<finding> waits_for_one_pipe(const run_facts& f) {
   const double share = pipe->share * f.states_of(work->name).blocked;
   if (share < worth_saying) return std::nullopt;
   return finding{
-      one_pipe_id,
+      "one-pipe",
       {"% can be only as fast as what is at the other end of its pipe.", {name_word{work->name}}},
       {"Make that faster; more threads at the same pipe gain nothing."},
       share,
       {},
-      forbids_threads};
+      forbids_threads | forbids_faster_others};
 }
 
 }  // namespace lotus::tool

@@ -45,4 +45,11 @@ std::vector<finding> find_all(const run_facts& facts) {
   return all;
 }
 
+const finding* first_with(finding_effect effect, const std::vector<finding>& findings) {
+  for (const finding& one : findings) {
+    if (one.has(effect)) return &one;
+  }
+  return nullptr;
+}
+
 }  // namespace lotus::tool

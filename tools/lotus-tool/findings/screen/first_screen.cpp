@@ -478,16 +478,14 @@ shown_wait largest_wait(const diagnosis& d) {
       waiting_text(d.blocked_on, most->name, most->cpu->blocked_ns, most->ns, mostly);
   if (text.empty()) return {};
   // The finding perhaps-a-lock says the same, so do not say it twice.
-  if (std::any_of(d.findings.begin(), d.findings.end(),
-                  [](const finding& one) { return one.id == "perhaps-a-lock"; })) {
-    text.clear();
-  }
+  if (first_with(names_lock, d.findings) != nullptr) text.clear();
   return {most->name, std::move(text)};
 }
 
 const finding* reason_of(const diagnosis& d) {
   const auto at = std::find_if(d.findings.begin(), d.findings.end(), [&d](const finding& one) {
-    return one.is ? one.is == d.is && (one.instead || !d.predicted) : one.instead;
+    const bool reason = one.has(gives_reason);
+    return one.is ? one.is == d.is && (reason || !d.predicted) : reason;
   });
   return at == d.findings.end() ? nullptr : &*at;
 }

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "model/path/span_segments.hpp"
-#include "model/pipeline/forked_spans.hpp"
+#include "model/pipeline/awaited_spans.hpp"
 #include "model/pipeline/stages.hpp"
 #include "model/run_model.hpp"
 
@@ -96,7 +96,7 @@ class path_walker {
         spans_(run.batches.preprocessing_spans()),
         is_segmented_(segmented_spans(run.batches)),
         links_(run.batches, is_segmented_),
-        forked_(run, is_segmented_),
+        awaited_(run, is_segmented_),
         activities_(activities),
         sum_(run, activities) {}
 
@@ -279,7 +279,7 @@ class path_walker {
   optional_span last_span(const batch& b, std::int64_t used_ns) const {
     optional_span last;
     for (span_number n = b.first_span; n < b.first_span + b.spans; ++n) {
-      if (!is_segmented_[n] || forked_.is_forked(n) || spans_[n].start_ns >= used_ns) continue;
+      if (!is_segmented_[n] || awaited_.is_forked(n) || spans_[n].start_ns >= used_ns) continue;
       if (!last || spans_[*last].end_ns() < spans_[n].end_ns()) last = n;
     }
     return last;
@@ -290,7 +290,7 @@ class path_walker {
   span_number walk_span(span_number n) {
     const preprocessing_span& s = spans_[n];
     if (s.end_ns() < now_ns_) pass(path_kind::delivery, s.end_ns());
-    if (const optional_span item = forked_.last_item(n)) {
+    if (const optional_span item = awaited_.last_item(n)) {
       work_until(n, std::min(spans_[*item].end_ns(), now_ns_));
       n = *item;
     }
@@ -320,7 +320,7 @@ class path_walker {
     optional_span last;
     std::int64_t last_ns = begin_ns_;
     // Backwards, few parts end later than those after them, so few are compared with the CPU time.
-    const std::vector<span_number>& parts = forked_.of(n);
+    const std::vector<span_number>& parts = awaited_.of(n);
     for (auto at = parts.rbegin(); at != parts.rend(); ++at) {
       const span_number m = *at;
       const std::int64_t start_ns = spans_[m].start_ns;
@@ -376,7 +376,7 @@ class path_walker {
   /// a waiting thread; nullopt if there is none.
   optional_span handing_before(span_number n) const {
     const optional_span handing = links_.handing_span(n);
-    if (!handing || forked_.is_forked(*handing)) return std::nullopt;
+    if (!handing || awaited_.is_forked(*handing)) return std::nullopt;
     return worked_between(links_.before(n), spans_[n]) ? std::nullopt : handing;
   }
 
@@ -481,7 +481,7 @@ class path_walker {
   std::vector<preprocessing_interval> intervals_;
   std::vector<path_segment> segments_;
   span_links links_;
-  forked_spans forked_;
+  awaited_spans awaited_;
   std::vector<path_activity>* activities_;
   path_sum sum_;
   const std::vector<delivered>* deliveries_ = nullptr;  // all receptions of the current epoch

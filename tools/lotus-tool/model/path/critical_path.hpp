@@ -92,7 +92,7 @@ struct critical_path {
 /// began, the walk continues in the preprocessing of the batch. Otherwise it continues at the
 /// moment when the previous batch was received, and the time in between is the consumer's step. In
 /// a preprocessing span, the walk goes back to the start of the span, through the spans of other
-/// threads for which its thread waited there (forked_spans), and continues at the event
+/// threads for which its thread waited there (awaited_spans), and continues at the event
 /// just before the start that allowed the span to begin. This is one of:
 /// - the end of the thread's previous span; for a thread's first one, of a span of the same stage
 /// - the end of the batch's previous stage

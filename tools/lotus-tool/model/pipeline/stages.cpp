@@ -8,7 +8,7 @@
 
 #include "log/shown_name.hpp"
 #include "model/path/span_segments.hpp"
-#include "model/pipeline/forked_spans.hpp"
+#include "model/pipeline/awaited_spans.hpp"
 #include "model/pipeline/items.hpp"
 #include "model/pipeline/stage_threads.hpp"
 #include "model/run_model.hpp"
@@ -37,7 +37,7 @@ class stage_reader {
   explicit stage_reader(const run_data& run)
       : run_(run),
         spans_(run.batches.preprocessing_spans()),
-        forked_(run, segmented_spans(run.batches)) {}
+        awaited_(run, segmented_spans(run.batches)) {}
 
   std::vector<stage_figures> read() && {
     find_self_times();
@@ -182,7 +182,7 @@ class stage_reader {
       g.figures.cpu = cpu_split{0, 0, 0};
     }
     g.figures.durations_ns.push_back(s.duration_ns);
-    const std::int64_t waited_ns = forked_.waited_ns(n);
+    const std::int64_t waited_ns = awaited_.waited_ns(n);
     g.total_ns += s.duration_ns - waited_ns;
     g.self_ns += self_ns_[n] - waited_ns;
     if (s.of_item) {
@@ -268,7 +268,7 @@ class stage_reader {
 
   const run_data& run_;
   const std::vector<preprocessing_span>& spans_;
-  forked_spans forked_;
+  awaited_spans awaited_;
   std::vector<std::int64_t> self_ns_;  // indexed by span number
   std::vector<passage> passages_;      // indexed by span number
   std::map<stage_id, gathered> by_stage_;

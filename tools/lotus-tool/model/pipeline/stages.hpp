@@ -23,7 +23,7 @@ struct stage_figures {
   double numbers_per_batch = 1;            ///< mean number of items per batch, if of_items
   std::vector<std::int64_t> durations_ns;  ///< durations of the stage's spans, unordered
   /// Total duration of the stage's spans, without nested spans of other stages on the same thread,
-  /// and without waits for parts of the batch in other threads (forked_spans).
+  /// and without waits for parts of the batch in other threads (awaited_spans).
   std::int64_t self_ns = 0;
   /// The number of items or batches that the stage can process at the same time; see
   /// measure_stages().

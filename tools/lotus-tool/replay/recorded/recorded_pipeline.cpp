@@ -12,7 +12,7 @@
 
 #include "base/parallel.hpp"
 #include "model/path/span_segments.hpp"
-#include "model/pipeline/forked_spans.hpp"
+#include "model/pipeline/awaited_spans.hpp"
 #include "model/pipeline/items.hpp"
 #include "model/pipeline/stage_threads.hpp"
 #include "model/pipeline/stages.hpp"
@@ -86,7 +86,7 @@ class recorder_of_pipeline {
         batches_(run.batches),
         spans_(run.batches.preprocessing_spans()),
         is_segmented_(segmented_spans(run.batches)),
-        forked_(run, is_segmented_) {}
+        awaited_(run, is_segmented_) {}
 
   recording record() {
     recording result;
@@ -131,7 +131,7 @@ class recorder_of_pipeline {
   /// start of the span. (Nested spans and those that are waited for count as operations.)
   bool is_work(span_number span) const {
     const preprocessing_span& s = spans_[span];
-    if (!s.batch || !is_segmented_[span] || forked_.is_forked(span)) return false;
+    if (!s.batch || !is_segmented_[span] || awaited_.is_forked(span)) return false;
     const std::optional<std::int64_t> used_ns = batches_.left_ns(batches_.at(*s.batch));
     return used_ns && (s.start_ns < *used_ns || batches_.pushed());
   }
@@ -255,7 +255,7 @@ class recorder_of_pipeline {
       w.rounds = std::max(w.rounds, rounds[n]);
     }
     for (std::uint32_t u = 0; batches_.in_parts() && u < p_.units.size(); ++u) join_segments(u);
-    if (forked_.any()) join_forked(work_of);
+    if (awaited_.any()) join_forked(work_of);
     if (p_.cpu_known) return;
     // At least one CPU time is missing. Incomplete CPU times would be worse than none, so treat all
     // time as blocked.
@@ -288,7 +288,7 @@ class recorder_of_pipeline {
     w.cpu_ns += all.cpu_ns;
     // The simulation waits for the items of a batch by itself.
     const double for_item_ns =
-        forked_.last_item(n) ? static_cast<double>(forked_.waited_ns(n)) : 0.0;
+        awaited_.last_item(n) ? static_cast<double>(awaited_.waited_ns(n)) : 0.0;
     w.blocked_ns += std::max(0.0, all.blocked_ns - for_item_ns);
     w.queued_ns += all.queued_ns;
     const auto wall_ns = static_cast<double>(s.duration_ns);
@@ -328,10 +328,10 @@ class recorder_of_pipeline {
   /// count for as long as the thread waits for them; the rest of their CPU time is unrecorded.
   void join_forked(const std::vector<optional_work>& work_of) {
     for (span_number n = 0; n < spans_.size(); ++n) {
-      if (!work_of[n] || forked_.of(n).empty()) continue;
+      if (!work_of[n] || awaited_.of(n).empty()) continue;
       std::vector<recorded_part> parts;
       double sum_ns = 0;
-      for (const span_number m : forked_.of(n)) {
+      for (const span_number m : awaited_.of(n)) {
         const preprocessing_span& s = spans_[m];
         const measured_work of = work_in(run_.side.off_cpu_of(s.file, s.stage == preprocess_stage),
                                          s.start_ns, s.end_ns(), p_.cpu_known);
@@ -340,7 +340,7 @@ class recorder_of_pipeline {
         if (of.all_ns() > 0) intervals_.push_back({s.start_ns, s.end_ns(), of.on_cpu()});
       }
       measured_work& w = p_.works[*work_of[n]];
-      const double waited_ns = std::min(w.blocked_ns, static_cast<double>(forked_.waited_ns(n)));
+      const double waited_ns = std::min(w.blocked_ns, static_cast<double>(awaited_.waited_ns(n)));
       if (sum_ns <= 0 || waited_ns <= 0) continue;
       w.blocked_ns -= waited_ns;
       for (recorded_part& part : parts) {
@@ -467,7 +467,7 @@ class recorder_of_pipeline {
   const std::vector<preprocessing_span>& spans_;
   // Whether each span can be split into operations; see segmented_spans().
   std::vector<bool> is_segmented_;
-  forked_spans forked_;
+  awaited_spans awaited_;
   recorded_pipeline p_;
   std::map<stage_id, std::uint32_t> stage_index_;  // for each stage: its index in p_.stages
   std::uint32_t item_stages_ = 0;

@@ -1,7 +1,7 @@
 // Finds the spans in which a thread waits for other threads: for parts of a batch that it gave to
 // them, or for the items of the batch.
-#ifndef LOTUS_TOOL_MODEL_PIPELINE_FORKED_SPANS_HPP
-#define LOTUS_TOOL_MODEL_PIPELINE_FORKED_SPANS_HPP
+#ifndef LOTUS_TOOL_MODEL_PIPELINE_AWAITED_SPANS_HPP
+#define LOTUS_TOOL_MODEL_PIPELINE_AWAITED_SPANS_HPP
 
 #include <cstdint>
 #include <map>
@@ -15,11 +15,11 @@ namespace lotus::tool {
 /// Fork and join inside a batch: while a thread builds a batch, stages work on the same batch in
 /// other threads, and end before the thread's own span does. Stages that follow each other never
 /// overlap, so such spans are parts of the work of the thread that waits for them.
-class forked_spans {
+class awaited_spans {
  public:
   /// @param is_segmented  the result of segmented_spans(run.batches). `run` must outlive this
   ///   object.
-  forked_spans(const run_data& run, const std::vector<bool>& is_segmented);
+  awaited_spans(const run_data& run, const std::vector<bool>& is_segmented);
 
   /// Returns whether a span is a part of the work of a thread that waits for it.
   bool is_forked(span_number n) const noexcept { return is_forked_[n]; }
@@ -48,4 +48,4 @@ class forked_spans {
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_MODEL_PIPELINE_FORKED_SPANS_HPP
+#endif  // LOTUS_TOOL_MODEL_PIPELINE_AWAITED_SPANS_HPP

@@ -1,4 +1,4 @@
-#include "model/pipeline/forked_spans.hpp"
+#include "model/pipeline/awaited_spans.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@ constexpr std::size_t most_parts = 512;
 
 }  // namespace
 
-forked_spans::forked_spans(const run_data& run, const std::vector<bool>& is_segmented)
+awaited_spans::awaited_spans(const run_data& run, const std::vector<bool>& is_segmented)
     : run_(run), is_forked_(is_segmented.size()) {
   const std::vector<preprocessing_span>& spans = run.batches.preprocessing_spans();
   struct count {
@@ -65,7 +65,7 @@ forked_spans::forked_spans(const run_data& run, const std::vector<bool>& is_segm
   find_items();
 }
 
-void forked_spans::find_items() {
+void awaited_spans::find_items() {
   const std::vector<preprocessing_span>& spans = run_.batches.preprocessing_spans();
   for (const batch& b : run_.batches.all()) {
     optional_span last;
@@ -85,19 +85,19 @@ void forked_spans::find_items() {
   }
 }
 
-optional_span forked_spans::last_item(span_number n) const {
+optional_span awaited_spans::last_item(span_number n) const {
   const auto at = last_items_.find(n);
   return at == last_items_.end() ? optional_span() : optional_span(at->second);
 }
 
-const std::vector<span_number>& forked_spans::of(span_number n) const {
+const std::vector<span_number>& awaited_spans::of(span_number n) const {
   static const std::vector<span_number> none;
   const auto at = of_.find(n);
   return at == of_.end() ? none : at->second;
 }
 
-std::int64_t forked_spans::blocked_ns(span_number n, std::int64_t from_ns,
-                                      std::int64_t until_ns) const {
+std::int64_t awaited_spans::blocked_ns(span_number n, std::int64_t from_ns,
+                                       std::int64_t until_ns) const {
   const preprocessing_span& s = run_.batches.preprocessing_spans()[n];
   const off_cpu_time* const off = run_.side.off_cpu_of(s.file, s.stage == preprocess_stage);
   const std::int64_t wall_ns = until_ns - from_ns;
@@ -106,7 +106,7 @@ std::int64_t forked_spans::blocked_ns(span_number n, std::int64_t from_ns,
   return split.blocked_ns.value_or(wall_ns - split.cpu_ns);
 }
 
-std::int64_t forked_spans::waited_ns(span_number n) const {
+std::int64_t awaited_spans::waited_ns(span_number n) const {
   const std::vector<preprocessing_span>& spans = run_.batches.preprocessing_spans();
   if (const optional_span item = last_item(n)) {
     return blocked_ns(n, spans[n].start_ns, spans[*item].end_ns());
