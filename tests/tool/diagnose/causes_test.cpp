@@ -67,6 +67,11 @@ const std::vector<cause>& causes() {
        how_recorded::alone},
       {"page-faults", "preprocessing-bound", "page faults per batch", how_recorded::alone},
       {"pipe", "preprocessing-bound", "more threads at the same pipe gain nothing"},
+      {"stage-pipe", "stage-bound", "what is at the other end of its pipe"},
+      {"stage-rate", "stage-bound", "calls of Fetch end at a steady 125 per second"},
+      {"stage-copy", "preprocessing-bound", "without markers (mostly `planted::grind`)",
+       how_recorded::by_run},
+      {"stage-worker", "stage-bound", "times as long as the others"},
       {"preprocessing", "preprocessing-bound", "Load sleeps"},
       {"step", "consumer-bound", "own work"}};
   return all;

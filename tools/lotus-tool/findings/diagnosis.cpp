@@ -126,25 +126,14 @@ bound_gain largest_or_recorded(const diagnosis& d) {
 /// @param unlike  how the simulation differs from the run; empty if it does not.
 phrase why_no_verdict(const run_facts& f, phrase unlike) {
   constexpr double most_of_it = 0.5;
-  constexpr double much = 0.25;
   const bool alone = unlike.empty();
-  const double idle_ns = std::min(f.waits.not_begun_ns, f.waits.nobody_ns);
-  if (f.waits.all_ns <= 0 || idle_ns < most_of_it * f.waits.all_ns) {
+  if (f.waits.all_ns <= 0 || f.waits.idle_ns() < most_of_it * f.waits.all_ns) {
     if (!alone) return unlike;
     return {
         "the consumer waited for data % of its time, but the logs do not show what it waited for",
         {exact_share_word{f.d.wait_share}}};
   }
-  phrase late{
-      "% batch was being built during % of the % that the consumer waited: something before "
-      "LOTUS_BATCH_PREPROCESSED(i) is slow, such as a thread that hands out batches",
-      {name_word{alone ? "no" : "No"}, time_word{idle_ns}, time_word{f.waits.all_ns}}};
-  if (!alone) return unlike.add(". ").add(late);
-  if (f.unmarked_share >= much && !f.unmarked_in.empty()) {
-    late.add(". Code outside of all markers used % of the program's CPU time, most of it in %",
-             {share_word{f.unmarked_share}, name_word{f.unmarked_in}});
-  }
-  return late;
+  return alone ? nobody_built("no", f) : unlike.add(". ").add(nobody_built("No", f));
 }
 
 /// Decides what limits the run. A finding about the hand-over of batches decides alone, because

@@ -3,6 +3,7 @@
 #define LOTUS_TOOL_FINDINGS_FINDING_HPP
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -65,6 +66,13 @@ using finding_rule = std::optional<finding>(const run_facts& facts);
 /// Returns the findings about a run, in the order in which they are printed.
 std::vector<finding> find_all(const run_facts& facts);
 
+/// Returns the evidence that nobody built batches while the consumer waited, without final period.
+/// @param no  its first word, "no" or "No".
+phrase nobody_built(const char* no, const run_facts& f);
+
+/// Returns that the calls of an operation end at a steady rate, without final period.
+phrase steady_rate_words(const std::string& operation, double per_s);
+
 /// The rules; rules.cpp lists them in order.
 finding_rule worker_ended_early, thread_for_each_batch, batches_pile_up, worked_outside_markers;
 finding_rule wait_contains_work, wait_polls, slow_hand_over, refilled_in_windows;
@@ -73,7 +81,7 @@ finding_rule step_waits_for_lock, perhaps_a_lock, waits_for_one_pipe, time_chang
     slow_worker_found;
 finding_rule workers_start_anew, waits_at_start, waits_while_built, waits_for_order;
 finding_rule step_waits_for_cpu, steps_take_the_run, forked_batches;
-finding_rule work_outside_operations, nobody_builds, calls_in_bursts;
+finding_rule work_outside_operations, nobody_builds, rate_limit;
 
 }  // namespace lotus::tool
 

@@ -93,10 +93,7 @@ phrase limit_words(const what_if& run, const run_data& data, const run_blocked_o
   const name_word name{found.name};
   const std::optional<double> steady = steady_ends_per_s(data, found.name);
   if (steady) {
-    return {
-        "calls of % end at a steady % per second, however many of them overlap: something "
-        "serves them one after another. More workers do not help",
-        {name, count_word{*steady}}};
+    return steady_rate_words(found.name, *steady).add(". More workers do not help");
   }
   if (!shows_limit(data, joined, found.name, found.most)) return {};
   const name_word by{run.recorded().cpu_known ? "a lock, a device or a limit"

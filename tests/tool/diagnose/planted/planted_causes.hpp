@@ -14,6 +14,9 @@ using cause_map = std::map<std::string, std::function<void()>>;
 /// Returns loaders that are slow because of how CPUs are used.
 const cause_map& cpu_causes();
 
+/// Returns pipelines of stages.
+const cause_map& stage_causes();
+
 }  // namespace planted
 
 #endif  // LOTUS_TESTS_PLANTED_CAUSES_HPP

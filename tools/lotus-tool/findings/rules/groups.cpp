@@ -1,5 +1,4 @@
 // The verdicts that the largest group of facts gives if the simulation does not explain the run.
-#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -57,7 +56,30 @@ bool limits_unmarked(const run_facts& f) {
          *f.d.preprocessing_capacity > many_more * *f.d.achieved;
 }
 
+/// Whether most of the time in which nobody built a batch was between two stages.
+bool is_between(const run_facts& f) {
+  return f.waits.between_ns > f.waits.not_begun_ns;
+}
+
 }  // namespace
+
+phrase nobody_built(const char* no, const run_facts& f) {
+  constexpr double worth_naming = 0.25;
+  const char* const where =
+      is_between(f)        ? "between two stages is slow"
+      : f.d.stages.empty() ? "before LOTUS_BATCH_PREPROCESSED(i) is slow, such as a thread that "
+                             "hands out batches"
+                           : "before the first stage is slow";
+  phrase text{
+      "% batch was being built during % of the % that the consumer waited: something %",
+      {name_word{no}, time_word{f.waits.idle_ns()}, time_word{f.waits.all_ns}, name_word{where}}};
+  const bool is_known = f.unmarked_share >= worth_naming && !f.unmarked_in.empty();
+  if (is_known && !unmarked_threads(f)) {
+    text.add(". Code outside of all markers used % of the program's CPU time, most of it in %",
+             {share_word{f.unmarked_share}, name_word{f.unmarked_in}});
+  }
+  return text;
+}
 
 std::optional<finding> waits_while_built(const run_facts& f) {
   const wait_parts& w = f.waits;
@@ -91,46 +113,18 @@ std::optional<finding> waits_while_built(const run_facts& f) {
                  stages ? verdict::stage_bound : verdict::preprocessing_bound};
 }
 
-std::optional<finding> calls_in_bursts(const run_facts& f) {
-  // A longer run is not searched, because its calls would take much memory.
-  constexpr std::uint64_t most_operations = 2'000'000;
-  const path_share* const most = f.largest_work();
-  if (most == nullptr || f.waits.share() < waits_much || f.run.operations > most_operations) {
-    return std::nullopt;
-  }
-  const double blocked = f.states_of(most->name).blocked;
-  if (blocked < 0.3) return std::nullopt;
-  const std::optional<call_bursts> bursts = bursts_of(f.run, most->name);
-  if (!bursts) return std::nullopt;
-  return finding{"calls-in-bursts",
-                 {"% calls of % end each %, and the next ones wait: something allows no more of "
-                  "them in this time (a rate limit).",
-                  {count_word{bursts->size}, name_word{most->name}, time_word{bursts->apart_ns}}},
-                 {"More workers do not help: make fewer calls, such as one for several items, or "
-                  "raise the limit."},
-                 blocked,
-                 verdict::preprocessing_bound,
-                 gives_reason | forbids_threads | forbids_faster_largest};
-}
-
 std::optional<finding> nobody_builds(const run_facts& f) {
   const double share = idle_share(f);
   if (share <= 0) return std::nullopt;
-  const wait_parts& w = f.waits;
-  const bool between = w.between_ns > w.not_begun_ns;
-  const char* const where = between              ? "between two stages"
-                            : f.d.stages.empty() ? "before LOTUS_BATCH_PREPROCESSED(i)"
-                                                 : "before the first stage";
-  return finding{"nobody-builds",
-                 {"no batch was being built during % of the % that the consumer waited: something "
-                  "% is slow.",
-                  {time_word{w.idle_ns()}, time_word{w.all_ns}, name_word{where}}},
-                 {between ? "Find out what passes batches on there, and mark it with "
-                            "LOTUS_STAGE(name, i)."
-                          : "Find out what the workers do or wait for before they begin a batch."},
-                 share,
-                 limits_unmarked(f) ? std::optional(verdict::preprocessing_bound) : std::nullopt,
-                 forbids_threads};
+  return finding{
+      "nobody-builds",
+      nobody_built("no", f).add("."),
+      {is_between(f) ? "Find out what passes batches on there, and mark it with "
+                       "LOTUS_STAGE(name, i)."
+                     : "Find out what the workers do or wait for before they begin a batch."},
+      share,
+      limits_unmarked(f) ? std::optional(verdict::preprocessing_bound) : std::nullopt,
+      forbids_threads};
 }
 
 std::optional<finding> waits_for_order(const run_facts& f) {

@@ -27,7 +27,7 @@ std::vector<finding> find_all(const run_facts& facts) {
       time_in_kernel,
       waits_while_built,
       nobody_builds,
-      calls_in_bursts,
+      rate_limit,
       waits_for_order,
       steps_take_the_run,
       worked_outside_markers,

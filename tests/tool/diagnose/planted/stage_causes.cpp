@@ -1,0 +1,185 @@
+// Pipelines of stages whose cause of slowness is planted.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "lotus/lotus.hpp"
+#include "planted_causes.hpp"
+#include "planted_loader.hpp"
+
+namespace planted {
+namespace {
+
+/// A queue of batch numbers, which holds up to four.
+class bounded_queue {
+ public:
+  void push(int i) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return numbers_.size() < 4; });
+    numbers_.push_back(i);
+    changed_.notify_all();
+  }
+
+  std::optional<int> pop() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return closed_ || !numbers_.empty(); });
+    if (numbers_.empty()) return std::nullopt;
+    const int i = numbers_.front();
+    numbers_.pop_front();
+    changed_.notify_all();
+    return i;
+  }
+
+  void close() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    closed_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<int> numbers_;
+  bool closed_ = false;
+};
+
+struct stage {
+  const char* name;  ///< nullptr: it has no marker
+  int threads;
+  std::function<void(int)> work;
+};
+
+void work_on(const stage& s, int i) {
+  if (s.name == nullptr) return s.work(i);
+  const lotus::stage marker(s.name, static_cast<unsigned>(i));
+  s.work(i);
+}
+
+/// Passes batches through the stages; the consumer receives them in the order in which they come.
+void run_stages(const std::vector<stage>& stages, int batches,
+                const std::function<void(int)>& train) {
+  std::vector<bounded_queue> after(stages.size());
+  std::vector<std::atomic<int>> live(stages.size());
+  std::atomic<int> next{0};
+  std::vector<std::thread> threads;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    live[s] = stages[s].threads;
+    for (int t = 0; t < stages[s].threads; ++t) {
+      threads.emplace_back([&, s] {
+        const auto take = [&]() -> std::optional<int> {
+          if (s > 0) return after[s - 1].pop();
+          const int i = next++;
+          return i < batches ? std::optional<int>(i) : std::nullopt;
+        };
+        while (const std::optional<int> i = take()) {
+          work_on(stages[s], *i);
+          after[s].push(*i);
+        }
+        if (--live[s] == 0) after[s].close();
+      });
+    }
+  }
+  for (int k = 0; k < batches; ++k) {
+    std::optional<int> i;
+    {
+      lotus::batch_wait wait;
+      i = after.back().pop();
+      wait.consumed(static_cast<unsigned>(*i));
+    }
+    train(*i);
+  }
+  for (std::thread& t : threads) t.join();
+}
+
+/// Blocks of 4 KiB from another process, one at a time.
+class slow_pipe {
+ public:
+  slow_pipe(int blocks, double ms) {
+    if (pipe(ends_.data()) != 0) std::exit(1);
+    writer_ = fork();
+    if (writer_ != 0) {
+      close(ends_[1]);
+      return;
+    }
+    std::array<char, 4096> block{};
+    for (int i = 0; i < blocks; ++i) {
+      nap(ms);
+      if (write(ends_[1], block.data(), block.size()) < 0) break;
+    }
+    _exit(0);
+  }
+  ~slow_pipe() {
+    close(ends_[0]);
+    waitpid(writer_, nullptr, 0);
+  }
+  slow_pipe(const slow_pipe&) = delete;
+  slow_pipe& operator=(const slow_pipe&) = delete;
+
+  void read_block() {
+    std::array<char, 4096> block{};
+    for (ssize_t got = 1, sum = 0; got > 0 && sum < 4096; sum += got) {
+      got = read(ends_[0], block.data(), block.size() - static_cast<std::size_t>(sum));
+    }
+  }
+
+ private:
+  std::array<int, 2> ends_{};
+  pid_t writer_ = 0;
+};
+
+}  // namespace
+
+/// In both kinds of threads, so that its name does not say which of them used the time.
+__attribute__((noinline)) void grind(double ms) {
+  burn(ms);
+}
+
+const cause_map& stage_causes() {
+  static const cause_map all{
+      {"stage-pipe",
+       [] {
+         const int n = batches_of(slow ? 8 : 5);
+         slow_pipe input(n, slow ? 8 : 1);
+         run_stages(
+             {{"Read", 1, [&](int) { input.read_block(); }}, {"Decode", 2, [](int) { nap(5); }}}, n,
+             [](int) { train(1); });
+       }},
+      {"stage-rate",
+       [] {
+         limited_service service{8, 20};
+         run_stages(
+             {{"Fetch", 5, [&](int) { service.call(); }}, {"Decode", 2, [](int) { nap(4); }}},
+             batches_of(slow ? 8 : 5), [](int) { train(1); });
+       }},
+      {"stage-copy",
+       [] {
+         // The stage between the two others has no marker, but a function that they use as well.
+         run_stages({{"Read", 1, [](int) { grind(1); }},
+                     {nullptr, 1, [](int) { grind(slow ? 9 : 0.1); }},
+                     {"Decode", 2, [](int) { grind(2); }}},
+                    batches_of(slow ? 9 : 4), [](int) { train(0.5); });
+       }},
+      {"stage-worker", [] {
+         static std::atomic<int> begun{0};
+         run_stages({{"Read", 1, [](int) { nap(1); }},
+                     {"Decode", 3,
+                      [](int) {
+                        static thread_local const bool is_slow = slow && begun++ == 0;
+                        nap(is_slow ? 60 : 6);
+                      }}},
+                    std::max(60, batches_of(4)), [](int) { train(1); });
+       }}};
+  return all;
+}
+
+}  // namespace planted

@@ -1,0 +1,56 @@
+// The largest part of the path waits for something that serves only so many calls in a time.
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "findings/facts/facts.hpp"
+#include "findings/finding.hpp"
+#include "findings/verdict.hpp"
+#include "findings/words.hpp"
+#include "model/path/critical_path.hpp"
+
+namespace lotus::tool {
+
+phrase steady_rate_words(const std::string& operation, double per_s) {
+  return {
+      "calls of % end at a steady % per second, however many of them overlap: something serves "
+      "them one after another",
+      {name_word{operation}, count_word{per_s}}};
+}
+
+std::optional<finding> rate_limit(const run_facts& f) {
+  // A longer run is not searched, because its calls would take much memory.
+  constexpr std::uint64_t most_operations = 2'000'000;
+  const path_share* const most = f.largest_work();
+  if (most == nullptr || f.waits.share() < waits_much || f.run.operations > most_operations) {
+    return std::nullopt;
+  }
+  const double blocked = f.states_of(most->name).blocked;
+  if (blocked < 0.3) return std::nullopt;
+  const name_word name{most->name};
+  const verdict is =
+      most->kind == path_kind::stage ? verdict::stage_bound : verdict::preprocessing_bound;
+  if (const std::optional<call_bursts> bursts = bursts_of(f.run, most->name)) {
+    return finding{"calls-in-bursts",
+                   {"% calls of % end each %, and the next ones wait: something allows no more of "
+                    "them in this time (a rate limit).",
+                    {count_word{bursts->size}, name, time_word{bursts->apart_ns}}},
+                   {"More workers do not help: make fewer calls, such as one for several items, or "
+                    "raise the limit."},
+                   blocked,
+                   is,
+                   gives_reason | forbids_threads | forbids_faster_largest};
+  }
+  // Samples of a lock name it; then its holder is what to change.
+  if (lock_of(f.d.blocked_on, most->name) != nullptr) return std::nullopt;
+  const std::optional<double> per_s = steady_ends_per_s(f.run, most->name);
+  if (!per_s) return std::nullopt;
+  return finding{"calls-at-a-rate",
+                 steady_rate_words(most->name, *per_s).add("."),
+                 {"More workers do not help."},
+                 blocked,
+                 is,
+                 gives_reason | forbids_threads};
+}
+
+}  // namespace lotus::tool
