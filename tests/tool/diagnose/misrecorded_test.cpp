@@ -286,3 +286,58 @@ TEST_CASE("CPU time before the first and after the last marker is said") {
     }
   }
 }
+
+namespace {
+
+/// The markers of a loader of 40 batches: how a beginner may get them wrong.
+struct slip {
+  std::string check;  ///< the one that fails; "" if it is right
+  int (*built_number)(int) = [](int i) { return i; };
+  bool around_loop = false;    ///< around the worker's loop over batches
+  bool ends_at_once = false;   ///< around nothing
+  bool waits_once = false;     ///< only the first batch has a wait
+  bool contains_wait = false;  ///< around the consumer's wait, too
+};
+
+planted_logs logs_of(const slip& of) {
+  constexpr int batches = 40;
+  planted_logs logs;
+  if (of.around_loop) made_as_one(logs, 1, 0, 0, batches * 10 * ms);
+  for (int i = 0; i < batches; ++i) {
+    const std::int64_t start = i * 10 * ms;
+    if (!of.around_loop) {
+      made_as_one(logs, 1, of.built_number(i), start, of.ends_at_once ? 20 : 9 * ms);
+    }
+    if (of.contains_wait) made_as_one(logs, 0, i, start + ms / 2, 9 * ms + ms / 2);
+    const std::int64_t wait_ns = 8 * ms + ms / 10;
+    if (i == 0 || !of.waits_once) logs.waited(0, i, start + ms, wait_ns);
+    logs.used(0, i, start + ms + wait_ns);
+  }
+  return logs;
+}
+
+}  // namespace
+
+TEST_CASE("markers in the wrong place or with other numbers are found") {
+  std::vector<slip> slips(7);
+  slips[1].check = "other-numbers";
+  slips[1].built_number = [](int i) { return 16 * i; };
+  slips[2].check = "other-numbers";
+  slips[2].built_number = [](int i) { return i + 1; };
+  slips[3].check = "few-built";
+  slips[3].around_loop = true;
+  slips[4].check = "empty-blocks";
+  slips[4].ends_at_once = true;
+  slips[5].check = "few-waits";
+  slips[5].waits_once = true;
+  slips[6].check = "wait-inside";
+  slips[6].contains_wait = true;
+  for (const slip& one : slips) {
+    const answer a = diagnose(logs_of(one));
+    INFO(one.check << a.text());
+    CHECK((a.verdict() == "none") == !one.check.empty());
+    for (const slip& other : slips) {
+      if (!other.check.empty()) CHECK(a.checks.count(other.check) == (other.check == one.check));
+    }
+  }
+}

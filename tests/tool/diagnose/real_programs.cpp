@@ -297,7 +297,7 @@ const std::vector<real_program>& real_programs() {
       {"twice", twice, {"twice"}, {"unrecorded-work"}, {}, 0},
       {"in pieces", in_parts, {"pieces"}, {}, {}, 0},
       {"crossing", crossing, {"overlap"}, {"unrecorded-work"}, {}, 0},
-      {"wrong number", [] { workers(6, 1, batches, false, 5); }, {"negative-delay"}, {}, {}, 0},
+      {"wrong number", [] { workers(6, 1, batches, false, 5); }, {"other-numbers"}, {}, {}, 0},
       {"dropping", dropping, {"dropped"}, {"unrecorded-work"}, {}, 0, true, nullptr, 64},
       {"oversubscribed", oversubscribed, {"oversubscribed"}, {}, {}, 0, true, on_one_cpu}};
   return all;

@@ -77,6 +77,14 @@ std::vector<check> marker_faults(const run_data& run) {
             "no SBatchConsumed records, so it is unknown when the consumer's steps began",
             "call wait.consumed(i), or LOTUS_BATCH_CONSUMED(i), right after the wait");
   }
+  if (marked.consumed.count() >= 8 && 2 * marked.wait.count() < marked.consumed.count() &&
+      marked.wait.count() > 0) {
+    found.push_back({"few-waits",
+                     {"waits are recorded for only % of % received batches",
+                      {count_word{marked.wait.count()}, count_word{marked.consumed.count()}}},
+                     {"create a lotus::batch_wait for each batch, before the consumer asks for it"},
+                     true});
+  }
   const auto same = [&found](const marked_batches& batches, const char* macro) {
     if (!batches.all_the_same()) return;
     found.push_back(
