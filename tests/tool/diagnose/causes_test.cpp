@@ -71,6 +71,9 @@ const std::vector<cause>& causes() {
       {"stage-rate", "stage-bound", "calls of Fetch end at a steady 125 per second"},
       {"stage-copy", "preprocessing-bound", "without markers (mostly `planted::grind`)",
        how_recorded::by_run},
+      {"short-threads", "preprocessing-bound", "64 for each batch", how_recorded::by_run},
+      {"read-in-wait", "hand-over-bound", "its own thread waits for the pipe"},
+      {"few-in-flight", "prefetch-bound", "too few batches are in flight"},
       {"stage-worker", "stage-bound", "times as long as the others"},
       {"preprocessing", "preprocessing-bound", "Load sleeps"},
       {"step", "consumer-bound", "own work"}};

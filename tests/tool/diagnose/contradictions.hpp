@@ -86,7 +86,14 @@ inline std::vector<std::string> contradictions(const json& d, const std::string&
   const std::string verdict = d["verdict"].text();
   const std::string title = d["screen"]["title"].text();
   const bool has_workers = !contains(title, "no workers") && d["workers"].number() > 0;
-  const bool nothing_to_do = verdict == "balanced" || verdict == "consumer-bound";
+  double path_ns = 0;
+  double steps_ns = 0;
+  for (const json& part : d["critical_path"].array()) {
+    path_ns += part["ns"].number();
+    if (part["what"].text() == "step") steps_ns += part["ns"].number();
+  }
+  const bool nothing_to_do =
+      verdict == "balanced" || (verdict == "consumer-bound" && 2 * steps_ns < path_ns);
   if (nothing_to_do && has_workers && d["wait_share"].number() > 0.15 &&
       !contains(d["screen"]["why"].text(), "asks for it")) {
     wrong.push_back(verdict + " although the consumer waited");
@@ -128,6 +135,18 @@ inline std::vector<std::string> contradictions(const json& d, const std::string&
     const std::size_t begin = texts.rfind(": ", at);
     const std::string name = texts.substr(begin + 2, at - begin - 2);
     if (calls_at_once(folder, name) > 1) wrong.push_back("calls of " + name + " overlap");
+  }
+  // The setting that the verdict names is among the suggestions.
+  bool named = false;
+  std::size_t suggested = 0;
+  for (const char* const list : {"moves", "possible"}) {
+    for (const json& move : d[list].array()) {
+      named = named || move["change"].has("prefetch") || move["change"].has("in_flight");
+      ++suggested;
+    }
+  }
+  if (verdict == "prefetch-bound" && suggested > 0 && !named) {
+    wrong.emplace_back("prefetch-bound, but no suggestion raises the number in flight");
   }
   return wrong;
 }

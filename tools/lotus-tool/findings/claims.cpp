@@ -24,13 +24,20 @@ const finding* largest_cause(const diagnosis& d) {
   return most;
 }
 
+bool claims::takes_the_run(verdict is) const {
+  const auto steps = std::find_if(d_.path.shares.begin(), d_.path.shares.end(),
+                                  [](const path_share& s) { return s.kind == path_kind::step; });
+  return is == verdict::consumer_bound && steps != d_.path.shares.end() &&
+         2 * steps->ns >= d_.path.run_ns;
+}
+
 bool claims::forbids(verdict is) const {
   if (d_.pushed || d_.makes_itself || d_.waits.waits == 0) return false;
   const wait_parts& w = d_.waits;
   switch (is) {
     case verdict::balanced:
     case verdict::consumer_bound:
-      return w.share() > waits_much || has(forbids_balanced);
+      return (w.share() > waits_much && !takes_the_run(is)) || has(forbids_balanced);
     case verdict::order_bound:
       return w.order_ns < 0.1 * w.all_ns;
     case verdict::start_up_bound:

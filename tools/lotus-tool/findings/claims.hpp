@@ -51,6 +51,8 @@ class claims {
 
  private:
   bool has(finding_effect effect) const { return first_with(effect, d_.findings) != nullptr; }
+  /// Whether a verdict says that the consumer's steps limit the run, and they have half of it.
+  bool takes_the_run(verdict is) const;
   phrase why_not_faster(std::string_view name) const;
   bool has_more_threads(const pipeline_change& change) const;
 

@@ -133,7 +133,36 @@ phrase why_no_verdict(const run_facts& f, phrase unlike) {
         "the consumer waited for data % of its time, but the logs do not show what it waited for",
         {exact_share_word{f.d.wait_share}}};
   }
-  return alone ? nobody_built("no", f) : unlike.add(". ").add(nobody_built("No", f));
+  return (alone ? phrase{"no"} : unlike.add(". No")).add(when_idle(f));
+}
+
+/// Returns what has most of the critical path: the consumer's steps, or the work on batches.
+/// Returns nullopt if neither has, or if nobody built a batch during much of the consumer's waits.
+std::optional<verdict> largest_part(const run_facts& f, bool is_simulated) {
+  const double most_of_it = is_simulated ? 0.45 : 0.6;
+  const path_states steps = f.states(path_kind::step);
+  if (f.d.pushed || f.waits.idle_ns() >= 0.25 * f.waits.all_ns) return std::nullopt;
+  if (steps.all >= most_of_it) return verdict::consumer_bound;
+  const path_share* const work = f.largest_work();
+  const double all = f.states(path_kind::operation).all + f.states(path_kind::stage).all;
+  if (work == nullptr || all < most_of_it) return std::nullopt;
+  return work->kind == path_kind::stage ? verdict::stage_bound : verdict::preprocessing_bound;
+}
+
+/// Whether a stage has hardly any of the critical path, and another stage has most of it.
+bool is_beside_path(const run_facts& f, const bound_gain& largest) {
+  const path_share* const work = f.largest_work();
+  return largest.bound == verdict::stage_bound && work != nullptr &&
+         work->kind == path_kind::stage && f.states_of(largest.stage).all < 0.1 &&
+         f.states_of(work->name).all > 0.5;
+}
+
+/// Whether the work on batches would limit the run, although the consumer needs longer for a batch,
+/// and its steps have most of the critical path.
+bool is_consumer_slower(const run_facts& f, const bound_gain& largest) {
+  return largest.bound == verdict::preprocessing_bound && f.waits.share() < 0.5 &&
+         f.states(path_kind::step).all >= 0.5 && f.d.consumer_capacity &&
+         f.d.preprocessing_capacity && *f.d.consumer_capacity < *f.d.preprocessing_capacity;
 }
 
 /// Decides what limits the run. A finding about the hand-over of batches decides alone, because
@@ -142,12 +171,13 @@ phrase why_no_verdict(const run_facts& f, phrase unlike) {
 void decide(const what_if& asked, const claims& facts, const run_facts& f, diagnosis& d) {
   const bool simulates = facts.why_not_simulated().empty();
   // What the simulation leaves out explains why it differs from the run.
-  const phrase unlike = simulates ? why_unlike(asked) : phrase{};
+  const phrase unlike = simulates ? why_unlike(asked, f.unmarked_in) : phrase{};
   const finding* const cause = largest_cause(d);
   if (simulates && unlike.empty()) {
     d.gains = gains_of(asked);
     const bound_gain largest = largest_or_recorded(d);
-    if (!facts.forbids(largest.bound)) {
+    if (!facts.forbids(largest.bound) && !is_beside_path(f, largest) &&
+        !is_consumer_slower(f, largest)) {
       const bool lacks_cpus = largest.bound == verdict::balanced && facts.lacks_cpus();
       d.is = lacks_cpus ? verdict::preprocessing_bound : largest.bound;
       d.stage = d.is == verdict::stage_bound ? largest.stage : std::string();
@@ -156,11 +186,11 @@ void decide(const what_if& asked, const claims& facts, const run_facts& f, diagn
     }
   }
   d.gains.clear();
-  if (cause == nullptr) {
+  d.is = cause != nullptr ? cause->is : largest_part(f, unlike.empty());
+  if (!d.is) {
     d.why_silent = why_no_verdict(f, unlike);
     return;
   }
-  d.is = cause->is;
   if (d.is == verdict::stage_bound) d.stage = f.largest_work()->name;
 }
 
@@ -282,10 +312,13 @@ bool waits_for_others(const diagnosis& d) {
 }
 
 /// Moves suggestions of more workers from the certain to the uncertain suggestions, if workers wait
-/// for other threads that do part of their work. More workers help only if these other threads can
-/// do more work, and the recording does not show whether they can.
+/// for other threads that do part of their work, or for a slow worker. More workers help only if
+/// these threads can do more work, and the recording does not show whether they can.
 void doubt_more_workers(diagnosis& d) {
-  if (!waits_for_others(d)) return;
+  constexpr double much_slower = 1.5;
+  const bool has_slow =
+      !d.slow_workers.empty() && d.slow_workers.front().slower_than >= much_slower;
+  if (!has_slow && !waits_for_others(d)) return;
   const auto is_sure = [](const suggestion& m) {
     return !m.change.workers && m.change.threads.empty();
   };
@@ -294,7 +327,8 @@ void doubt_more_workers(diagnosis& d) {
   if (!d.suggestions.empty() && !is_sure(d.suggestions.front())) d.assumptions.clear();
   const auto doubtful = std::stable_partition(d.suggestions.begin(), d.suggestions.end(), is_sure);
   const auto doubt = [&](suggestion& m) {
-    m.condition = {"if what the workers wait for can serve more at once"};
+    m.condition = {has_slow ? "if the slow worker does not get as many batches as the others"
+                            : "if what the workers wait for can serve more at once"};
     m.only_if = true;
     m.would_be.low = std::min(m.would_be.low, d.achieved.value_or(m.would_be.low));
   };

@@ -66,9 +66,9 @@ using finding_rule = std::optional<finding>(const run_facts& facts);
 /// Returns the findings about a run, in the order in which they are printed.
 std::vector<finding> find_all(const run_facts& facts);
 
-/// Returns the evidence that nobody built batches while the consumer waited, without final period.
-/// @param no  its first word, "no" or "No".
-phrase nobody_built(const char* no, const run_facts& f);
+/// Returns what follows the word "no" in the evidence that nobody built batches while the consumer
+/// waited, without final period.
+phrase when_idle(const run_facts& f);
 
 /// Returns that the calls of an operation end at a steady rate, without final period.
 phrase steady_rate_words(const std::string& operation, double per_s);

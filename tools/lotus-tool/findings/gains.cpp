@@ -301,6 +301,21 @@ void add_setting(const what_if& run, suggester& to) {
   }
 }
 
+/// Returns the change of the setting that a verdict names; nullopt if it names none.
+std::optional<pipeline_change> setting_of(verdict is, const recorded_pipeline& p) {
+  pipeline_change change;
+  if (is == verdict::order_bound) {
+    change.unordered = true;
+  } else if (is == verdict::prefetch_bound && has_prefetch(p)) {
+    change.prefetch = std::max<std::size_t>(2, 2 * p.prefetch());
+  } else if (is == verdict::prefetch_bound && p.budget_held) {
+    change.in_flight = 2 * p.batches_in_flight();
+  } else {
+    return std::nullopt;
+  }
+  return change;
+}
+
 /// Removes the suggestion to make a stage faster if making a single operation of the stage faster
 /// gains about as much.
 void remove_covered_stages(const recorded_pipeline& p, const name_table& names,
@@ -417,17 +432,15 @@ suggested_changes suggest(const what_if& run, const run_data& data, verdict is,
   if (!found.suggestions.empty()) {
     found.assumptions = assumptions_of(run, found.suggestions.front().change);
   }
-  pipeline_change any_order;
-  any_order.unordered = true;
+  const std::optional<pipeline_change> named = setting_of(is, run.recorded());
   const auto is_suggested = [&](const std::vector<suggestion>& list) {
     return std::any_of(list.begin(), list.end(),
-                       [&](const suggestion& m) { return m.change == any_order; });
+                       [&](const suggestion& m) { return m.change == *named; });
   };
-  if (is != verdict::order_bound || is_suggested(found.suggestions) ||
-      is_suggested(found.possible)) {
+  if (!named || is_suggested(found.suggestions) || is_suggested(found.possible)) {
     return std::move(found);
   }
-  suggestion m = suggest.of(any_order);
+  suggestion m = suggest.of(*named);
   if (m.would_be.gain >= 1 + worthwhile) {
     std::vector<suggestion>& list = suggest.list_for(m);
     list.insert(list.begin(), std::move(m));

@@ -27,7 +27,7 @@ double share_without_cpu(const recorded_pipeline& p) {
 
 }  // namespace
 
-phrase why_unlike(const fitted_model& run) {
+phrase why_unlike(const fitted_model& run, const std::string& unmarked_in) {
   if (!run.is_unlike()) return {};
   if (run.fitted() < run.achieved()) {
     return {
@@ -59,10 +59,13 @@ phrase why_unlike(const fitted_model& run) {
   // A share of nearly nothing explains nothing.
   const double used_cpus = p.unrecorded_cpu_ns / run.run_ns();
   if (unrecorded >= worth_saying && used_cpus >= worth_saying * p.cpus.value_or(1)) {
-    text.add(
-        ". Code outside of all markers used % of the CPU time. 'lotus-tool run' and then "
-        "'lotus-tool threads' show which functions these are",
-        {exact_share_word{unrecorded}});
+    text.add(". Code outside of all markers used % of the CPU time",
+             {exact_share_word{unrecorded}});
+    if (unmarked_in.empty()) {
+      text.add(". 'lotus-tool run' and then 'lotus-tool threads' show which functions these are");
+    } else {
+      text.add(", most of it in %", {name_word{unmarked_in}});
+    }
   }
   return text;
 }

@@ -169,6 +169,51 @@ const cause_map& stage_causes() {
                      {"Decode", 2, [](int) { grind(2); }}},
                     batches_of(slow ? 9 : 4), [](int) { train(0.5); });
        }},
+      {"short-threads",
+       [] {
+         const int parts = slow ? 64 : 1;  // each in a thread of its own
+         std::deque<std::vector<std::thread>> ahead;
+         const int n = batches_of(slow ? 8 : 4);
+         const auto begin = [&](int i) {
+           ahead.emplace_back();
+           for (int part = 0; part < parts; ++part) {
+             ahead.back().emplace_back([=] {
+               const lotus::stage marker("Tokenize", static_cast<unsigned>(i));
+               slow ? burn(0.005) : nap(3);
+             });
+           }
+         };
+         begin(0);
+         for (int i = 0; i < n; ++i) {
+           if (i + 1 < n) begin(i + 1);
+           {
+             lotus::batch_wait wait;
+             for (std::thread& t : ahead.front()) t.join();
+             ahead.pop_front();
+             wait.consumed(static_cast<unsigned>(i));
+           }
+           train(0.1);
+         }
+       }},
+      {"read-in-wait",
+       [] {
+         const int n = batches_of(slow ? 9 : 4);
+         slow_pipe input(n, slow ? 8 : 0.1);
+         loader l;
+         l.batches = n;
+         l.make = [](int) { step("Load", [] { nap(3); }); };
+         l.unpack = [&](int) { input.read_block(); };
+         l.run([](int) { train(1); });
+       }},
+      {"few-in-flight",
+       [] {
+         loader l;
+         l.workers = 4;
+         l.batches = batches_of(slow ? 8 : 4);
+         l.may_begin = [](int i, int received) { return !slow || i < received + 2; };
+         l.make = [](int i) { step("Read", [i] { nap(8 + i % 3); }); };
+         l.run([](int) { train(1); });
+       }},
       {"stage-worker", [] {
          static std::atomic<int> begun{0};
          run_stages({{"Read", 1, [](int) { nap(1); }},

@@ -142,17 +142,20 @@ void slow_among(timed_work work, const std::vector<log_file>& logs, const std::s
   for (std::size_t i = 0; i < work.files.size(); ++i) {
     of_file[work.files[i]].times_ns.push_back(work.times_ns[i]);
   }
-  std::vector<std::int64_t> means;
   double squares = 0;
   double freedom = 0;
   for (auto& [file, w] : of_file) {
     w.sum_up();
-    means.push_back(std::llround(w.mean_ns));
     squares += w.squares;
     freedom += static_cast<double>(w.times_ns.size() - 1);
   }
-  const double median_ns = describe(means).p50_ns;
   for (const auto& [file, w] : of_file) {
+    std::vector<std::int64_t> others;
+    for (const auto& [other, of] : of_file) {
+      if (other != file) others.push_back(std::llround(of.mean_ns));
+    }
+    if (others.empty()) return;
+    const double median_ns = describe(others).p50_ns;
     const auto n = static_cast<double>(w.times_ns.size());
     const std::uint64_t number = logs[file.value()].number;
     // One or two batches are too few to judge a worker, and short threads may share a log.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <utility>
 
 #include "model/path/span_segments.hpp"
@@ -65,12 +66,23 @@ double without_queue(const off_cpu_time* off, std::int64_t start_ns, std::int64_
 std::map<std::uint32_t, std::vector<double>> times_by_batch(
     const run_data& run, const std::vector<std::uint32_t>& names) {
   // A long run is sampled evenly: a change shows in a part of its batches, too.
-  constexpr std::size_t most_spans = 4000;
+  constexpr std::size_t most = 4000;
   const std::vector<preprocessing_span>& spans = run.batches.preprocessing_spans();
-  const std::size_t apart = spans.size() / most_spans + 1;
+  // The first span of the same batch, or the span of an item itself.
+  std::vector<span_number> first(spans.size());
+  std::size_t elements = 0;
+  for (span_number n = 0; n < spans.size(); ++n) {
+    first[n] = spans[n].batch ? run.batches.at(*spans[n].batch).first_span : n;
+    if (first[n] == n) ++elements;
+  }
+  const std::size_t apart = elements / most + 1;
   std::vector<bool> wanted(spans.size());
-  for (std::size_t n = 0; n < spans.size(); n += apart) wanted[n] = true;
+  std::size_t element = 0;
+  for (span_number n = 0; n < spans.size(); ++n) {
+    wanted[n] = first[n] == n ? element++ % apart == 0 : wanted[first[n]];
+  }
   std::map<std::uint32_t, std::vector<double>> all;
+  std::map<std::uint32_t, double> queued;
   for (const std::uint32_t name : names) all[name].assign(spans.size(), 0);
   std::mutex mutex;
   for_each_span(run, wanted, [&](span_number n, const std::vector<span_segment>& segments) {
@@ -81,11 +93,14 @@ std::map<std::uint32_t, std::vector<double>> times_by_batch(
       if (at == all.end()) continue;
       const double ns = without_queue(off, s.start_ns, s.end_ns);
       const std::lock_guard<std::mutex> guard(mutex);
-      at->second[n] += ns;
+      at->second[first[n]] += ns;
+      queued[*s.name] += static_cast<double>(s.end_ns - s.start_ns) - ns;
     }
   });
   for (auto& [name, times] : all) {
     times.erase(std::remove(times.begin(), times.end(), 0.0), times.end());
+    // What is left of times that are mostly waits for a CPU says little.
+    if (queued[name] > std::accumulate(times.begin(), times.end(), 0.0)) times.clear();
   }
   return all;
 }
@@ -193,6 +208,7 @@ run_facts facts_of(const run_data& run, const diagnosis& d, const critical_path&
   add_outside_work(run, f);
   constexpr double worth_naming = 0.25;
   if (f.unmarked_share >= worth_naming) f.unmarked_in = busiest_unmarked(run, f);
+  f.started = started_threads_of(run, f);
   return f;
 }
 
@@ -224,7 +240,8 @@ std::optional<double> steady_ends_per_s(const run_data& run, std::string_view op
   if (!steady) return std::nullopt;
   const bool some_short = quantile(durations, 0.05) <= 1.3 * usual_ns;
   if (!some_short && !end_in_turn(std::move(calls), usual_ns)) return std::nullopt;
-  return 1e9 / usual_ns;
+  const double sum_ns = std::accumulate(between.begin(), between.end(), 0.0);
+  return 1e9 * static_cast<double>(between.size()) / sum_ns;
 }
 
 std::optional<call_bursts> bursts_of(const run_data& run, std::string_view operation) {

@@ -35,6 +35,13 @@ struct outside_work {
   std::string function{};  ///< the function that used most of it; "" if not sampled
 };
 
+/// Threads that began in the same function and were many and short.
+struct short_threads {
+  std::size_t count = 0;  ///< 0: there are none, or they were not sampled
+  std::string shown{};    ///< such as "1200 threads in `resize`"
+  double cpu_ns = 0;      ///< mean CPU time of one of them
+};
+
 struct run_facts {
   const run_data& run;
   const diagnosis& d;  ///< the measured figures
@@ -50,6 +57,7 @@ struct run_facts {
   std::optional<double> others_cpus{};  ///< mean number of CPUs that other programs used
   /// Which threads used the unmarked CPU time, such as "8 threads in `spin`"; "" if not sampled.
   std::string unmarked_in{};
+  short_threads started{};
   /// What the program did before the run's first work, and after its last.
   outside_work before{};
   outside_work after{};
@@ -101,6 +109,11 @@ inline constexpr std::string_view marked_threads = "threads that also have marke
 /// Throws input_error.
 /// @param f  has its CPU times.
 std::string busiest_unmarked(const run_data& run, const run_facts& f);
+
+/// Returns the threads of which the program started more than one for each batch, if starting them
+/// takes a part of the run that is worth naming. Throws input_error.
+/// @param f  has its times.
+short_threads started_threads_of(const run_data& run, const run_facts& f);
 
 /// Sets `before` and `after`, unless only a part of the run is known.
 void add_outside_work(const run_data& run, run_facts& f);

@@ -13,6 +13,7 @@
 #include "findings/facts/facts.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
+#include "lotus/folder/log_claims.hpp"
 #include "model/run_data.hpp"
 #include "threads/analysis/named_stacks.hpp"
 #include "threads/analysis/started_threads.hpp"
@@ -98,6 +99,31 @@ std::string busiest_unmarked(const run_data& run, const run_facts& f) {
   std::string text = most.is_main ? "the main thread" : shown_group(most);
   if (with_records > 0) text += " without markers";
   return function.empty() ? text : text + " (mostly " + function + ')';
+}
+
+short_threads started_threads_of(const run_data& run, const run_facts& f) {
+  // Threads that ended soon after each other share logs, which have numbers of no thread.
+  const std::vector<log_file>& logs = run.files->files;
+  const bool share_logs = std::any_of(logs.begin(), logs.end(), [](const log_file& log) {
+    return log.number > lotus::detail::largest_thread_id;
+  });
+  const std::string& dir = run.files->info_dir;
+  if (!share_logs || !has_thread_samples(dir)) return {};
+  diagnostic_log silent = diagnostic_log::silenced();
+  const thread_samples samples = read_thread_samples(dir, silent);
+  short_threads found;
+  for (const thread_activity& group : activity_of(samples, named_stacks(samples))) {
+    if (group.is_main || group.is_process || group.threads <= found.count) continue;
+    found.count = group.threads;
+    found.shown = shown_group(group);
+    found.cpu_ns = group.cpu_s * 1e9 / static_cast<double>(group.threads);
+  }
+  // Starting a thread and ending it takes about this long on current machines.
+  constexpr double start_ns = 5e4;
+  constexpr double worth_naming = 0.1;
+  const auto count = static_cast<double>(found.count);
+  const bool is_much = count * start_ns >= worth_naming * f.run_ns && found.cpu_ns < 20 * start_ns;
+  return is_much && found.count >= 2 * run.batches.all().size() ? found : short_threads{};
 }
 
 void add_outside_work(const run_data& run, run_facts& f) {

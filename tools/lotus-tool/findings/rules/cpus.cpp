@@ -1,4 +1,6 @@
 // Why marked work waits for a CPU: a cgroup's limit, bound threads, or the program's other threads.
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <utility>
@@ -6,13 +8,26 @@
 #include "findings/facts/facts.hpp"
 #include "findings/finding.hpp"
 #include "findings/words.hpp"
+#include "model/path/critical_path.hpp"
 #include "model/run_model.hpp"
+#include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {
 namespace {
 
 /// A part of the critical path that is smaller than this needs no explanation.
 constexpr double much = 0.15;
+
+/// Whether the largest part of the path often waits for pages of memory that are on the disk.
+bool reads_mapped_pages(const run_facts& f) {
+  constexpr std::uint64_t fewest = 5;
+  const path_share* const most = f.largest_work();
+  const blocked_list* const list = most == nullptr ? nullptr : f.d.blocked_on.of('S' + most->name);
+  if (list == nullptr) return false;
+  return std::any_of(list->by.begin(), list->by.end(), [&](const blocked_on& one) {
+    return one.reason == wait_reason::page_fault && one.samples >= fewest && one.share >= 0.3;
+  });
+}
 
 }  // namespace
 
@@ -112,6 +127,11 @@ std::optional<finding> time_in_kernel(const run_facts& f) {
              {"the program spends % of its CPU time in the kernel.", {share_word{share}}},
              {"See which system calls it makes (strace -c -f)."},
              share * f.states().cpu};
+  if (reads_mapped_pages(f)) {
+    of.because.add(" Its page faults read a mapped file from the disk.");
+    of.to_do = {"Read these pages ahead (posix_madvise, or read() of larger blocks)."};
+    return of;
+  }
   // With the clearing of its page, a page fault takes about 1 us.
   constexpr double fault_ns = 1000;
   const auto faults = static_cast<double>(c.faults);

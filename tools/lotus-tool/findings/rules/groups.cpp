@@ -63,16 +63,17 @@ bool is_between(const run_facts& f) {
 
 }  // namespace
 
-phrase nobody_built(const char* no, const run_facts& f) {
+phrase when_idle(const run_facts& f) {
   constexpr double worth_naming = 0.25;
   const char* const where =
-      is_between(f)        ? "between two stages is slow"
+      is_between(f)        ? f.d.stages.size() == 1 ? "between the parts of a batch is slow"
+                                                    : "between two stages is slow"
       : f.d.stages.empty() ? "before LOTUS_BATCH_PREPROCESSED(i) is slow, such as a thread that "
                              "hands out batches"
                            : "before the first stage is slow";
-  phrase text{
-      "% batch was being built during % of the % that the consumer waited: something %",
-      {name_word{no}, time_word{f.waits.idle_ns()}, time_word{f.waits.all_ns}, name_word{where}}};
+  phrase text{" batch was being built during % of the % that the consumer waited: something %",
+              {time_word{f.waits.idle_ns()}, time_word{f.waits.all_ns}, name_word{where}}};
+  if (f.started.count > 0) text.add(", such as the start of %", {name_word{f.started.shown}});
   const bool is_known = f.unmarked_share >= worth_naming && !f.unmarked_in.empty();
   if (is_known && !unmarked_threads(f)) {
     text.add(". Code outside of all markers used % of the program's CPU time, most of it in %",
@@ -84,8 +85,7 @@ phrase nobody_built(const char* no, const run_facts& f) {
 std::optional<finding> waits_while_built(const run_facts& f) {
   const wait_parts& w = f.waits;
   // Workers that share CPUs build late, in another order, and hand over late.
-  const bool queue =
-      f.d.queued_longer_than_ran && f.cpus > 0 && static_cast<double>(f.d.workers) > f.cpus;
+  const bool queue = f.d.queued_longer_than_ran && f.cpus > 0;
   const double built_ns = w.built_ns + w.between_ns + w.not_begun_ns - w.nobody_ns +
                           (queue ? w.order_ns + w.hand_over_ns : 0);
   if (f.d.pushed || !waits_for(f, built_ns) || limits_unmarked(f)) return std::nullopt;
@@ -97,13 +97,16 @@ std::optional<finding> waits_while_built(const run_facts& f) {
   const bool stages = most != nullptr && most->kind == path_kind::stage && !f.d.stages.empty();
   phrase because{"of the % that the consumer waited, % were for batches that were being built.",
                  {time_word{w.all_ns}, time_word{built_ns}}};
-  if (queue) {
+  if (queue && static_cast<double>(f.d.workers) <= f.cpus) {
+    because = {"the workers wait for a CPU longer than they run."};
+  } else if (queue) {
     because = {"% batches on %; the waits for a CPU are longer than the work.",
                {count_word{f.d.workers, "worker builds", "workers build"},
                 count_word{f.cpus, "CPU", "CPUs"}}};
   } else if (most != nullptr) {
     because = {
-        "% has % of the critical path, and the consumer waited for batches that were being built.",
+        "% has % of the critical path, and the consumer mostly waited for batches that were being "
+        "built.",
         {name_word{most->name}, share_word{f.states_of(most->name).all}}};
   }
   return finding{"being-built",
@@ -118,7 +121,7 @@ std::optional<finding> nobody_builds(const run_facts& f) {
   if (share <= 0) return std::nullopt;
   return finding{
       "nobody-builds",
-      nobody_built("no", f).add("."),
+      phrase{"no"}.add(when_idle(f)).add("."),
       {is_between(f) ? "Find out what passes batches on there, and mark it with "
                        "LOTUS_STAGE(name, i)."
                      : "Find out what the workers do or wait for before they begin a batch."},

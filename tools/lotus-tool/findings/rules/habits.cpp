@@ -12,6 +12,7 @@
 #include "findings/facts/facts.hpp"
 #include "findings/facts/wait_parts.hpp"
 #include "findings/finding.hpp"
+#include "findings/verdict.hpp"
 #include "findings/words.hpp"
 #include "log/shown_name.hpp"
 #include "model/identifiers.hpp"
@@ -46,6 +47,21 @@ bool is_joined(const run_data& run, stage_id stage) {
 
 std::optional<finding> thread_for_each_batch(const run_facts& f) {
   const run_batches& batches = f.run.batches;
+  constexpr double as_long_as_start_ns = 1e5;
+  if (f.started.count > 0 && f.started.cpu_ns < as_long_as_start_ns) {
+    const auto threads = static_cast<double>(f.started.count);
+    return finding{
+        "many-short-threads",
+        {"% were started, % for each batch, and each used only % of CPU time: to "
+         "start and end a thread may take as long.",
+         {name_word{f.started.shown},
+          count_word{threads / static_cast<double>(batches.all().size())},
+          time_word{f.started.cpu_ns}}},
+        {"Let a few threads that stay do this work, or give each thread more of it."},
+        f.waits.share(),
+        f.waits.share() >= waits_much ? std::optional(verdict::preprocessing_bound) : std::nullopt,
+        gives_reason};
+  }
   std::map<std::uint64_t, std::size_t> built_by;
   double work_ns = 0;
   std::size_t built = 0;

@@ -103,6 +103,15 @@ std::optional<finding> slow_hand_over(const run_facts& f) {
                  {"Record what is done between the end of LOTUS_BATCH_PREPROCESSED and the end of "
                   "the wait."});
   }
+  const std::vector<blocked_on>& by = f.d.blocked_on.waits.by;
+  const bool is_read =
+      !by.empty() && by.front().samples >= 5 && by.front().share >= most_of_it &&
+      (by.front().reason == wait_reason::pipe || by.front().reason == wait_reason::socket);
+  if (is_read) {
+    return found(f, id, ". Meanwhile its own thread %.",
+                 {"Read the batch before the consumer asks for it, or pass it in shared memory."},
+                 {name_word{wait_phrase(by.front(), {})}});
+  }
   // Without samples it is unknown whether the thread slept or waited for another.
   if (f.d.blocked_on.waits.samples < 5) {
     return found(f, id, ". Its own thread was blocked or asleep meanwhile.",

@@ -26,7 +26,8 @@ std::optional<finding> rate_limit(const run_facts& f) {
     return std::nullopt;
   }
   const double blocked = f.states_of(most->name).blocked;
-  if (blocked < 0.3) return std::nullopt;
+  // The others wait for a slow worker if batches are received in order.
+  if (blocked < 0.3 || slow_worker_found(f)) return std::nullopt;
   const name_word name{most->name};
   const verdict is =
       most->kind == path_kind::stage ? verdict::stage_bound : verdict::preprocessing_bound;

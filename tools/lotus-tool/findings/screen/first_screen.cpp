@@ -10,6 +10,7 @@
 #include "findings/gains.hpp"
 #include "findings/run_limits.hpp"
 #include "findings/screen/not_looked_at.hpp"
+#include "findings/screen/why.hpp"
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
 #include "log/shown_name.hpp"
@@ -23,43 +24,6 @@ namespace lotus::tool {
 namespace {
 
 constexpr std::size_t max_advice = 3;
-
-/// Returns the sentences of a finding in a form in which they can be printed alone.
-std::string told(const finding& one) {
-  std::string text = text_of(one.because);
-  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z' && one.because.pattern[0] != '%') {
-    text[0] = static_cast<char>(text[0] - 'a' + 'A');
-  }
-  return one.to_do.empty() ? text : text + ' ' + text_of(one.to_do);
-}
-
-/// Returns the reason for the verdict stage_bound: how much the threads of the stage can process or
-/// how busy they are, and which part of the pipeline would be the next bottleneck.
-phrase stage_evidence(const diagnosis& d) {
-  const auto own = std::find_if(d.stages.begin(), d.stages.end(),
-                                [&d](const stage_figures& s) { return s.name == d.stage; });
-  if (own == d.stages.end()) return {"making this stage faster shortens the run most"};
-  if (own->pool) {
-    return {"% takes % of the time of the threads that several stages share",
-            {name_word{own->name}, share_word{own->shares.busy}}};
-  }
-  std::optional<double> next_per_s = d.pushed ? std::nullopt : d.consumer_capacity;
-  std::string next = "the consumer";
-  for (const stage_figures& s : d.stages) {
-    if (s.name == own->name || !s.batches_per_s || (next_per_s && *next_per_s <= *s.batches_per_s))
-      continue;
-    next_per_s = s.batches_per_s;
-    next = s.name == "preprocess" ? "the workers" : "stage " + s.name;
-  }
-  phrase text = own->slots == 1 ? phrase{"the thread of this stage "}
-                                : phrase{"the % threads of this stage ", {count_word{own->slots}}};
-  if (!own->batches_per_s || !next_per_s || *next_per_s <= *own->batches_per_s) {
-    return text.add(own->slots == 1 ? "works % of the time" : "work % of the time",
-                    {share_word{own->shares.busy}});
-  }
-  return text.add("can process %. The next limit, of %, is %",
-                  {rate_word{own->batches_per_s}, name_word{next}, rate_word{next_per_s}});
-}
 
 /// Explains why making one part of the pipeline faster gains less than the part's own speedup:
 /// names the part that limits the run after the change, and its throughput. Empty if no other part
@@ -82,10 +46,6 @@ phrase next_limit_of(const diagnosis& d, const suggestion& m, bool of_several) {
           {name_word{of_several ? "the first" : "this"}, name_word{next}, rate_word{most_per_s}}};
 }
 
-/// A sentence for verdicts that may be wrong because the use of an accelerator is unknown.
-constexpr const char* unknown_device =
-    " To see how busy a GPU or accelerator was, run 'lotus-tool accelerator --help'.";
-
 /// Writes the texts of the summary that the user reads first.
 class composer {
  public:
@@ -99,7 +59,7 @@ class composer {
         s_.explained_headline = headline("The consumer, which receives the batches,");
       }
       s_.names_in_flight = d_.is == verdict::prefetch_bound && !d_.makes_itself;
-      s_.why = d_.accelerators_busy ? busy_why() : why_and_findings();
+      s_.why = d_.accelerators_busy ? busy_why(d_) : why_and_findings(d_);
     } else {
       no_verdict();
     }
@@ -170,111 +130,12 @@ class composer {
     return "The accelerator is the bottleneck: it is busy. The input pipeline is not the problem.";
   }
 
-  std::string busy_why() const {
-    phrase text{"The host alone looks %.", {name_word{std::string(verdict_name(*d_.is))}}};
-    if (d_.wait_share >= 0.05) {
-      text.add(
-          " The consumer waited for data % of its time, but it had launched enough work before.",
-          {share_word{d_.wait_share}});
-    }
-    return text_of(text);
-  }
-
-  /// Returns the evidence for the verdict, and what else the recording shows.
-  std::string why_and_findings() const {
-    const finding* const first = reason_of(d_);
-    std::string text;
-    if (first == nullptr) {
-      const phrase reason = why();
-      if (!reason.empty()) text = "Why: " + text_of(reason);
-    } else {
-      text = "Why: " + text_of(first->because);
-      const bool ask = d_.is == verdict::consumer_bound && d_.accelerators.empty();
-      text += first->to_do.empty() ? (ask ? unknown_device : "") : ' ' + text_of(first->to_do);
-    }
-    std::size_t more = 0;
-    constexpr std::size_t most_more = 2;
-    for (const finding& one : d_.findings) {
-      if (&one == first || one.is) continue;
-      if (more++ < most_more) text += (text.empty() ? "" : " ") + told(one);
-    }
-    return text;
-  }
-
-  /// Returns the evidence for the verdict.
-  phrase why() const {
-    if (d_.makes_itself && *d_.is != verdict::consumer_bound) {
-      return {d_.on_demand ? "each batch is built only when the consumer asks for it. No batch is "
-                             "built while the consumer works."
-                           : "batches are built on the consumer's own thread. No batch is built "
-                             "while the consumer works."};
-    }
-    const char* const ask = d_.accelerators.empty() && !d_.pushed ? unknown_device : "";
-    switch (*d_.is) {
-      case verdict::preprocessing_bound:
-        return d_.limit.empty() ? busy_workers() : with_wait(d_.limit);
-      case verdict::stage_bound:
-        return with_wait(d_.limit_of_stage && !d_.limit.empty() ? d_.limit : stage_evidence(d_));
-      case verdict::lock_bound:
-        return {"%. %.", {name_word{lock_text(*d_.lock)}, name_word{lock_advice(d_.lock->of)}}};
-      case verdict::consumer_bound:
-        return phrase{
-            "the consumer's own work (its steps) takes most of the run. Building batches "
-            "faster would not help."}
-            .add(ask);
-      case verdict::order_bound:
-        return {"during % of the waits, a later batch was ready, but not the next one.",
-                {share_word{d_.head_of_line_share}}};
-      case verdict::prefetch_bound:
-        return {"too few batches are in flight, so the threads that build them have to pause."};
-      case verdict::start_up_bound:
-        return {"% of the consumer's waits are for the first batches of an epoch.",
-                {share_word{d_.waits.all_ns > 0 ? d_.waits.first_ns / d_.waits.all_ns : 0}}};
-      case verdict::hand_over_bound:
-      case verdict::balanced:
-        break;
-    }
-    return phrase{"making any one part 1.25 times as fast would gain less than 5 %%."}.add(ask);
-  }
-
-  /// Returns the reason, and what the largest part of the path waits for.
-  phrase with_wait(phrase reason) const {
-    const std::string wait = largest_wait(d_).text;
-    return wait.empty() ? reason.add(".") : reason.add(". %.", {name_word{wait}});
-  }
-
-  phrase busy_workers() const {
-    if (d_.queued_longer_than_ran) {
-      if (!d_.cpus || static_cast<double>(d_.workers) <= *d_.cpus) {
-        return {"the workers wait for a CPU longer than they run."};
-      }
-      return {"% %, so they wait for a CPU longer than they run.",
-              {count_word{d_.workers, "worker shares", "workers share"},
-               count_word{*d_.cpus, "CPU", "CPUs"}}};
-    }
-    const std::string wait = largest_wait(d_).text;
-    if (!wait.empty()) return {"%.", {name_word{wait}}};
-    if (d_.mean_preprocess_ns <= 0) return {};
-    const double workers_ns = d_.mean_preprocess_ns / static_cast<double>(d_.workers);
-    phrase text = d_.workers == 1 ? phrase{"the worker needs "}
-                                  : phrase{"% workers together need ", {count_word{d_.workers}}};
-    text.add("% per batch", {time_word{workers_ns}});
-    if (d_.mean_step_ns < workers_ns) {
-      if (d_.mean_step_ns > 0) text.add(", the consumer only %", {time_word{d_.mean_step_ns}});
-    } else if (d_.consumer_capacity && 1e9 / *d_.consumer_capacity < workers_ns) {
-      text.add(", the consumer only % and waits for a CPU",
-               {time_word{1e9 / *d_.consumer_capacity}});
-    } else {
-      text.add(", the consumer %", {time_word{d_.mean_step_ns}});
-    }
-    return text.add(".");
-  }
-
   void no_verdict() {
     const auto first =
         std::find_if(d_.checks.begin(), d_.checks.end(), [](const check& c) { return c.unsafe; });
     if (first == d_.checks.end()) {
       s_.headline = "No verdict: " + text_of(d_.why_silent) + '.';
+      s_.why = why_and_findings(d_);
     } else {
       s_.headline = "No verdict: " + text_of(first->text) + '.';
       s_.why = "To do: " + text_of(first->to_do) + '.';
@@ -370,6 +231,17 @@ class composer {
                        [&](const suggestion* m) { return has(m->change); });
   }
 
+  /// Whether building batches uses most of the CPUs, or waits for them.
+  bool uses_cpus() const {
+    const bool builds = d_.is == verdict::preprocessing_bound || d_.is == verdict::stage_bound;
+    std::int64_t queued_ns = 0;
+    for (const path_share& s : d_.path.shares) {
+      if (s.cpu) queued_ns += s.cpu->run_queue_ns.value_or(0);
+    }
+    const bool all = d_.cpu_ns && *d_.cpu_ns >= 0.7 * d_.run_ns * *d_.cpus;
+    return builds && (all || 10 * queued_ns >= d_.path.run_ns);
+  }
+
   /// Lists changes that gain too little, so that the user does not try them. A change that is part
   /// of a suggestion is not listed.
   void not_worth() {
@@ -380,7 +252,7 @@ class composer {
     const bool order = is_advised([](const pipeline_change& c) { return c.unordered; });
     if (!workers && d_.more_workers_gain && *d_.more_workers_gain < 1 + worthwhile) {
       std::string text = "more workers";
-      if (d_.limited_by_cpus && d_.cpus) {
+      if (d_.limited_by_cpus && d_.cpus && uses_cpus()) {
         text += *d_.cpus == 1 ? " (the CPU is the limit)"
                               : " (the " + three_digits(*d_.cpus) + " CPUs are the limit)";
       }

@@ -1,0 +1,162 @@
+#include "findings/screen/why.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "findings/finding.hpp"
+#include "findings/screen/first_screen.hpp"
+#include "findings/verdict.hpp"
+#include "findings/words.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// A sentence for verdicts that may be wrong because the use of an accelerator is unknown.
+constexpr const char* unknown_device =
+    " To see how busy a GPU or accelerator was, run 'lotus-tool accelerator --help'.";
+
+/// Returns the sentences of a finding in a form in which they can be printed alone.
+std::string told(const finding& one) {
+  std::string text = text_of(one.because);
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z' && one.because.pattern[0] != '%') {
+    text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  }
+  return one.to_do.empty() ? text : text + ' ' + text_of(one.to_do);
+}
+
+/// Returns the reason for the verdict stage_bound: how much the threads of the stage can process or
+/// how busy they are, and which part of the pipeline would be the next bottleneck.
+phrase stage_evidence(const diagnosis& d) {
+  const auto own = std::find_if(d.stages.begin(), d.stages.end(),
+                                [&d](const stage_figures& s) { return s.name == d.stage; });
+  if (own == d.stages.end()) return {"making this stage faster shortens the run most"};
+  if (own->pool) {
+    return {"% takes % of the time of the threads that several stages share",
+            {name_word{own->name}, share_word{own->shares.busy}}};
+  }
+  std::optional<double> next_per_s = d.pushed ? std::nullopt : d.consumer_capacity;
+  std::string next = "the consumer";
+  for (const stage_figures& s : d.stages) {
+    if (s.name == own->name || !s.batches_per_s || (next_per_s && *next_per_s <= *s.batches_per_s))
+      continue;
+    next_per_s = s.batches_per_s;
+    next = s.name == "preprocess" ? "the workers" : "stage " + s.name;
+  }
+  phrase text = own->slots == 1 ? phrase{"the thread of this stage "}
+                                : phrase{"the % threads of this stage ", {count_word{own->slots}}};
+  if (!own->batches_per_s || !next_per_s || *next_per_s <= *own->batches_per_s) {
+    return text.add(own->slots == 1 ? "works % of the time" : "work % of the time",
+                    {share_word{own->shares.busy}});
+  }
+  return text.add("can process %. The next limit, of %, is %",
+                  {rate_word{own->batches_per_s}, name_word{next}, rate_word{next_per_s}});
+}
+
+/// Returns the reason, and what the largest part of the path waits for.
+phrase with_wait(const diagnosis& d, phrase reason) {
+  const std::string wait = largest_wait(d).text;
+  return wait.empty() ? reason.add(".") : reason.add(". %.", {name_word{wait}});
+}
+
+phrase busy_workers(const diagnosis& d) {
+  if (d.queued_longer_than_ran) {
+    if (!d.cpus || static_cast<double>(d.workers) <= *d.cpus) {
+      return {"the workers wait for a CPU longer than they run."};
+    }
+    return {"% %, so they wait for a CPU longer than they run.",
+            {count_word{d.workers, "worker shares", "workers share"},
+             count_word{*d.cpus, "CPU", "CPUs"}}};
+  }
+  const std::string wait = largest_wait(d).text;
+  if (!wait.empty()) return {"%.", {name_word{wait}}};
+  if (d.mean_preprocess_ns <= 0) return {};
+  const double workers_ns = d.mean_preprocess_ns / static_cast<double>(d.workers);
+  phrase text = d.workers == 1 ? phrase{"the worker needs "}
+                               : phrase{"% workers together need ", {count_word{d.workers}}};
+  text.add("% per batch", {time_word{workers_ns}});
+  if (d.mean_step_ns < workers_ns) {
+    if (d.mean_step_ns > 0) text.add(", the consumer only %", {time_word{d.mean_step_ns}});
+  } else if (d.consumer_capacity && 1e9 / *d.consumer_capacity < workers_ns) {
+    text.add(", the consumer only % and waits for a CPU", {time_word{1e9 / *d.consumer_capacity}});
+  } else {
+    text.add(", the consumer %", {time_word{d.mean_step_ns}});
+  }
+  return text.add(".");
+}
+
+/// Returns the evidence for the verdict.
+phrase why(const diagnosis& d) {
+  if (*d.is == verdict::preprocessing_bound && !d.predicted) {
+    double work = 0;
+    for (const path_share& s : d.path.shares) work += is_work(s) ? static_cast<double>(s.ns) : 0;
+    return with_wait(d, {"the work on batches has % of the critical path",
+                         {share_word{work / static_cast<double>(d.path.run_ns)}}});
+  }
+  if (d.makes_itself && *d.is != verdict::consumer_bound) {
+    return {d.on_demand ? "each batch is built only when the consumer asks for it. No batch is "
+                          "built while the consumer works."
+                        : "batches are built on the consumer's own thread. No batch is built "
+                          "while the consumer works."};
+  }
+  const char* const ask = d.accelerators.empty() && !d.pushed ? unknown_device : "";
+  switch (*d.is) {
+    case verdict::preprocessing_bound:
+      return d.limit.empty() ? busy_workers(d) : with_wait(d, d.limit);
+    case verdict::stage_bound:
+      return with_wait(d, d.limit_of_stage && !d.limit.empty() ? d.limit : stage_evidence(d));
+    case verdict::lock_bound:
+      return {"%. %.", {name_word{lock_text(*d.lock)}, name_word{lock_advice(d.lock->of)}}};
+    case verdict::consumer_bound:
+      return phrase{"the consumer's own work (its steps) takes most of the run%.",
+                    {name_word{d.makes_itself ? ", and no batch is built meanwhile" : ""}}}
+          .add(d.wait_share >= waits_much ? "" : " Building batches faster would not help.")
+          .add(ask);
+    case verdict::order_bound:
+      return {"during % of the waits, a later batch was ready, but not the next one.",
+              {share_word{d.head_of_line_share}}};
+    case verdict::prefetch_bound:
+      return {"too few batches are in flight, so the threads that build them have to pause."};
+    case verdict::start_up_bound:
+      return {"% of the consumer's waits are for the first batches of an epoch.",
+              {share_word{d.waits.all_ns > 0 ? d.waits.first_ns / d.waits.all_ns : 0}}};
+    case verdict::hand_over_bound:
+    case verdict::balanced:
+      break;
+  }
+  return phrase{"making any one part 1.25 times as fast would gain less than 5 %%."}.add(ask);
+}
+
+}  // namespace
+
+std::string why_and_findings(const diagnosis& d) {
+  const finding* const first = d.is ? reason_of(d) : nullptr;
+  std::string text;
+  if (first == nullptr && d.is) {
+    const phrase reason = why(d);
+    if (!reason.empty()) text = "Why: " + text_of(reason);
+  } else if (first != nullptr) {
+    text = "Why: " + text_of(first->because);
+    const bool ask = d.is == verdict::consumer_bound && d.accelerators.empty();
+    text += first->to_do.empty() ? (ask ? unknown_device : "") : ' ' + text_of(first->to_do);
+  }
+  std::size_t more = 0;
+  constexpr std::size_t most_more = 2;
+  for (const finding& one : d.findings) {
+    if (&one == first || one.is) continue;
+    if (more++ < most_more) text += (text.empty() ? "" : " ") + told(one);
+  }
+  return text;
+}
+
+std::string busy_why(const diagnosis& d) {
+  phrase text{"The host alone looks %.", {name_word{std::string(verdict_name(*d.is))}}};
+  if (d.wait_share >= 0.05) {
+    text.add(" The consumer waited for data % of its time, but it had launched enough work before.",
+             {share_word{d.wait_share}});
+  }
+  return text_of(text);
+}
+
+}  // namespace lotus::tool

@@ -1,0 +1,20 @@
+// Says why a run has its verdict: the evidence, and what else the recording shows.
+#ifndef LOTUS_TOOL_FINDINGS_SCREEN_WHY_HPP
+#define LOTUS_TOOL_FINDINGS_SCREEN_WHY_HPP
+
+#include <string>
+
+#include "findings/diagnosis.hpp"
+
+namespace lotus::tool {
+
+/// Returns the evidence for the verdict, and what else the recording shows; without a verdict, only
+/// the latter.
+std::string why_and_findings(const diagnosis& d);
+
+/// Returns why a run is called limited by its accelerator, although the host looks limited too.
+std::string busy_why(const diagnosis& d);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_FINDINGS_SCREEN_WHY_HPP
