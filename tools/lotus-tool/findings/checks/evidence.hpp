@@ -4,11 +4,8 @@
 
 #include <cstddef>
 #include <optional>
-#include <vector>
 
-#include "findings/checks/check.hpp"
 #include "findings/checks/recorded_work.hpp"
-#include "findings/facts/wait_parts.hpp"
 #include "findings/words.hpp"
 #include "model/run_data.hpp"
 
@@ -35,15 +32,6 @@ struct busy_threads {
 /// the consumer may spend most of a step waiting for a GPU.
 /// @param run  a run that was read with run_parts::operations.
 busy_threads count_busy_threads(const run_data& run);
-
-/// Returns the batch macros that the program lacks or calls with the same number each time. The run
-/// has batches or stages. It is no fault if a program has stages but no consumer, because the
-/// program may be a service.
-std::vector<check> marker_faults(const run_data& run);
-
-/// Returns the batch macros that are in the wrong place, or whose numbers differ from those on the
-/// other side. Nothing is known of a run of which only a part was recorded.
-std::vector<check> misplaced_markers(const run_data& run, const wait_parts& waits);
 
 /// Returns the evidence that the batches of a run belong to several loaders; empty if there is
 /// none. The consumer of one loader receives all numbers once in every epoch; an epoch begins when

@@ -5,8 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "findings/checks/check.hpp"
-#include "findings/checks/evidence.hpp"
+#include "findings/checks/checked_run.hpp"
 #include "findings/words.hpp"
 #include "log/log_line.hpp"
 #include "model/run_data.hpp"
@@ -55,13 +54,15 @@ struct all_marked {
 
 }  // namespace
 
-std::vector<check> marker_faults(const run_data& run) {
-  const all_marked marked(run);
-  std::vector<check> found;
-  const auto missing = [&found](std::string_view id, const char* text, const char* to_do) {
-    found.push_back({id, {text}, {to_do}, true});
+/// Batch macros that the program lacks or calls with the same number each time. It is no fault if a
+/// program has stages but no consumer, because the program may be a service.
+void missing_markers(checked_run& r) {
+  const all_marked marked(r.run);
+  const std::size_t before = r.failed.size();
+  const auto missing = [&r](std::string_view id, const char* text, const char* to_do) {
+    r.fail(id, true, {text}, {to_do});
   };
-  if (!marked.has_consumer()) return found;
+  if (!marked.has_consumer()) return;
   if (!marked.has_builders()) {
     missing("no-preprocessed",
             "no SBatchPreprocessed records, so it is unknown when batches were built",
@@ -79,27 +80,24 @@ std::vector<check> marker_faults(const run_data& run) {
   }
   if (marked.consumed.count() >= 8 && 2 * marked.wait.count() < marked.consumed.count() &&
       marked.wait.count() > 0) {
-    found.push_back({"few-waits",
-                     {"waits are recorded for only % of % received batches",
-                      {count_word{marked.wait.count()}, count_word{marked.consumed.count()}}},
-                     {"create a lotus::batch_wait for each batch, before the consumer asks for it"},
-                     true});
+    r.fail("few-waits", true,
+           {"waits are recorded for only % of % received batches",
+            {count_word{marked.wait.count()}, count_word{marked.consumed.count()}}},
+           {"create a lotus::batch_wait for each batch, before the consumer asks for it"});
   }
-  const auto same = [&found](const marked_batches& batches, const char* macro) {
+  const auto same = [&r](const marked_batches& batches, const char* macro) {
     if (!batches.all_the_same()) return;
-    found.push_back(
-        {"same-number",
-         {"batch numbers repeat: % was given % for all % batches",
-          {name_word{macro}, name_word{std::to_string(batches.number())},
-           count_word{batches.count()}}},
-         {"number the batches of an epoch 0, 1, 2, ... and pass each batch's own number "
-          "to all macros"},
-         true});
+    r.fail("same-number", true,
+           {"batch numbers repeat: % was given % for all % batches",
+            {name_word{macro}, name_word{std::to_string(batches.number())},
+             count_word{batches.count()}}},
+           {"number the batches of an epoch 0, 1, 2, ... and pass each batch's own number "
+            "to all macros"});
   };
   same(marked.preprocessed, "LOTUS_BATCH_PREPROCESSED");
-  if (found.empty()) same(marked.wait, "the wait");
-  if (found.empty()) same(marked.consumed, "LOTUS_BATCH_CONSUMED");
-  return found;
+  if (r.failed.size() == before) same(marked.wait, "the wait");
+  if (r.failed.size() == before) same(marked.consumed, "LOTUS_BATCH_CONSUMED");
+  r.lacks_markers = r.failed.size() > before;
 }
 
 phrase why_no_pipeline(const run_data& run) {

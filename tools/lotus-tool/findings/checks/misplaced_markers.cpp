@@ -3,11 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <optional>
+#include <string>
 #include <vector>
 
-#include "findings/checks/check.hpp"
-#include "findings/checks/evidence.hpp"
+#include "findings/checks/checked_run.hpp"
 #include "findings/facts/wait_parts.hpp"
 #include "findings/words.hpp"
 #include "model/run_data.hpp"
@@ -64,65 +63,70 @@ constexpr const char* same_numbers =
     "pass the number of a batch to LOTUS_BATCH_PREPROCESSED where it is built, and the same number "
     "to consumed() where it is received";
 
-std::optional<check> other_numbers(const run_batches& batches) {
+}  // namespace
+
+/// Batches have another number where they are built than where they are received.
+void other_numbers(checked_run& r) {
+  if (!r.shows_all_markers()) return;
+  const run_batches& batches = r.run.batches;
   const both_sides sides(batches);
-  if (sides.built == 0 || sides.received < enough_batches) return std::nullopt;
+  if (sides.built == 0 || sides.received < enough_batches) return;
   const std::size_t unbuilt = sides.received - sides.both;
   if (10 * sides.built <= sides.received) {
-    return check{"few-built",
-                 {"only % of the % received batches were marked where they are built",
-                  {count_word{sides.both}, count_word{sides.received}}},
-                 {"put LOTUS_BATCH_PREPROCESSED(i) into the loop over batches, around the work on "
-                  "one batch, with its number"},
-                 true};
+    return r.fail("few-built", true,
+                  {"only % of the % received batches were marked where they are built",
+                   {count_word{sides.both}, count_word{sides.received}}},
+                  {"put LOTUS_BATCH_PREPROCESSED(i) into the loop over batches, around the work on "
+                   "one batch, with its number"});
   }
   if (2 * unbuilt >= sides.received && 2 * (sides.built - sides.both) >= sides.built) {
-    return check{"other-numbers",
-                 {"% batches were built and % received, but only % of them have the same number",
-                  {count_word{sides.built}, count_word{sides.received}, count_word{sides.both}}},
-                 {same_numbers},
-                 true};
+    return r.fail("other-numbers", true,
+                  {"% batches were built and % received, but only % of them have the same number",
+                   {count_word{sides.built}, count_word{sides.received}, count_word{sides.both}}},
+                  {same_numbers});
   }
   const std::int64_t shift = sides.shift(batches.epochs().size());
-  if (shift == 0 || sides.built < enough_batches) return std::nullopt;
-  return check{
-      "other-numbers",
+  if (shift == 0 || sides.built < enough_batches) return;
+  return r.fail(
+      "other-numbers", true,
       {"batches are numbered from % where they are built, and from % where they are received",
        {name_word{std::to_string(sides.built_numbers.first)},
         name_word{std::to_string(sides.received_numbers.first)}}},
-      {same_numbers},
-      true};
+      {same_numbers});
 }
 
 /// Whether a block around the work on a batch ends at once, although the consumer waits long.
-std::optional<check> empty_blocks(const run_data& run, const wait_parts& waits) {
+void empty_blocks(checked_run& r) {
+  if (!r.shows_all_markers()) return;
+  const wait_parts& waits = r.waits;
   double sum_ns = 0;
   std::size_t blocks = 0;
-  for (const batch_record& r : run.batches.records()) {
-    if (r.kind != record_kind::preprocessed) continue;
-    sum_ns += static_cast<double>(r.duration_ns);
+  for (const batch_record& one : r.run.batches.records()) {
+    if (one.kind != record_kind::preprocessed) continue;
+    sum_ns += static_cast<double>(one.duration_ns);
     ++blocks;
   }
   constexpr double nothing_ns = 200;
   constexpr double much_longer = 1000;
   const bool is_empty = blocks >= enough_batches && waits.waits >= enough_batches &&
-                        run.side.stages.empty() &&
+                        r.run.side.stages.empty() &&
                         sum_ns < nothing_ns * static_cast<double>(blocks);
   const double wait_ns = waits.waits == 0 ? 0 : waits.all_ns / static_cast<double>(waits.waits);
   if (!is_empty || wait_ns * static_cast<double>(blocks) < much_longer * sum_ns) {
-    return std::nullopt;
+    return;
   }
-  return check{
-      "empty-blocks",
+  return r.fail(
+      "empty-blocks", true,
       {"the blocks around the work on batches end at once, after % on average",
        {time_word{sum_ns / static_cast<double>(blocks)}}},
       {"put LOTUS_BATCH_PREPROCESSED(i) at the beginning of the block that builds batch i; "
-       "an object of lotus::batch_preprocessed needs a name"},
-      true};
+       "an object of lotus::batch_preprocessed needs a name"});
 }
 
 /// Whether blocks around the work on batches contain the consumer's waits for them.
-std::optional<check> waits_inside(const run_data& run) {
+void waits_inside(checked_run& r) {
+  if (!r.shows_all_markers()) return;
+  const run_data& run = r.run;
   std::size_t waits = 0;
   std::size_t inside = 0;
   for (const batch& b : run.batches.all()) {
@@ -139,26 +143,12 @@ std::optional<check> waits_inside(const run_data& run) {
                   ? 1
                   : 0;
   }
-  if (waits < enough_batches || 2 * inside < waits) return std::nullopt;
-  return check{"wait-inside",
-               {"% waits for a batch are inside of the block that builds it", {count_word{inside}}},
-               {"put LOTUS_BATCH_PREPROCESSED(i) into the thread that builds batch i, and not "
-                "around the consumer's wait"},
-               true};
-}
-
-}  // namespace
-
-std::vector<check> misplaced_markers(const run_data& run, const wait_parts& waits) {
-  std::vector<check> found;
-  const bool is_part =
-      run.files->window || run.records.whole_from_ns != 0 || run.records.dropped > 0;
-  if (run.batches.pushed() || is_part) return found;
-  for (std::optional<check> one :
-       {other_numbers(run.batches), empty_blocks(run, waits), waits_inside(run)}) {
-    if (one) found.push_back(std::move(*one));
-  }
-  return found;
+  if (waits < enough_batches || 2 * inside < waits) return;
+  return r.fail(
+      "wait-inside", true,
+      {"% waits for a batch are inside of the block that builds it", {count_word{inside}}},
+      {"put LOTUS_BATCH_PREPROCESSED(i) into the thread that builds batch i, and not "
+       "around the consumer's wait"});
 }
 
 }  // namespace lotus::tool
