@@ -56,6 +56,7 @@ const std::vector<cause>& causes() {
       {"grows", "preprocessing-bound", "Read changes slowly"},
       {"rare", "order-bound", "at every 16th batch"},
       {"bound", "preprocessing-bound", "4 threads share 1 CPU", how_recorded::alone},
+      {"many-workers", "preprocessing-bound", "more of them take turns", how_recorded::alone},
       {"bound-later", "preprocessing-bound", "3 threads share 1 CPU", how_recorded::alone},
       {"main-spins", "preprocessing-bound", "most of it in the main thread", how_recorded::by_run},
       {"workers-spin", "preprocessing-bound", "most of it in threads that also have markers",

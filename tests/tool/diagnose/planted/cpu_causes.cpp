@@ -32,6 +32,15 @@ const cause_map& cpu_causes() {
          l.make = [](int) { step("Decode", [] { burn(8); }); };
          l.run([](int) { train(0, 1); });
        }},
+      {"many-workers",
+       [] {
+         const int cpus = static_cast<int>(std::thread::hardware_concurrency());
+         loader l;
+         l.workers = slow ? 6 * cpus : cpus;
+         l.batches = std::max(60, batches_of(4));
+         l.make = [](int) { step("Decode", [] { burn(7); }); };
+         l.run([](int) { train(0, 0.5); });
+       }},
       {"bound-later",
        [] {
          loader l;

@@ -1,18 +1,20 @@
 #include "findings/screen/not_looked_at.hpp"
 
-#include <cstdint>
-
 #include "findings/verdict.hpp"
 #include "model/path/critical_path.hpp"
 
 namespace lotus::tool {
 
-bool mostly_blocked(const diagnosis& d) {
-  std::int64_t blocked_ns = 0;
+double blocked_share(const diagnosis& d) {
+  double blocked_ns = 0;
   for (const path_share& share : d.path.shares) {
-    if (share.cpu) blocked_ns += share.cpu->blocked_ns.value_or(0);
+    if (share.cpu) blocked_ns += static_cast<double>(share.cpu->blocked_ns.value_or(0));
   }
-  return 2 * blocked_ns > d.path.run_ns;
+  return d.path.run_ns > 0 ? blocked_ns / static_cast<double>(d.path.run_ns) : 0;
+}
+
+bool mostly_blocked(const diagnosis& d) {
+  return blocked_share(d) > 0.5;
 }
 
 std::vector<std::string> not_looked_at(const diagnosis& d) {

@@ -7,6 +7,7 @@
 
 #include "findings/finding.hpp"
 #include "findings/screen/first_screen.hpp"
+#include "findings/screen/not_looked_at.hpp"
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
 
@@ -65,9 +66,14 @@ phrase busy_workers(const diagnosis& d) {
     if (!d.cpus || static_cast<double>(d.workers) <= *d.cpus) {
       return {"the workers wait for a CPU longer than they run."};
     }
-    return {"% %, so they wait for a CPU longer than they run.",
-            {count_word{d.workers, "worker shares", "workers share"},
-             count_word{*d.cpus, "CPU", "CPUs"}}};
+    phrase text{"% %, so they wait for a CPU longer than they run.",
+                {count_word{d.workers, "worker shares", "workers share"},
+                 count_word{*d.cpus, "CPU", "CPUs"}}};
+    // Workers that hardly sleep only take turns if there are more of them than CPUs.
+    const bool many = static_cast<double>(d.workers) >= 2 * *d.cpus && blocked_share(d) < 0.1;
+    return many ? text.add(" Try %: more of them take turns.",
+                           {count_word{*d.cpus, "worker", "workers"}})
+                : text;
   }
   const std::string wait = largest_wait(d).text;
   if (!wait.empty()) return {"%.", {name_word{wait}}};
