@@ -74,6 +74,7 @@ const std::vector<cause>& causes() {
        how_recorded::by_run},
       {"short-threads", "preprocessing-bound", "64 for each batch", how_recorded::by_run},
       {"read-in-wait", "hand-over-bound", "its own thread waits for the pipe"},
+      {"late-reader", "preprocessing-bound", "such as a thread that hands out batches"},
       {"few-in-flight", "prefetch-bound", "too few batches are in flight"},
       {"stage-worker", "stage-bound", "times as long as the others"},
       {"preprocessing", "preprocessing-bound", "Load sleeps"},

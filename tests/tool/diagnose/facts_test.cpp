@@ -290,3 +290,40 @@ TEST_CASE("threads that wait for a CPU longer than they run do not get more of t
   CHECK(contains(a.text(), "wait for a CPU longer than they run"));
   CHECK_FALSE(suggests(a, "workers"));
 }
+
+TEST_CASE("calls that have more to do at every n-th batch do not wait for a rate limit") {
+  for (const bool limited : {true, false}) {
+    planted_logs logs;
+    logs.cpus(8);
+    std::int64_t free_at[] = {0, ms};  // when each of two workers begins its next batch
+    std::int64_t next_calls_at = 0;    // when eight calls become possible again
+    int calls_left = 0;
+    std::vector<std::int64_t> ready;
+    for (int i = 0; i < 200; ++i) {
+      const int worker = free_at[0] <= free_at[1] ? 0 : 1;
+      const std::int64_t start = free_at[worker];
+      std::int64_t served_at = start;
+      if (limited) {
+        if (calls_left == 0) {
+          calls_left = 8;
+          next_calls_at = (next_calls_at / (40 * ms) + 1) * 40 * ms;
+        }
+        --calls_left;
+        served_at = std::max(start, next_calls_at);
+      }
+      const std::int64_t end = served_at + (!limited && i % 4 == 3 ? 24 * ms : 3 * ms);
+      slept(logs, 1 + worker, i, start, end - start);
+      free_at[worker] = end + ms / 10;
+      ready.push_back(end);
+    }
+    std::int64_t now = 0;
+    for (int i = 0; i < 200; ++i) {
+      const std::int64_t at = std::max(now, ready[static_cast<std::size_t>(i)]) + ms / 100;
+      received(logs, i, now, at);
+      now = at + ms / 2;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(found(a, "calls-in-bursts").empty() != limited);
+  }
+}

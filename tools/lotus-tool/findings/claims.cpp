@@ -1,6 +1,7 @@
 #include "findings/claims.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include "findings/facts/facts.hpp"
@@ -27,8 +28,9 @@ const finding* largest_cause(const diagnosis& d) {
 bool claims::takes_the_run(verdict is) const {
   const auto steps = std::find_if(d_.path.shares.begin(), d_.path.shares.end(),
                                   [](const path_share& s) { return s.kind == path_kind::step; });
-  return is == verdict::consumer_bound && steps != d_.path.shares.end() &&
-         2 * steps->ns >= d_.path.run_ns;
+  if (is != verdict::consumer_bound || steps == d_.path.shares.end()) return false;
+  const std::int64_t queued_ns = steps->cpu ? steps->cpu->run_queue_ns.value_or(0) : 0;
+  return 2 * (steps->ns - queued_ns) >= d_.path.run_ns;
 }
 
 bool claims::forbids(verdict is) const {

@@ -144,7 +144,7 @@ std::optional<verdict> largest_part(const run_facts& f, bool is_simulated) {
   // Threads without markers may be why the simulation differs from the run.
   const bool is_other = !is_simulated && f.unmarked_share >= 0.25;
   if (f.d.pushed || is_other || f.waits.idle_ns() >= 0.25 * f.waits.all_ns) return std::nullopt;
-  if (steps.all >= most_of_it) return verdict::consumer_bound;
+  if (steps.all - steps.queue >= most_of_it) return verdict::consumer_bound;
   const path_share* const work = f.largest_work();
   const double all = f.states(path_kind::operation).all + f.states(path_kind::stage).all;
   if (work == nullptr || all < most_of_it) return std::nullopt;

@@ -105,6 +105,9 @@ struct loader {
   double poll_ms = 0;
   double look_again_ms = 0;  // the consumer is not notified, but looks again after this time
 
+  /// Lets the workers look again whether they may begin a batch.
+  void look() { changed_.notify_all(); }
+
   void run(const std::function<void(int)>& train) {
     for (int w = 0; w < workers; ++w) threads_.emplace_back([this, w] { work(w); });
     if (pass_on) threads_.emplace_back([this] { pass(); });

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
@@ -204,6 +205,29 @@ const cause_map& stage_causes() {
          l.make = [](int) { step("Load", [] { nap(3); }); };
          l.unpack = [&](int) { input.read_block(); };
          l.run([](int) { train(1); });
+       }},
+      {"late-reader",
+       [] {
+         loader l;
+         l.workers = 4;
+         l.ahead = 4;
+         l.batches = batches_of(slow ? 7 : 3);
+         const auto began = std::chrono::steady_clock::now();
+         l.may_begin = [began](int i, int) {  // one thread reads a batch in 7 ms
+           return std::chrono::steady_clock::now() - began >
+                  std::chrono::milliseconds(slow ? 7 * i : 0);
+         };
+         std::atomic<bool> done{false};
+         std::thread reader([&] {
+           while (!done) {
+             nap(0.5);
+             l.look();
+           }
+         });
+         l.make = [](int) { step("Decode", [] { nap(4); }); };
+         l.run([](int) { train(1); });
+         done = true;
+         reader.join();
        }},
       {"few-in-flight",
        [] {

@@ -256,19 +256,26 @@ std::optional<call_bursts> bursts_of(const run_data& run, std::string_view opera
   }
   std::vector<double> sizes;
   std::vector<double> apart;
+  std::size_t overtaken = 0;
   std::size_t begin = 0;
   for (std::size_t i = 1; i < calls.size(); ++i) {
     const std::int64_t gap_ns = calls[i].end_ns - calls[i - 1].end_ns;
     if (2 * gap_ns < longest_ns) continue;
     // A call must have waited meanwhile; otherwise nothing was to be done.
     if (5 * (calls[i].start_ns - calls[i - 1].end_ns) > gap_ns) return std::nullopt;
+    // Nothing overtakes a call that waits for a limit; a call that has more to do is overtaken.
+    const bool is_overtaken =
+        std::any_of(calls.begin() + static_cast<std::ptrdiff_t>(begin),
+                    calls.begin() + static_cast<std::ptrdiff_t>(i),
+                    [&](const time_span& c) { return c.start_ns > calls[i].start_ns; });
+    overtaken += is_overtaken ? 1 : 0;
     if (begin > 0) {
       sizes.push_back(static_cast<double>(i - begin));
       apart.push_back(static_cast<double>(calls[i].end_ns - calls[begin].end_ns));
     }
     begin = i;
   }
-  if (sizes.size() < fewest) return std::nullopt;
+  if (sizes.size() < fewest || 5 * overtaken > sizes.size()) return std::nullopt;
   const double size = quantile(sizes, 0.5);
   const double apart_ns = quantile(apart, 0.5);
   const auto same = std::count(sizes.begin(), sizes.end(), size);

@@ -37,7 +37,8 @@ phrase phrase_of(const time_change& c) {
 
 std::optional<finding> slow_worker_found(const run_facts& f) {
   // With most workers slow, or a change over time, the means of workers say little.
-  constexpr double much_slower = 1.5;
+  // Of two workers, one is often somewhat slower by chance.
+  const double much_slower = f.d.workers <= 2 ? 2 : 1.5;
   if (f.d.slow_workers.empty() || f.d.slow_workers.front().slower_than < much_slower) {
     return std::nullopt;
   }

@@ -1,4 +1,6 @@
 // The verdicts that the largest group of facts gives if the simulation does not explain the run.
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <utility>
 
@@ -31,11 +33,17 @@ double run_longer(const run_facts& f, quantity of) {
 constexpr double clearly = 1.25;
 
 /// Returns the capacity of the consumer, divided by that of the workers, both if they never had to
-/// wait for a CPU; nullopt if one is unknown.
+/// wait for a CPU, as far as there are CPUs for the workers; nullopt if one is unknown.
 std::optional<double> consumer_by_workers(const run_facts& f) {
   if (!f.d.preprocessing_capacity || !f.d.consumer_capacity) return std::nullopt;
-  return *f.d.consumer_capacity * run_longer(f, quantity::step) /
-         (*f.d.preprocessing_capacity * run_longer(f, quantity::preprocess));
+  double workers_per_s = *f.d.preprocessing_capacity * run_longer(f, quantity::preprocess);
+  const std::optional<cpu_split> cpu = cpu_of(f.run, quantity::preprocess, 0);
+  if (cpu && cpu->cpu_ns > 0 && f.cpus > 0) {
+    const double batch_ns = static_cast<double>(cpu->cpu_ns) /
+                            static_cast<double>(std::max<std::size_t>(1, f.d.received));
+    workers_per_s = std::min(workers_per_s, f.cpus * 1e9 / batch_ns);
+  }
+  return *f.d.consumer_capacity * run_longer(f, quantity::step) / workers_per_s;
 }
 
 /// Returns during which share of the run the consumer waited while nobody built a batch, unless
@@ -48,12 +56,31 @@ double idle_share(const run_facts& f) {
   return share < worth_naming ? 0 : share;
 }
 
+/// Returns whether the threads with markers and the consumer could both have done many more
+/// batches.
+bool have_time(const run_facts& f) {
+  constexpr double many_more = 1.5;
+  const auto could_do = [&f](const std::optional<double>& per_s) {
+    return per_s && f.d.achieved && *per_s > many_more * *f.d.achieved;
+  };
+  return could_do(f.d.preprocessing_capacity) && could_do(f.d.consumer_capacity);
+}
+
+/// Whether batches are begun late, although some are being built most of the time.
+bool begins_late(const run_facts& f) {
+  constexpr double much_of_it = 0.25;
+  return !f.d.pushed && !f.d.makes_itself && f.waits.every == 0 && f.waits.share() >= waits_much &&
+         f.waits.not_begun_ns > f.waits.between_ns && have_time(f) &&
+         f.states(path_kind::prefetch).all >= much_of_it;
+}
+
 /// Returns whether something before or between the stages, which has no marker, limits the run:
 /// often nobody built a batch, and the stages could have built many more.
 bool limits_unmarked(const run_facts& f) {
   constexpr double many_more = 1.5;
-  return idle_share(f) > 0 && !f.d.stages.empty() && f.d.preprocessing_capacity && f.d.achieved &&
-         *f.d.preprocessing_capacity > many_more * *f.d.achieved;
+  const bool idle = idle_share(f) > 0 && !f.d.stages.empty() && f.d.preprocessing_capacity &&
+                    f.d.achieved && *f.d.preprocessing_capacity > many_more * *f.d.achieved;
+  return idle || begins_late(f);
 }
 
 /// Whether most of the time in which nobody built a batch was between two stages.
@@ -71,8 +98,17 @@ phrase when_idle(const run_facts& f) {
       : f.d.stages.empty() ? "before LOTUS_BATCH_PREPROCESSED(i) is slow, such as a thread that "
                              "hands out batches"
                            : "before the first stage is slow";
-  phrase text{" batch was being built during % of the % that the consumer waited: something %",
-              {time_word{f.waits.idle_ns()}, time_word{f.waits.all_ns}, name_word{where}}};
+  phrase text;
+  if (idle_share(f) <= 0 && begins_late(f)) {
+    text = {
+        " batch was begun in time during % of the critical path, although the workers could "
+        "build %: something %",
+        {share_word{f.states(path_kind::prefetch).all}, rate_word{f.d.preprocessing_capacity},
+         name_word{where}}};
+  } else {
+    text = {" batch was being built during % of the % that the consumer waited: something %",
+            {time_word{f.waits.idle_ns()}, time_word{f.waits.all_ns}, name_word{where}}};
+  }
   if (f.started.count > 0) text.add(", such as the start of %", {name_word{f.started.shown}});
   const bool is_known = f.unmarked_share >= worth_naming && !f.unmarked_in.empty();
   if (is_known && !unmarked_threads(f)) {
@@ -117,7 +153,8 @@ std::optional<finding> waits_while_built(const run_facts& f) {
 }
 
 std::optional<finding> nobody_builds(const run_facts& f) {
-  const double share = idle_share(f);
+  const double share =
+      std::max(idle_share(f), begins_late(f) ? f.states(path_kind::prefetch).all : 0.0);
   if (share <= 0) return std::nullopt;
   return finding{
       "nobody-builds",
@@ -182,7 +219,9 @@ std::optional<finding> work_outside_operations(const run_facts& f) {
 std::optional<finding> steps_take_the_run(const run_facts& f) {
   const path_states steps = f.states(path_kind::step);
   const double most = consumer_by_workers(f).value_or(1);
-  if (f.d.pushed || f.waits.share() >= waits_much || steps.all < 0.6 || clearly * most >= 1) {
+  // Steps that mostly wait for a CPU need one, not less work.
+  if (f.d.pushed || f.waits.share() >= waits_much || steps.all < 0.6 || clearly * most >= 1 ||
+      2 * steps.queue > steps.all) {
     return std::nullopt;
   }
   return finding{

@@ -124,8 +124,10 @@ std::optional<finding> slow_hand_over(const run_facts& f) {
         "; most had been ready for % before it received them. Its own thread was blocked "
         "meanwhile: something between the workers and the consumer passes batches on too slowly, "
         "or the wait lasts for a fixed time.",
-        {"Make the step that passes batches on faster, or use several threads for it; put "
-         "LOTUS_STAGE(name, i) into it to see its time."},
+        {"Make the step that passes batches on faster, or use several threads for it (put "
+         "LOTUS_STAGE(name, i) into it to see its time). If there is none, notify the consumer "
+         "when "
+         "a batch is ready."},
         {time_word{w.mean_ready_for_ns}});
   }
   return found(f, id,
