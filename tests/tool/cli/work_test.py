@@ -1,9 +1,10 @@
-"""Tests that the tool's work grows at most as n log n for any log of n lines: work_test.py LOTUS_TOOL [SHAPE...]
+"""Tests that the tool's work grows at most as n log n for any log of n lines: work_test.py LOTUS_TOOL WORK_PROGRAM
+[SHAPE...]
 
 Counts with valgrind the instructions of a command for a short log and for a log of 16 times the length; times
-are not measured. The instructions for an empty log are subtracted from both. A part that grows with the square
-of the length is found if it takes a fourteenth of the work for the short log. Then counts the bytes on the heap
-that a command needs for each of many different names.
+are not measured. The instructions for an almost empty log are subtracted from both. A part that grows with the square
+of the length is found if it takes a fourteenth of the work for the short log. All commands run in one process,
+WORK_PROGRAM. Then counts the bytes on the heap that a command needs for each of many different names.
 """
 import os
 import re
@@ -18,6 +19,7 @@ TIMES = 16
 MOST = 2 * TIMES  # limit of the ratio: n log n gives about 1.5 * TIMES, n squared gives TIMES * TIMES
 NAMES = 70_000
 SIDE_LOG = '.lotus_beside_lotustrace_log_pid_7'
+MEMUSAGE = 'libmemusage.so'
 
 
 def worker(lines):
@@ -167,53 +169,71 @@ NAME_BYTES = {'stats': 200, 'top': 200, 'viz': 200, 'export': 120, 'diagnose': 2
               'compare': 200}
 
 
-def counted(tool, shape, command, n, valgrind, look_for):
-    """Runs a command on a log of n lines under valgrind; returns the last number in its output or file."""
+def write_run(run, shape, n):
+    os.mkdir(run)
+    for name, lines in shape(n).items():
+        with open(os.path.join(run, name), 'w', encoding='ascii') as log:
+            log.writelines(line + '\n' for line in lines)
+
+
+def instructions(work_program, shapes):
+    """Returns the instructions of each command for an almost empty log, and of each shape and command for two lengths."""
     with tempfile.TemporaryDirectory() as folder:
-        run = os.path.join(folder, 'run')
-        os.mkdir(run)
-        for name, lines in shape(n).items():
-            with open(os.path.join(run, name), 'w', encoding='ascii') as log:
-                log.writelines(line + '\n' for line in lines)
-        words = COMMANDS[command](run, os.path.join(folder, 'out'))
-        file = os.path.join(folder, 'counted')
-        done = subprocess.run(['valgrind', *(option.format(file=file) for option in valgrind), tool, *words],
-                              capture_output=True, text=True, check=False)
-        said = done.stderr
-        if os.path.exists(file):
-            with open(file, encoding='utf-8') as lines:
-                said = lines.read()
-        numbers = [int(number) for number in re.findall(look_for, said)]
-        if not numbers or done.returncode != 0:
-            sys.exit(f'{" ".join(words)}: {done.returncode}\n{done.stderr[-2000:]}')
-        return max(numbers)
+        keys, lines = [], []
 
+        def measure(key, command, shape, n):
+            run = os.path.join(folder, f'{shape.__name__}_{n}')
+            if not os.path.exists(run):
+                write_run(run, shape, n)
+            keys.append(key)
+            lines.append('\t'.join(COMMANDS[command](run, os.path.join(folder, f'out{len(keys)}'))) + '\n')
 
-def instructions(tool, shape, command, n):
-    return counted(tool, shape, command, n, ['--tool=callgrind', '--callgrind-out-file=/dev/null'],
-                   r'Collected : (\d+)')
+        for shape in shapes:
+            for command in CHECKED[shape]:
+                if (command,) not in keys:
+                    measure(None, command, shape, 8)  # what only the first command of its kind does
+                    measure((command,), command, shape, 8)
+                for n in (LINES, TIMES * LINES):
+                    measure((shape, command, n), command, shape, n)
+        counts = os.path.join(folder, 'counts')
+        done = subprocess.run(
+            ['valgrind', '--tool=callgrind', f'--callgrind-out-file={counts}', '--zero-before=measured_command',
+             '--dump-after=measured_command', work_program], input=''.join(lines), capture_output=True, text=True,
+            check=False)
+        if done.returncode != 0:
+            sys.exit(f'{done.returncode}\n{done.stderr[-2000:]}')
+        found = {}
+        for i, key in enumerate(keys, 1):
+            with open(f'{counts}.{i}', encoding='utf-8') as file:
+                found[key] = int(re.search(r'^totals: (\d+)$', file.read(), re.MULTILINE)[1])
+        return found
 
 
 def bytes_at_peak(tool, shape, command, n):
-    # Without an exact peak, the difference of two peaks varies by a tenth.
-    return counted(tool, shape, command, n,
-                   ['--tool=massif', '--peak-inaccuracy=0.0', '--massif-out-file={file}'], r'mem_heap_B=(\d+)')
+    """Returns how many bytes on the heap a command had at most, as glibc's libmemusage.so counts them."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = os.path.join(folder, 'run')
+        write_run(run, shape, n)
+        words = COMMANDS[command](run, os.path.join(folder, 'out'))
+        done = subprocess.run([tool, *words], env={**os.environ, 'LD_PRELOAD': MEMUSAGE}, capture_output=True,
+                              text=True, check=False)
+        peak = re.search(r'heap peak: (\d+)', done.stderr)
+        if done.returncode != 0 or not peak:
+            sys.exit(f'{" ".join(words)}: {done.returncode}\n{done.stderr[-2000:]}')
+        return int(peak[1])
 
 
 def main():
-    tool, wanted = sys.argv[1], sys.argv[2:]
+    tool, work_program, wanted = sys.argv[1], sys.argv[2], sys.argv[3:]
     if not shutil.which('valgrind'):
         print('skipped: no valgrind')
         return 0
     faults = 0
-    alone = {}  # for each command: its instructions for a log with almost no lines
-    for shape, commands in CHECKED.items():
-        if wanted and shape.__name__ not in wanted:
-            continue
-        for command in commands:
-            if command not in alone:
-                alone[command] = instructions(tool, shape, command, 8)
-            few, many = (instructions(tool, shape, command, n) - alone[command] for n in (LINES, TIMES * LINES))
+    shapes = [shape for shape in CHECKED if not wanted or shape.__name__ in wanted]
+    found = instructions(work_program, shapes)
+    for shape in shapes:
+        for command in CHECKED[shape]:
+            few, many = (found[shape, command, n] - found[command,] for n in (LINES, TIMES * LINES))
             ratio = many / few
             bad = ratio > MOST
             faults += bad
