@@ -36,7 +36,8 @@ find "$work/clean" -type f -mtime +30 -delete
 rm -rf "$work/together"
 mkdir -p "$work/together"
 cp "$source/.clang-tidy" "$work/together/"
-# catch.hpp is parsed only once for all tests without NDEBUG, if there is a clang++ of the same version.
+# catch.hpp is parsed only once for all tests, none of which is checked with NDEBUG, if there is a clang++ of the same
+# version.
 catch_header=$work/catch.pch
 "${CLANG_TIDY/-tidy/++}" -std=c++17 -x c++-header "$source/tests/catch.hpp" -o "$catch_header" \
   2>/dev/null || catch_header=
@@ -65,8 +66,8 @@ regex=$regex source=$source/ build=$build/ together=$work/together/ catch_header
         sub(" -isystem " room own " ", " -I" room own " ", command)
       }
     }
-    if (catch_header != "" && command ~ / -I[^ ]*\/tests / && command ~ / -UNDEBUG / && command !~ / -fno-exceptions / && file !~ /\/torch/)
-      sub(/ -c /, " -include-pch " catch_header "&", command)
+    if (catch_header != "" && command ~ / -I[^ ]*\/tests / && command !~ / -fno-exceptions / && file ~ /_test\.cpp$|\/tests\/tool\// && file !~ /\/torch/)
+      sub(/ -c /, " -UNDEBUG -include-pch " catch_header "&", command)
     printf "%s{\n%s\n%s\n  \"file\": \"%s\"\n}", separator, directory, command, file
     separator = ",\n"
   }
