@@ -12,9 +12,11 @@ std::vector<const field*> columns_of(const object_description& of, unsigned outp
   return columns;
 }
 
-table table_with(const std::string& head, const std::vector<const field*>& columns) {
-  table of;
+table table_with(const std::string& head, const std::vector<const field*>& columns,
+                 const std::vector<std::string>& more, table_form form) {
+  table of(form);
   std::vector<std::string> heads{head};
+  heads.insert(heads.end(), more.begin(), more.end());
   std::vector<std::pair<unsigned, std::string>> dropped;
   for (const field* one : columns) {
     heads.emplace_back(one->shown.title);
@@ -30,9 +32,11 @@ table table_with(const std::string& head, const std::vector<const field*>& colum
 }
 
 std::vector<std::string> row_of(std::string name, const void* of,
-                                const std::vector<const field*>& columns) {
+                                const std::vector<const field*>& columns,
+                                const std::vector<std::string>& more) {
   std::vector<std::string> cells{std::move(name)};
-  cells.reserve(columns.size() + 1);
+  cells.reserve(columns.size() + more.size() + 1);
+  cells.insert(cells.end(), more.begin(), more.end());
   for (const field* one : columns) cells.push_back(human_text(one->shown, one->value(of)));
   return cells;
 }

@@ -16,11 +16,15 @@ namespace lotus::tool {
 std::vector<const field*> columns_of(const object_description& of, unsigned outputs = ~0U);
 /// Returns a table that has only its heads.
 /// @param head  the head of the first column, for the names of the rows.
-table table_with(const std::string& head, const std::vector<const field*>& columns);
+/// @param more  heads of columns that only this table has, before those of `columns`.
+table table_with(const std::string& head, const std::vector<const field*>& columns,
+                 const std::vector<std::string>& more = {}, table_form form = table_form::columns);
 /// Returns the cells of a row.
 /// @param of  an object of the described type.
+/// @param more  the cells of the columns that only this table has.
 std::vector<std::string> row_of(std::string name, const void* of,
-                                const std::vector<const field*>& columns);
+                                const std::vector<const field*>& columns,
+                                const std::vector<std::string>& more = {});
 
 /// The name of a row, and its object.
 using named_row = std::pair<std::string, const void*>;

@@ -1,5 +1,7 @@
 #include "describe/description.hpp"
 
+#include <algorithm>
+
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
 
@@ -104,6 +106,8 @@ std::string human_text(const column& of, const datum& value) {
       return human_bytes(number);
     case unit::batches_per_s:
       return three_digits(number) + " batches/s";
+    case unit::whole_share:
+      return whole_percent(number < 1 ? std::min(number, 0.99) : number);
   }
   return {};
 }

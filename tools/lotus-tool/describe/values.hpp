@@ -45,7 +45,15 @@ struct value_type {
 using datum = std::variant<std::monostate, std::int64_t, double, std::string>;
 
 /// How people read a number.
-enum class unit : std::uint8_t { plain, time_ns, share, bytes, three_digits, batches_per_s };
+enum class unit : std::uint8_t {
+  plain,
+  time_ns,
+  share,
+  bytes,
+  three_digits,
+  batches_per_s,
+  whole_share  ///< in whole percent; a share below 1 is not rounded up to it
+};
 
 /// How tables show a value.
 struct column {
