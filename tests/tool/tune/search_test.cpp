@@ -75,8 +75,7 @@ TEST_CASE("a plain search doubles values, and stops when that gains nothing") {
   REQUIRE(found.best() != nullptr);
   CHECK(space.text(found.best()->at) == "workers=5, x=b");
   CHECK(found.runs().size() <= 16);
-  CHECK(found.ended_because() ==
-        "no other configuration is predicted to be over 3 % faster than the best");
+  CHECK(found.ended() == search_end::nothing_better);
 }
 
 TEST_CASE("a search ends when the target is reached") {
@@ -89,7 +88,7 @@ TEST_CASE("a search ends when the target is reached") {
   REQUIRE(found.best() != nullptr);
   CHECK(found.best()->rate.per_s >= 45);
   CHECK(found.runs().size() < 8);
-  CHECK(found.ended_because() == "the target is reached");
+  CHECK(found.ended() == search_end::target_reached);
 }
 
 TEST_CASE("a plain search finds settings that gain only together") {
@@ -131,7 +130,7 @@ TEST_CASE("of configurations with as many threads, the one with the least memory
     tune_run run;
     run.at = {0, prefetch};
     run.measured = exactly(prefetch == 0 ? 90 : 100);
-    run.bytes = 1'000'000 * (1 + prefetch);
+    run.trial.bytes = 1'000'000 * (1 + prefetch);
     found.add(run);
   }
   CHECK(space.text(found.best()->at) == "workers=2, prefetch=2");
@@ -148,8 +147,8 @@ TEST_CASE("a result is undecided as long as another may be 5 % faster") {
         tune_run run;
         run.at = {w};
         run.measured = throughput{per_s, per_s * (1 - reach), per_s * (1 + reach), 100, 0};
-        run.other_cpus = others;
-        run.waited = others;
+        run.trial.other_cpus = others;
+        run.trial.waited = others;
         found.add(run);
       }
     }

@@ -11,19 +11,9 @@ namespace lotus::tool {
 namespace {
 
 std::size_t in_flight_by(prefetch_rule rule, std::size_t workers, std::size_t prefetch) {
-  switch (rule) {
-    case prefetch_rule::per_worker:
-      return workers * prefetch;
-    case prefetch_rule::queue:
-      return workers + prefetch;
-    case prefetch_rule::total:
-      break;
-  }
-  return prefetch;
+  const std::size_t by_rule[] = {workers * prefetch, workers + prefetch, prefetch};
+  return by_rule[static_cast<std::size_t>(rule)];
 }
-
-constexpr std::array<prefetch_rule, 3> all_rules{prefetch_rule::per_worker, prefetch_rule::queue,
-                                                 prefetch_rule::total};
 
 /// Whether this value of a setting lets the consumer receive batches in any order. If the name of
 /// the setting begins with "un", as in "unordered", its values have the opposite meaning.
@@ -69,7 +59,7 @@ void forecast::learn(const configuration& at, std::unique_ptr<recorded_trial> tr
 void forecast::compare_predictions(const configuration& at, double per_s) {
   if (!space_.number(at, knob_meaning::prefetch) || per_s <= 0) return;
   for (std::size_t r = 0; r < contradicted_.size(); ++r) {
-    const std::optional<double> predicted = simulated(at, all_rules[r]);
+    const std::optional<double> predicted = simulated(at, static_cast<prefetch_rule>(r));
     if (predicted) contradicted_[r] += std::abs(std::log(per_s / *predicted));
   }
 }
@@ -80,7 +70,8 @@ void forecast::check_prefetch(const learned& one) {
   if (!prefetch || p.makes_itself || p.stages.size() > 1) return;
   const double seen = static_cast<double>(p.in_flight) / p.items_per_batch;
   for (std::size_t r = 0; r < contradicted_.size(); ++r) {
-    const auto bound = static_cast<double>(in_flight_by(all_rules[r], p.workers(), *prefetch));
+    const auto bound =
+        static_cast<double>(in_flight_by(static_cast<prefetch_rule>(r), p.workers(), *prefetch));
     const bool possible = bound > seen - 0.5 && (!p.in_flight_held || bound < seen + 0.5);
     if (!possible) contradicted_[r] += std::abs(std::log(seen / std::max(1.0, bound)));
   }
@@ -130,8 +121,8 @@ const forecast::simulation& forecast::simulation_of(std::size_t base) const {
 /// Returns the prefetch_rule that the trials contradict least. A contradiction does not exclude a
 /// rule, because a program may have one batch more in flight than its rule says.
 prefetch_rule forecast::likeliest_rule() const {
-  return all_rules[static_cast<std::size_t>(
-      std::min_element(contradicted_.begin(), contradicted_.end()) - contradicted_.begin())];
+  return static_cast<prefetch_rule>(std::min_element(contradicted_.begin(), contradicted_.end()) -
+                                    contradicted_.begin());
 }
 
 std::optional<std::size_t> forecast::in_flight_of(const configuration& at,

@@ -18,27 +18,17 @@ namespace {
 constexpr std::size_t max_configurations = 4096;
 constexpr std::string_view stage_begin = "stage:";
 
-/// A name that programs often give to a setting, in lower case with '_' for '-'.
-struct known_name {
-  std::string_view name;
+/// Names that programs often give to a setting, in lower case with '_' for '-'.
+struct known_names {
   knob_meaning meaning;
+  std::array<std::string_view, 4> names;
 };
-constexpr std::array<known_name, 14> known_names{{
-    {"workers", knob_meaning::workers},
-    {"num_workers", knob_meaning::workers},
-    {"n_workers", knob_meaning::workers},
-    {"nworkers", knob_meaning::workers},
-    {"prefetch", knob_meaning::prefetch},
-    {"prefetch_factor", knob_meaning::prefetch},
-    {"prefetch_depth", knob_meaning::prefetch},
-    {"order", knob_meaning::order},
-    {"ordered", knob_meaning::order},
-    {"in_order", knob_meaning::order},
-    {"unordered", knob_meaning::order},
-    {"batch", knob_meaning::batch_size},
-    {"batch_size", knob_meaning::batch_size},
-    {"bs", knob_meaning::batch_size},
-}};
+constexpr known_names all_known_names[] = {
+    {knob_meaning::workers, {"workers", "num_workers", "n_workers", "nworkers"}},
+    {knob_meaning::prefetch, {"prefetch", "prefetch_factor", "prefetch_depth"}},
+    {knob_meaning::order, {"order", "ordered", "in_order", "unordered"}},
+    {knob_meaning::batch_size, {"batch", "batch_size", "bs"}},
+};
 
 std::string lower(std::string text) {
   for (char& c : text) {
@@ -54,8 +44,8 @@ void find_meaning(knob& k) {
     return;
   }
   const std::string name = lower(k.name);
-  for (const known_name& known : known_names) {
-    if (known.name == name) k.meaning = known.meaning;
+  for (const auto& [meaning, names] : all_known_names) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) k.meaning = meaning;
   }
 }
 
@@ -212,12 +202,10 @@ std::vector<std::pair<std::string, std::string>> search_space::environment(
 }
 
 std::string search_space::shell_command(const configuration& at) const {
-  std::string line;
+  std::string variables;
   for (const auto& [name, value] : environment(at))
-    line.append(name + '=' + shell_word(value) + ' ');
-  for (const std::string& word : command(at)) line.append(shell_word(word) + ' ');
-  line.pop_back();
-  return line;
+    variables.append(name + '=' + shell_word(value) + ' ');
+  return variables + joined(command(at), " ", shell_word);
 }
 
 std::string search_space::text(const configuration& at) const {

@@ -6,8 +6,6 @@
 #include <thread>
 #include <utility>
 
-#include "base/terminal/table.hpp"
-
 namespace lotus::tool {
 namespace {
 
@@ -64,9 +62,11 @@ void search::add(tune_run run) {
   runs_.push_back(std::move(run));
   const tune_run& added = runs_.back();
   if (!added.measured) return;
+  const auto same = std::find_if(measured_.begin(), measured_.end(),
+                                 [&](const measured_configuration& m) { return m.at == added.at; });
+  measured_configuration& all = same == measured_.end() ? measured_.emplace_back() : *same;
+  all = {added.at};
   std::vector<throughput> trials;
-  measured_configuration all;
-  all.at = added.at;
   for (std::size_t r = 0; r < runs_.size(); ++r) {
     if (runs_[r].at != added.at || !runs_[r].measured) continue;
     if (trials.empty()) all.predicted = runs_[r].predicted;
@@ -74,17 +74,10 @@ void search::add(tune_run run) {
       all.fastest = r;
     }
     trials.push_back(*runs_[r].measured);
-    all.bytes = std::max(all.bytes, runs_[r].bytes);
+    all.bytes = std::max(all.bytes, runs_[r].trial.bytes);
   }
   all.runs = trials.size();
   all.rate = pooled(trials);
-  const auto same = std::find_if(measured_.begin(), measured_.end(),
-                                 [&](const measured_configuration& m) { return m.at == all.at; });
-  if (same == measured_.end()) {
-    measured_.push_back(all);
-  } else {
-    *same = all;
-  }
 }
 
 const measured_configuration* search::best() const {
@@ -113,7 +106,7 @@ bool search::is_disturbed(const tune_run& run) {
   constexpr double much = 0.1;
   constexpr double long_wait = 0.05;
   static const auto cpus = static_cast<double>(std::max(1U, std::thread::hardware_concurrency()));
-  return run.other_cpus >= much * cpus && run.waited >= long_wait;
+  return run.trial.other_cpus >= much * cpus && run.trial.waited >= long_wait;
 }
 
 /// Estimates how much the throughput differs between runs of a configuration, as the standard
@@ -154,10 +147,7 @@ throughput search::with_spread(const measured_configuration& one) const {
 }
 
 throughput search::with_spread(const tune_run& run) const {
-  measured_configuration alone;
-  alone.rate = *run.measured;
-  alone.runs = 1;
-  return with_spread(alone);
+  return with_spread(measured_configuration{run.at, *run.measured, run.trial.bytes, 1});
 }
 
 /// Returns the largest factor by which a configuration may be better than best(). It may be above
@@ -172,16 +162,15 @@ const measured_configuration* search::rival() const {
   const measured_configuration* const first = best();
   const measured_configuration* found = nullptr;
   for (const measured_configuration& m : measured_) {
-    if (first == nullptr || &m == first || possible_gain(m) < 1) continue;
+    if (&m == first || possible_gain(m) < 1) continue;
     if (found == nullptr || possible_gain(m) > possible_gain(*found)) found = &m;
   }
   return found;
 }
 
 bool search::is_decided() const {
-  if (best() == nullptr) return false;
   const measured_configuration* const second = rival();
-  return second == nullptr || possible_gain(*second) <= worth_deciding;
+  return second == nullptr ? best() != nullptr : possible_gain(*second) <= worth_deciding;
 }
 
 bool search::predictions_hold() const {
@@ -208,27 +197,26 @@ std::optional<next_run> search::surprising_step() const {
 /// that differs most from this size. Runs of a single size do not show which part of the work grows
 /// with the batch size.
 std::optional<next_run> search::other_size_step() const {
-  const measured_configuration* const now = best();
-  if (now == nullptr || !predictions_hold()) return std::nullopt;
+  if (!predictions_hold()) return std::nullopt;
+  const configuration& now = best()->at;
   for (std::size_t k = 0; k < space_.knobs().size(); ++k) {
     if (space_.knobs()[k].meaning != knob_meaning::batch_size) continue;
     const bool seen = std::any_of(runs_.begin(), runs_.end(), [&](const tune_run& r) {
       return r.at[k] != runs_.front().at[k];
     });
     if (seen) continue;
-    const auto size = [&](std::size_t value) {
-      return std::log(1.0 +
-                      static_cast<double>(number_of(space_.knobs()[k].values[value]).value_or(0)));
+    const std::vector<std::string>& values = space_.knobs()[k].values;
+    const auto apart = [&](std::size_t value) {
+      const auto log_size = [&](std::size_t of) {
+        return std::log(1.0 + static_cast<double>(number_of(values[of]).value_or(0)));
+      };
+      return std::abs(log_size(value) - log_size(now[k]));
     };
-    std::optional<std::size_t> most;
-    for (std::size_t v = 0; v < space_.knobs()[k].values.size(); ++v) {
-      const double apart = std::abs(size(v) - size(now->at[k]));
-      if (apart > (most ? std::abs(size(*most) - size(now->at[k])) : 0)) most = v;
+    next_run next{now};
+    for (std::size_t v = 0; v < values.size(); ++v) {
+      if (apart(v) > apart(next.at[k])) next.at[k] = v;
     }
-    if (!most) continue;
-    next_run next{now->at, std::nullopt};
-    next.at[k] = *most;
-    return next;
+    if (next.at != now) return next;
   }
   return std::nullopt;
 }
@@ -244,35 +232,38 @@ bool search::is_searched(std::size_t knob) const {
   return true;
 }
 
-/// Returns the configuration with the highest prediction if it is worth running. If several are
-/// nearly as good, returns the one with the fewest threads.
-std::optional<next_run> search::predicted_step() const {
-  const measured_configuration* const now = best();
-  if (now == nullptr || !predictions_hold()) return std::nullopt;
-  std::vector<next_run> likely;
-  double most = 0;
+/// Returns the configurations that were not run and have a prediction.
+std::vector<next_run> search::predicted_runs() const {
+  std::vector<next_run> found;
+  if (!predictions_hold()) return found;
   for (const configuration& at : space_.all()) {
     if (was_run(at)) continue;
     const std::optional<double> per_s = predictions_.per_s(at);
-    if (!per_s) continue;
-    likely.push_back({at, per_s});
-    most = std::max(most, score(at, *per_s));
+    if (per_s) found.push_back({at, per_s});
   }
-  const bool with_target = limits_.target_per_s.has_value();
-  if (!(with_target && reaches_target(*now)) && most <= worth_running * score(*now)) {
-    return std::nullopt;
-  }
+  return found;
+}
+
+/// Returns the configuration with the highest prediction if it is worth running. If several are
+/// nearly as good, returns the one with the fewest threads.
+std::optional<next_run> search::predicted_step() const {
+  const measured_configuration& now = *best();
+  const std::vector<next_run> likely = predicted_runs();
+  double most = 0;
+  for (const next_run& one : likely) most = std::max(most, score(one));
+  const bool reached = reaches_target(now);
+  if (!reached && most <= worth_running * score(now)) return std::nullopt;
   const next_run* found = nullptr;
   for (const next_run& one : likely) {
-    const bool good = with_target && most >= *limits_.target_per_s
+    const bool good = limits_.target_per_s && most >= *limits_.target_per_s
                           ? *one.predicted >= *limits_.target_per_s
-                          : score(one.at, *one.predicted) >= as_good * most;
+                          : score(one) >= as_good * most;
     if (!good) continue;
     if (found == nullptr || space_.threads(one.at) < space_.threads(found->at)) found = &one;
   }
-  const bool cheaper = found != nullptr && space_.threads(found->at) < space_.threads(now->at);
-  if (found == nullptr || (with_target && reaches_target(*now) && !cheaper)) return std::nullopt;
-  return *found;
+  if (found == nullptr) return std::nullopt;
+  const bool cheaper = space_.threads(found->at) < space_.threads(now.at);
+  return reached && !cheaper ? std::nullopt : std::optional(*found);
 }
 
 /// Whether the best configuration was also measured with another value of a setting (knob), and was
@@ -281,19 +272,18 @@ std::optional<next_run> search::predicted_step() const {
 bool search::is_as_good(std::size_t knob, std::size_t value) const {
   configuration other = best()->at;
   other[knob] = value;
-  return std::any_of(measured_.begin(), measured_.end(), [&](const measured_configuration& m) {
-    return m.at == other && score(m) >= as_good * score(*best());
-  });
+  const measured_configuration* const with_it = measured(other);
+  return with_it != nullptr && score(*with_it) >= as_good * score(*best());
 }
 
 /// Returns the next run that doubles the values of several settings together, because some
 /// settings, such as threads and the length of a queue, have an effect only together. Further
 /// doublings follow as long as each one raises the throughput.
 std::optional<next_run> search::joint_step() const {
-  if (best() == nullptr || reaches_target(*best())) return std::nullopt;
+  if (reaches_target(*best())) return std::nullopt;
   configuration at = space_.start();
   while (true) {
-    next_run next{at, std::nullopt};
+    next_run next{at};
     std::size_t changed = 0;
     for (std::size_t k = 0; k < space_.knobs().size(); ++k) {
       const std::vector<std::string>& values = space_.knobs()[k].values;
@@ -387,14 +377,14 @@ std::vector<std::size_t> search::promising_knobs() const {
 }
 
 std::optional<next_run> search::knob_step() const {
-  const measured_configuration* const now = best();
-  if (now == nullptr || reaches_target(*now)) return std::nullopt;
+  const measured_configuration& now = *best();
+  if (reaches_target(now)) return std::nullopt;
   const std::vector<std::size_t> knobs = promising_knobs();
   for (const bool between : {false, true}) {
     for (const std::size_t k : knobs) {
       const std::optional<std::size_t> value = step_along(k, between);
       if (!value) continue;
-      next_run next{now->at, std::nullopt};
+      next_run next{now.at};
       next.at[k] = *value;
       return next;
     }
@@ -404,17 +394,15 @@ std::optional<next_run> search::knob_step() const {
 
 /// Returns a configuration with fewer threads that is predicted to be as good as the best.
 std::optional<next_run> search::cheaper_step() const {
-  const measured_configuration* const now = best();
-  if (now == nullptr || !predictions_hold()) return std::nullopt;
+  constexpr double surely_as_good = 0.99;
   double most = 0;
   for (const measured_configuration& m : measured_) most = std::max(most, score(m));
+  std::size_t threads = space_.threads(best()->at);
   std::optional<next_run> found;
-  for (const configuration& at : space_.all()) {
-    if (was_run(at) || space_.threads(at) >= space_.threads(now->at)) continue;
-    if (found && space_.threads(at) >= space_.threads(found->at)) continue;
-    const std::optional<double> per_s = predictions_.per_s(at);
-    constexpr double surely_as_good = 0.99;
-    if (per_s && score(at, *per_s) >= surely_as_good * most) found = next_run{at, per_s};
+  for (const next_run& one : predicted_runs()) {
+    if (space_.threads(one.at) >= threads || score(one) < surely_as_good * most) continue;
+    threads = space_.threads(one.at);
+    found = one;
   }
   return found;
 }
@@ -422,19 +410,18 @@ std::optional<next_run> search::cheaper_step() const {
 /// Returns the best configuration or its rival, whichever ran less often, if it is unclear which is
 /// better and the difference matters.
 std::optional<next_run> search::repeated_step() const {
+  if (is_decided()) return std::nullopt;
   const measured_configuration* const first = best();
   const measured_configuration* const second = rival();
-  if (first == nullptr || second == nullptr) return std::nullopt;
-  if (is_decided()) return std::nullopt;
   const measured_configuration& again = first->runs <= second->runs ? *first : *second;
   return next_run{again.at, again.rate.per_s};
 }
 
 std::optional<next_run> search::next() {
-  if (runs_.empty()) return next_run{space_.start(), std::nullopt};
-  if (runs_.size() >= limits_.runs) {
-    ended_because_ = limits_.runs == 1 ? "the only run is done"
-                                       : "all " + std::to_string(limits_.runs) + " runs are done";
+  if (runs_.empty()) return next_run{space_.start()};
+  const bool failed = !runs_.front().measured;
+  if (failed || runs_.size() >= limits_.runs) {
+    ended_ = failed ? search_end::first_run_failed : search_end::runs_used_up;
     return std::nullopt;
   }
   std::optional<next_run> step = surprising_step();
@@ -446,47 +433,25 @@ std::optional<next_run> search::next() {
   if (!step) step = cheaper_step();
   if (!step) step = repeated_step();
   if (step) return step;
-  const bool all_run = measured_.size() == space_.size();
-  const measured_configuration* const now = best();
-  ended_because_ = all_run ? "every configuration was run"
-                   : now != nullptr && reaches_target(*now)
-                       ? "the target is reached"
-                       : "no other configuration is predicted to be over 3 % faster than the best";
+  ended_ = measured_.size() == space_.size() ? search_end::every_configuration_run
+           : reaches_target(*best())         ? search_end::target_reached
+                                             : search_end::nothing_better;
   return std::nullopt;
 }
 
-std::vector<std::string> search::not_run() const {
-  std::size_t predicted = 0;
-  std::size_t unknown = 0;
-  next_run most;
-  for (const configuration& at : space_.all()) {
-    if (was_run(at)) continue;
-    const std::optional<double> per_s = predictions_hold() ? predictions_.per_s(at) : std::nullopt;
-    if (!per_s) {
-      ++unknown;
-      continue;
-    }
-    ++predicted;
-    if (!most.predicted || score(at, *per_s) > score(most.at, *most.predicted)) most = {at, per_s};
-  }
-  const auto counted = [](std::size_t n) {
-    return std::to_string(n) + (n == 1 ? " configuration" : " configurations");
-  };
-  std::vector<std::string> sentences;
-  if (predicted > 0) {
-    sentences.push_back(counted(predicted) + ", predicted to reach at most " +
-                        three_digits(*most.predicted) + " batches/s (" + space_.text(most.at) +
-                        ")");
-  }
-  if (unknown > 0) {
-    const phrase& why = predictions_.why_not();
-    sentences.push_back(counted(unknown) +
-                        ", which the search did not reach and could not predict" +
-                        (!predictions_hold() ? " (predictions were off by more than 20 % twice)"
-                         : why.empty()       ? ""
-                                             : " (" + text_of(why) + ")"));
-  }
-  return sentences;
+configurations_left search::left() const {
+  const std::vector<configuration> all = space_.all();
+  const std::vector<next_run> predicted = predicted_runs();
+  configurations_left left{predicted.size()};
+  left.unknown = all.size() - predicted.size();
+  for (const configuration& at : all) left.unknown -= was_run(at) ? 1 : 0;
+  left.predictions_hold = predictions_hold();
+  left.why_unknown = predictions_.why_not();
+  const auto best = std::max_element(
+      predicted.begin(), predicted.end(),
+      [this](const next_run& a, const next_run& b) { return score(a) < score(b); });
+  if (best != predicted.end()) left.best = *best;
+  return left;
 }
 
 }  // namespace lotus::tool

@@ -9,42 +9,70 @@
 #include <vector>
 
 #include "commands/tune/forecast.hpp"
-#include "commands/tune/knobs.hpp"
 #include "commands/tune/throughput.hpp"
+#include "findings/verdict.hpp"
+#include "findings/words.hpp"
+#include "log/process_info.hpp"
 
 namespace lotus::tool {
 
-/// One run of the user's program.
-struct tune_run {
+/// A configuration to run, with its predicted throughput.
+struct next_run {
   configuration at;
-  std::optional<double> predicted;     ///< batches per second that were predicted before the run
-  std::optional<throughput> measured;  ///< missing if the run failed
-  std::string fault;                   ///< why the run failed; otherwise ""
-  std::vector<std::string> notes;      ///< what the user should know about the run
-  std::uint64_t bytes = 0;
-  double cpus = 0;
-  double other_cpus = 0;  ///< mean number of CPUs that other programs used during the run
-  double waited = 0;      ///< seconds per second that the run's threads together waited for a CPU
-  double seconds = 0;
-  std::string dir;    ///< folder with the logs; "" if there are none
-  std::string limit;  ///< what limited the run, such as "consumer-bound"; "" if unknown
-  std::string stage;  ///< the limiting stage, if the limit is "stage-bound"
+  std::optional<double> predicted = {};  ///< batches per second
+};
+
+/// Why a run was not measured.
+enum class run_fault : std::uint8_t {
+  none,
+  not_started,     ///< tune_run::why_not_started says why
+  reads_terminal,  ///< runs have no terminal
+  failed,          ///< ended with an exit status other than 0, or by a signal
+  no_records,
+  no_batches,  ///< tune_run::why_no_batches says why
+  few_batches,
+  no_rate,  ///< no line that the program printed matches --metric
+};
+
+/// One run of the user's program.
+struct tune_run : next_run {
+  std::optional<throughput> measured = {};  ///< missing if there is a fault
+  run_fault fault = run_fault::none;
+  std::string why_not_started = {};
+  phrase why_no_batches = {};
+  trial_result trial = {};
+  record_counts records = {};
+  std::string dir = {};               ///< folder with the logs; "" if there are none
+  std::optional<verdict> limit = {};  ///< what limited the run
+  std::string stage = {};             ///< the stage, if the limit is stage_bound
 };
 
 /// The combined results of all runs of one configuration.
 struct measured_configuration {
   configuration at;
-  throughput rate;
+  throughput rate = {};
   std::uint64_t bytes = 0;
   std::size_t runs = 0;
   std::size_t fastest = 0;               ///< index of the fastest run
   std::optional<double> predicted = {};  ///< throughput predicted before the first run
 };
 
-/// A configuration to run, with its predicted throughput.
-struct next_run {
-  configuration at;
-  std::optional<double> predicted;
+/// Why there is no next run.
+enum class search_end : std::uint8_t {
+  first_run_failed,
+  runs_used_up,
+  every_configuration_run,
+  target_reached,
+  nothing_better,
+};
+
+/// The configurations that were not run.
+struct configurations_left {
+  std::size_t predicted = 0;      ///< how many have a prediction
+  next_run best = {};             ///< the one with the best prediction
+  std::size_t unknown = 0;        ///< how many have none
+  bool predictions_hold = false;  ///< whether predictions were right so far
+  phrase why_unknown{};           ///< why nothing can be predicted from the latest run, if so
 };
 
 /// Searches for the best configuration with few runs.
@@ -72,6 +100,7 @@ class search {
   std::optional<next_run> next();
   void add(tune_run run);
 
+  const search_space& space() const noexcept { return space_; }
   const std::vector<tune_run>& runs() const noexcept { return runs_; }
   /// Returns the configurations that ran, without those that failed.
   const std::vector<measured_configuration>& measured() const noexcept { return measured_; }
@@ -94,14 +123,14 @@ class search {
   /// CPU.
   static bool is_disturbed(const tune_run& run);
   bool reaches_target(const measured_configuration& one) const;
-  /// Returns why the search has ended.
-  const std::string& ended_because() const noexcept { return ended_because_; }
-  /// Returns sentences about configurations that were not run.
-  std::vector<std::string> not_run() const;
+  /// Returns why the search has ended; nullopt if it has not.
+  std::optional<search_end> ended() const noexcept { return ended_; }
+  configurations_left left() const;
 
  private:
   double score(const configuration& at, double per_s) const;
   double score(const measured_configuration& one) const { return score(one.at, one.rate.per_s); }
+  double score(const next_run& one) const { return score(one.at, *one.predicted); }
   bool was_run(const configuration& at) const;
   double spread() const;
   double possible_gain(const measured_configuration& one) const;
@@ -109,6 +138,7 @@ class search {
   bool is_searched(std::size_t knob) const;
   std::optional<next_run> surprising_step() const;
   std::optional<next_run> other_size_step() const;
+  std::vector<next_run> predicted_runs() const;
   std::optional<next_run> predicted_step() const;
   const measured_configuration* measured(const configuration& at) const;
   std::optional<next_run> joint_step() const;
@@ -125,7 +155,7 @@ class search {
   limits limits_;
   std::vector<tune_run> runs_;
   std::vector<measured_configuration> measured_;
-  std::string ended_because_;
+  std::optional<search_end> ended_;
 };
 
 }  // namespace lotus::tool

@@ -41,13 +41,10 @@ std::vector<double> means_of(const std::vector<double>& values, std::size_t part
 }
 
 /// Returns how many intervals at the beginning belong to the start-up, see steady_throughput().
-std::size_t start_up_of(const std::vector<double>& intervals) {
+std::size_t start_up_of(std::vector<double> intervals) {
   constexpr std::size_t together = 5;
-  std::vector<double> means;
-  for (std::size_t at = 0; at + together <= intervals.size(); at += together) {
-    means.push_back(mean_of({intervals.begin() + static_cast<std::ptrdiff_t>(at),
-                             intervals.begin() + static_cast<std::ptrdiff_t>(at + together)}));
-  }
+  intervals.resize(intervals.size() / together * together);
+  const std::vector<double> means = means_of(intervals, intervals.size() / together);
   std::size_t best = 0;
   double least = std::numeric_limits<double>::infinity();
   // The loop runs backward, so that the sums of all later values are known.
@@ -91,7 +88,7 @@ std::optional<throughput> steady_throughput(const reception_times& times, std::i
   for (std::size_t i = 1; i < times.front().size(); ++i) {
     first.push_back(times.front()[i] - times.front()[i - 1]);
   }
-  const std::size_t skipped = start_up_of(first);
+  const std::size_t skipped = start_up_of(std::move(first));
   throughput found;
   trend line;
   std::vector<double> intervals;

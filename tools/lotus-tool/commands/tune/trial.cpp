@@ -8,16 +8,19 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <mutex>
+#include <optional>
+#include <thread>
 
-#include "base/child_process.hpp"
 #include "base/descendants.hpp"
 #include "base/errors.hpp"
-#include "launch/launch.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -49,6 +52,110 @@ double seconds_since(clock::time_point begin) {
   return std::chrono::duration<double>(clock::now() - begin).count();
 }
 
+/// A pipe that a thread empties, so that the program never waits until it can print. Keeps only the
+/// last line, and the rates in lines that match a regular expression.
+class program_output {
+ public:
+  /// Throws input_error, or usage_error if `metric` is not a regular expression with a group.
+  explicit program_output(const std::string& metric) {
+    if (!metric.empty()) metric_ = metric_expression(metric);
+    std::array<int, 2> ends{};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+      // NOLINTNEXTLINE(concurrency-mt-unsafe)
+      throw input_error(std::string("no pipe: ") + std::strerror(errno));
+    }
+    read_ = ends[0];
+    write_ = ends[1];
+  }
+  program_output(const program_output&) = delete;
+  program_output& operator=(const program_output&) = delete;
+  ~program_output() {
+    end();
+    close(read_);
+  }
+
+  /// Returns the descriptor to which the program writes.
+  int to_write() const noexcept { return write_; }
+  /// Starts the thread that empties the pipe. Call it after the program was forked.
+  void begin() {
+    began_ = clock::now();
+    close(write_);
+    write_ = -1;
+    thread_ = std::thread([this] { read_all(); });
+  }
+  /// Reads what is left in the pipe and ends the thread.
+  void end() {
+    ending_ = true;
+    if (thread_.joinable()) thread_.join();
+    if (write_ >= 0) close(write_);
+    write_ = -1;
+  }
+
+  /// Returns the rates that the program has printed so far.
+  std::vector<printed_rate> rates() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return printed_.rates;
+  }
+  /// Returns what the program has printed; call it only after end().
+  const printed_output& printed() const noexcept { return printed_; }
+
+ private:
+  void read_all() {
+    std::array<char, 65536> some{};
+    constexpr int look_ms = 50;
+    while (true) {
+      pollfd wait{read_, POLLIN, 0};
+      const int ready = poll(&wait, 1, look_ms);
+      // Do not wait for the pipe's end: a process that could not be ended may keep the pipe open.
+      if (ready == 0 && ending_) break;
+      if (ready <= 0) continue;
+      const ssize_t got = ::read(read_, some.data(), some.size());
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) break;
+      for (const char* c = some.data(); c < some.data() + got; ++c) take(*c);
+    }
+    if (!line_.empty()) take_line();
+  }
+
+  void take(char c) {
+    // A program that never ends its line must not fill the memory.
+    constexpr std::size_t max_line = 4096;
+    // Progress bars end their lines with a carriage return.
+    if (c == '\n' || c == '\r') {
+      if (!line_.empty()) take_line();
+    } else if (line_.size() < max_line) {
+      line_ += c;
+    }
+  }
+
+  void take_line() {
+    ++printed_.lines;
+    printed_.last_line.swap(line_);
+    line_.clear();
+    if (!metric_) return;
+    std::smatch match;
+    if (!std::regex_search(printed_.last_line, match, *metric_)) return;
+    const std::string number = match[1].str();
+    char* end = nullptr;
+    const double value = std::strtod(number.c_str(), &end);
+    if (end == number.c_str() || !std::isfinite(value) || value <= 0) return;
+    const double after_s = seconds_since(began_);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    printed_.rates.push_back({after_s, value});
+  }
+
+  std::optional<std::regex> metric_;
+  int read_ = -1;
+  int write_ = -1;
+  std::atomic<bool> ending_{false};
+  std::thread thread_;
+  clock::time_point began_;
+  // The thread uses the next two members until it has ended.
+  std::string line_;
+  printed_output printed_;
+  mutable std::mutex mutex_;  // guards printed_.rates
+};
+
 /// If memory runs out, lets the kernel end the program instead of this process.
 void offer_to_out_of_memory_killer(pid_t id) {
   std::ofstream("/proc/" + std::to_string(id) + "/oom_score_adj") << 1000;
@@ -76,8 +183,7 @@ void watch(recording_program& recording, const descendants& processes, const pro
     result.stopped = use.stopped;
     if (use.stopped) break;
     if (request.is_enough && seconds_since(begin) >= next_question_s) {
-      const launched place = recording.result();
-      if (request.is_enough(place.dir, place.prefix, output.rates())) break;
+      if (request.is_enough(recording.result(), output.rates())) break;
       next_question_s += seconds / 4;
     }
     next_look_s = seconds_since(begin) + between_looks_s;
@@ -109,8 +215,9 @@ trial_result run_trial(const trial_request& request) {
     child_process& process = program.process();
     offer_to_out_of_memory_killer(process.pid());
     watch(program, processes, output, request, result);
-    if (!process.ended(0)) {
-      result.interrupted = interrupted_by() != 0;
+    const bool runs = !process.ended(0);
+    result.interrupted = interrupted_by() != 0;
+    if (runs) {
       result.cut_off = !result.interrupted && !result.stopped;
       kill(-process.pid(), SIGTERM);
       kill(-process.pid(), SIGCONT);
@@ -119,36 +226,21 @@ trial_result run_trial(const trial_request& request) {
         kill(-process.pid(), SIGKILL);
         process.ended(-1);
       }
-    } else {
-      result.interrupted = interrupted_by() != 0;
     }
     const std::size_t found = processes.end(result.unkillable);
     // Processes that outlived the program are not reported if its time was over or the user
     // interrupted it. Then they may only need more time to end, which is no fault.
     if (!result.cut_off && !result.interrupted) result.outlived = found;
-    result.status = process.state().status;
-    result.by_signal = process.state().by_signal;
-    const launched place = program.result();
-    result.dir = place.dir;
-    result.prefix = place.prefix;
+    result.end = process.state();
+    result.place = program.result();
   }
   output.end();
   const double seconds = std::max(1e-3, seconds_since(begin));
   result.cpus = (cpu_of_children() - cpu_before_s) / seconds;
   result.other_cpus = std::max(0.0, (cpu_of_machine() - machine_before_s) / seconds - result.cpus);
-  result.last_line = output.last_line();
-  result.lines_read = output.lines();
-  result.rates = output.rates();
+  result.printed = output.printed();
   return result;
 }
-
-namespace {
-
-/// Maximum number of bytes of a line that are kept, so that a program that never ends its line does
-/// not fill the memory.
-constexpr std::size_t max_line = 4096;
-
-}  // namespace
 
 std::regex metric_expression(const std::string& metric) {
   try {
@@ -158,85 +250,6 @@ std::regex metric_expression(const std::string& metric) {
     throw usage_error("--metric: not a regular expression: " + metric);
   }
   throw usage_error("--metric: needs a group for the number, such as 'rate ([0-9.]+)'");
-}
-
-program_output::program_output(const std::string& metric) {
-  if (!metric.empty()) metric_ = metric_expression(metric);
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe)
-    throw input_error(std::string("no pipe: ") + std::strerror(errno));
-  }
-  read_ = ends[0];
-  write_ = ends[1];
-}
-
-program_output::~program_output() {
-  end();
-  close(read_);
-}
-
-void program_output::begin() {
-  began_ = std::chrono::steady_clock::now();
-  close(write_);
-  write_ = -1;
-  thread_ = std::thread([this] { read_all(); });
-}
-
-void program_output::end() {
-  ending_ = true;
-  if (thread_.joinable()) thread_.join();
-  if (write_ >= 0) close(write_);
-  write_ = -1;
-}
-
-void program_output::read_all() {
-  std::array<char, 65536> some{};
-  constexpr int look_ms = 50;
-  while (true) {
-    pollfd wait{read_, POLLIN, 0};
-    const int ready = poll(&wait, 1, look_ms);
-    // Do not wait for the pipe's end: a process that could not be ended may keep the pipe open.
-    if (ready == 0 && ending_) break;
-    if (ready <= 0) continue;
-    const ssize_t got = ::read(read_, some.data(), some.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    take({some.data(), static_cast<std::size_t>(got)});
-  }
-  if (!line_.empty()) take_line();
-}
-
-void program_output::take(std::string_view text) {
-  for (const char c : text) {
-    // Progress bars end their lines with a carriage return.
-    if (c == '\n' || c == '\r') {
-      if (!line_.empty()) take_line();
-    } else if (line_.size() < max_line) {
-      line_ += c;
-    }
-  }
-}
-
-void program_output::take_line() {
-  ++lines_;
-  last_line_.swap(line_);
-  line_.clear();
-  if (!metric_) return;
-  std::smatch match;
-  if (!std::regex_search(last_line_, match, *metric_)) return;
-  const std::string number = match[1].str();
-  char* end = nullptr;
-  const double value = std::strtod(number.c_str(), &end);
-  if (end == number.c_str() || !std::isfinite(value) || value <= 0) return;
-  const std::chrono::duration<double> since = std::chrono::steady_clock::now() - began_;
-  const std::lock_guard<std::mutex> lock(mutex_);
-  rates_.push_back({since.count(), value});
-}
-
-std::vector<printed_rate> program_output::rates() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return rates_;
 }
 
 }  // namespace lotus::tool

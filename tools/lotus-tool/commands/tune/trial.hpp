@@ -2,19 +2,16 @@
 #ifndef LOTUS_TOOL_COMMANDS_TUNE_TRIAL_HPP
 #define LOTUS_TOOL_COMMANDS_TUNE_TRIAL_HPP
 
-#include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
-#include <optional>
 #include <regex>
 #include <string>
-#include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
+
+#include "base/child_process.hpp"
+#include "launch/launch.hpp"
 
 namespace lotus::tool {
 
@@ -22,6 +19,13 @@ namespace lotus::tool {
 struct printed_rate {
   double seconds = 0;  ///< time since the program was started
   double per_s = 0;
+};
+
+/// What the program printed.
+struct printed_output {
+  std::string last_line{};
+  std::uint64_t lines = 0;  ///< number of lines
+  std::vector<printed_rate> rates{};
 };
 
 struct trial_request {
@@ -33,19 +37,15 @@ struct trial_request {
   std::string metric;
   /// If set, called after a quarter, a half and three quarters of the time, with the location of
   /// the logs and the rates that were printed. If it returns true, the run ends.
-  std::function<bool(const std::string& dir, const std::string& prefix,
-                     const std::vector<printed_rate>& rates)>
-      is_enough = {};
+  std::function<bool(const launched& place, const std::vector<printed_rate>& rates)> is_enough = {};
 };
 
 /// The result of a trial.
 struct trial_result {
-  std::string dir;  ///< folder of the program's logs
-  std::string prefix;
+  launched place{};           ///< where the program's logs are
   std::int64_t begin_ns = 0;  ///< when the program was started, in ns since the Unix epoch
   double seconds = 0;         ///< how long the program ran
-  int status = 0;             ///< exit status, or 128 + signal
-  bool by_signal = false;
+  exit_state end{};
   bool cut_off = false;  ///< whether the program was asked to end, because its time was over or the
                          ///< throughput was exact enough
   bool killed = false;   ///< whether the program ignored SIGTERM and was killed
@@ -57,58 +57,13 @@ struct trial_result {
   double cpus = 0;          ///< mean number of CPUs that all processes used
   double waited = 0;        ///< seconds per second that its threads waited for a CPU
   double other_cpus = 0;    ///< mean number of CPUs that all other programs of the machine used
-  std::string last_line;    ///< the last line that the program printed
-  std::uint64_t lines_read = 0;  ///< number of lines that the program printed
-  std::vector<printed_rate> rates;
+  printed_output printed{};
 };
 
 /// Runs a program until it ends or its time is over. Then sends SIGTERM and, 2 s later, SIGKILL to
 /// the program and all its descendants. Throws input_error if the program cannot be started, and
 /// usage_error if the regular expression is invalid.
 trial_result run_trial(const trial_request& request);
-
-/// A pipe that a thread empties, so that the program never waits until it can print. Keeps only the
-/// last line, and the rates in lines that match a regular expression.
-class program_output {
- public:
-  /// Throws input_error, or usage_error if `metric` is not a regular expression with a group.
-  explicit program_output(const std::string& metric);
-  program_output(const program_output&) = delete;
-  program_output& operator=(const program_output&) = delete;
-  ~program_output();
-
-  /// Returns the descriptor to which the program writes.
-  int to_write() const noexcept { return write_; }
-  /// Starts the thread that empties the pipe. Call it after the program was forked.
-  void begin();
-  /// Reads what is left in the pipe and ends the thread.
-  void end();
-
-  /// Returns the rates that the program has printed so far.
-  std::vector<printed_rate> rates() const;
-  // The following functions may be called only after end().
-
-  const std::string& last_line() const noexcept { return last_line_; }
-  std::uint64_t lines() const noexcept { return lines_; }
-
- private:
-  void read_all();
-  void take(std::string_view text);
-  void take_line();
-
-  std::optional<std::regex> metric_;
-  int read_ = -1;
-  int write_ = -1;
-  std::atomic<bool> ending_{false};
-  std::thread thread_;
-  std::chrono::steady_clock::time_point began_;
-  // The thread uses the next three members until it has ended.
-  std::string line_;
-  std::string last_line_;
-  std::uint64_t lines_ = 0;
-  mutable std::mutex mutex_;
-  std::vector<printed_rate> rates_;  // guarded by mutex_
-};
 
 /// Throws usage_error if `metric` is not a regular expression with a group.
 std::regex metric_expression(const std::string& metric);

@@ -9,7 +9,6 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/printable.hpp"
-#include "base/terminal/table.hpp"
 #include "commands/tune/forecast.hpp"
 #include "commands/tune/throughput.hpp"
 #include "commands/tune/trial.hpp"
@@ -18,11 +17,8 @@
 #include "findings/checks/check.hpp"
 #include "findings/claims.hpp"
 #include "findings/diagnosis.hpp"
-#include "findings/verdict.hpp"
-#include "findings/words.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/folder/starts.hpp"
-#include "log/process_info.hpp"
 #include "model/run_data.hpp"
 #include "replay/prediction.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
@@ -31,27 +27,6 @@
 namespace lotus::tool {
 namespace {
 
-std::string signal_text(int signal) {
-  switch (signal) {
-    case SIGINT:
-      return "SIGINT";
-    case SIGTERM:
-      return "SIGTERM";
-    case SIGKILL:
-      return "SIGKILL";
-    case SIGSEGV:
-      return "SIGSEGV";
-    case SIGABRT:
-      return "SIGABRT";
-    default:
-      return "signal " + std::to_string(signal);
-  }
-}
-
-std::string seconds_text(double seconds) {
-  return human_time(1e9 * seconds);
-}
-
 /// Whether a throughput is so exact that the run can end: at least `many` values were measured, and
 /// the confidence interval is at most 6 % wide.
 bool is_exact(const std::optional<throughput>& rate, std::size_t many) {
@@ -59,17 +34,11 @@ bool is_exact(const std::optional<throughput>& rate, std::size_t many) {
   return rate && rate->values >= many && rate->high - rate->low <= 2 * near * rate->per_s;
 }
 
-/// Whether the rates that a program has printed so far are enough to compute its throughput.
-bool is_printed(const std::vector<printed_rate>& rates) {
-  constexpr std::size_t many = 20;
-  return is_exact(printed_throughput(rates), many);
-}
-
 /// Reads the records of a running program. Returns whether its throughput is exact enough.
-bool is_measured(const std::string& dir, const std::string& prefix) {
+bool is_measured(const launched& place) {
   diagnostic_log silent = diagnostic_log::silenced();
   try {
-    const std::vector<run_files> runs = find_runs(dir, prefix, silent);
+    const std::vector<run_files> runs = find_runs(place.dir, place.prefix, silent);
     const run_data run = read_run(runs.front(), {}, silent);
     constexpr std::size_t many = 100;
     return is_exact(steady_throughput(receptions_of(run.batches), 0), many);
@@ -83,7 +52,6 @@ class tuner {
  public:
   tuner(const tune_options& options, const search_space& space, diagnostic_log& diagnostics)
       : options_(options),
-        space_(space),
         diagnostics_(diagnostics),
         dir_(options.dir.empty() ? unused_folder("tune") : options.dir),
         predictions_(space),
@@ -91,50 +59,35 @@ class tuner {
 
   tune_result tune() {
     const until_interrupted signals;
-    std::string ended;
-    while (ended.empty()) {
-      const std::optional<next_run> next = search_.next();
-      if (!next) {
-        ended = search_.ended_because();
-        break;
-      }
+    while (const std::optional<next_run> next = search_.next()) {
       // Choosing the next run may take long, so a signal such as that of Ctrl-C may have arrived.
       if (interrupted_by() == 0) search_.add(run(*next));
-      if (interrupted_by() != 0) {
-        ended = "interrupted by " + signal_text(interrupted_by());
-        break;
-      }
-      const tune_run& last = search_.runs().back();
-      diagnostics_.note(
-          printable_line(run_line(last, space_, search_.runs().size(), options_.runs)));
-      if (search_.runs().size() == 1 && !last.measured) {
-        ended = "the first run failed; --start chooses other values for it";
-      }
+      if (interrupted_by() != 0) break;
+      diagnostics_.note(printable_line(run_line(search_, options_.runs)));
     }
-    return {&space_, &search_, options_.target_per_s, ended, dir_, curve()};
+    return {&search_, options_.target_per_s, interrupted_by(), dir_, curve()};
   }
 
  private:
   /// Returns the curve of the first run over the first setting that can be predicted; nullopt if
   /// there is none, or only one run.
   std::optional<speed_curve> curve() const {
-    const tune_run& first = search_.runs().front();
-    if (first.dir.empty() || search_.runs().size() < 2) return std::nullopt;
+    if (search_.runs().size() < 2 || search_.runs().front().dir.empty()) return std::nullopt;
     diagnostic_log silent = diagnostic_log::silenced();
-    for (const knob& k : space_.knobs()) {
-      const std::string name = k.meaning == knob_meaning::stage ? "stage:" + k.stage : k.name;
+    for (const knob& k : search_.space().knobs()) {
       if (k.meaning != knob_meaning::workers && k.meaning != knob_meaning::prefetch &&
           k.meaning != knob_meaning::stage) {
         continue;
       }
       try {
-        const std::vector<run_files> files = find_runs(first.dir, default_prefix, silent);
+        const std::vector<run_files> files =
+            find_runs(search_.runs().front().dir, default_prefix, silent);
         const run_data run = read_run(files.front(), checked_parts, silent);
         const judgement judged = diagnose_run(run, 0, silent, predictions::none);
         if (!why_not_predicted(run, judged).empty()) return std::nullopt;
         measured_runs others{std::string(default_prefix)};
         return draw_curve(*judged.simulated, run, *judged.found,
-                          axis_named(name, judged.simulated->recorded(), run.names),
+                          axis_named(k.name, judged.simulated->recorded(), run.names),
                           others.others_than(files.front()));
       } catch (const input_error&) {
         // The run has no such setting.
@@ -144,34 +97,33 @@ class tuner {
   }
 
   tune_run run(const next_run& next) {
-    tune_run made;
-    made.at = next.at;
-    made.predicted = next.predicted;
+    tune_run made{next};
     trial_request request;
-    request.command = space_.command(next.at);
-    request.environment = space_.environment(next.at);
+    request.command = search_.space().command(next.at);
+    request.environment = search_.space().environment(next.at);
     request.dir = new_folder();
     request.seconds = options_.seconds;
     request.metric = options_.metric;
-    const bool printed = !options_.metric.empty();
-    request.is_enough = [printed](const std::string& dir, const std::string& prefix,
-                                  const std::vector<printed_rate>& rates) {
-      return printed ? is_printed(rates) : is_measured(dir, prefix);
+    request.is_enough = [printed = !options_.metric.empty()](
+                            const launched& place, const std::vector<printed_rate>& rates) {
+      constexpr std::size_t many = 20;
+      return printed ? is_exact(printed_throughput(rates), many) : is_measured(place);
     };
-    trial_result trial;
     try {
-      trial = run_trial(request);
+      made.trial = run_trial(request);
     } catch (const input_error& error) {
-      made.fault = error.what();
+      made.fault = run_fault::not_started;
+      made.why_not_started = error.what();
       return made;
     }
-    made.bytes = trial.bytes;
-    made.cpus = trial.cpus;
-    made.other_cpus = trial.other_cpus;
-    made.waited = trial.waited;
-    made.seconds = trial.seconds;
-    note_end(trial, made);
-    if (made.fault.empty()) measure(trial, made);
+    const trial_result& trial = made.trial;
+    if (trial.stopped) {
+      made.fault = run_fault::reads_terminal;
+    } else if (!trial.cut_off && !trial.interrupted && trial.end.status != 0) {
+      made.fault = run_fault::failed;
+    } else {
+      measure(made);
+    }
     return made;
   }
 
@@ -185,73 +137,39 @@ class tuner {
     return dir_ + '/' + std::to_string(folder_);
   }
 
-  /// Stores a fault or a note if the program ended in an unusual way.
-  static void note_end(const trial_result& trial, tune_run& made) {
-    const std::string said =
-        trial.last_line.empty() ? "" : "; it printed last: " + printable_line(trial.last_line);
-    if (trial.killed) made.notes.emplace_back("ignored SIGTERM and was killed");
-    if (trial.outlived > 0) {
-      made.notes.push_back(std::to_string(trial.outlived) +
-                           (trial.outlived == 1 ? " process" : " processes") +
-                           " outlived the program, and were ended");
-    }
-    if (trial.unkillable > 0) {
-      made.notes.push_back(std::to_string(trial.unkillable) + " processes could not be ended");
-    }
-    if (trial.stopped) {
-      made.fault = "stopped, because it reads from a terminal, and runs have none";
-    } else if (!trial.cut_off && !trial.interrupted && trial.status != 0) {
-      made.fault = "ended after " + seconds_text(trial.seconds) + " with " +
-                   (trial.by_signal ? signal_text(trial.status - 128)
-                                    : "exit status " + std::to_string(trial.status)) +
-                   (trial.status == 128 + SIGKILL ? ", perhaps because memory ran out" : "") + said;
-    }
-  }
-
-  void measure(const trial_result& trial, tune_run& made) {
+  void measure(tune_run& made) {
     auto recorded = std::make_unique<recorded_trial>();
-    std::string why_not = read(trial, made, *recorded);
+    made.fault = read(made, *recorded);
+    const bool is_recorded = made.fault == run_fault::none;
     if (!options_.metric.empty()) {
-      made.measured = printed_throughput(trial.rates);
-      if (!made.measured) {
-        made.fault = "none of the " + std::to_string(trial.lines_read) +
-                     " lines that it printed matches --metric; a program that prints to a pipe may "
-                     "hold its lines back until it ends (stdbuf -oL or python -u prevents that)";
-      }
-    } else if (why_not.empty()) {
-      made.measured = steady_throughput(receptions_of(recorded->run.batches), trial.begin_ns);
-      if (!made.measured) {
-        made.fault = "fewer than " + std::to_string(min_counted) + " batches in " +
-                     seconds_text(trial.seconds) + "; --for gives it more time";
-      }
-    } else {
-      made.fault = why_not;
+      made.measured = printed_throughput(made.trial.printed.rates);
+      made.fault = made.measured ? run_fault::none : run_fault::no_rate;
+    } else if (is_recorded) {
+      made.measured = steady_throughput(receptions_of(recorded->run.batches), made.trial.begin_ns);
+      made.fault = made.measured ? run_fault::none : run_fault::few_batches;
     }
-    if (made.measured && why_not.empty()) {
+    if (made.measured && is_recorded) {
       predictions_.learn(made.at, std::move(recorded), made.measured->per_s);
     }
   }
 
-  /// Reads the program's records. Returns why they cannot be used; "" if they can.
-  static std::string read(const trial_result& trial, tune_run& made, recorded_trial& to) {
+  /// Reads the program's records. Returns why they cannot be used.
+  static run_fault read(tune_run& made, recorded_trial& to) {
     diagnostic_log silent = diagnostic_log::silenced();
     try {
-      std::vector<run_files> runs = find_runs(trial.dir, trial.prefix, silent);
+      std::vector<run_files> runs =
+          find_runs(made.trial.place.dir, made.trial.place.prefix, silent);
       // The first run is that of the default loader, which is most likely the training's.
       to.files = std::move(runs.front());
       to.run = read_run(to.files, checked_parts, silent);
     } catch (const input_error&) {
-      return "recorded nothing in " + seconds_text(trial.seconds) +
-             "; perhaps the program executed no marker such as LOTUS_SCOPE; --metric reads the "
-             "throughput from its output instead";
+      return run_fault::no_records;
     }
-    made.dir = trial.dir;
-    const record_counts& records = to.run.records;
-    if (records.dropped > 0) made.notes.push_back(dropped_text(records));
-    if (records.lost > 0) made.notes.push_back(lost_text(records.lost));
+    made.dir = made.trial.place.dir;
+    made.records = to.run.records;
     if (to.run.batches.all().empty()) {
-      return "recorded no batch in " + seconds_text(trial.seconds) + ": " +
-             text_of(why_no_pipeline(to.run));
+      made.why_no_batches = why_no_pipeline(to.run);
+      return run_fault::no_batches;
     }
     const judgement judged = diagnose_run(to.run, 0, silent, predictions::none);
     to.why_not = judged.found ? why_silent(to.run, judged.found->checks) : judged.why_not;
@@ -266,15 +184,14 @@ class tuner {
         }
       }
     }
-    if (judged.found && judged.found->is) {
-      made.limit = verdict_name(*judged.found->is);
+    if (judged.found) {
+      made.limit = judged.found->is;
       made.stage = judged.found->stage;
     }
-    return "";
+    return run_fault::none;
   }
 
   const tune_options& options_;
-  const search_space& space_;
   diagnostic_log& diagnostics_;
   std::string dir_;
   std::size_t folder_ = 0;

@@ -36,11 +36,10 @@ int run_tune(const tune_options& options, std::ostream& out, std::ostream& err);
 
 /// The data that is printed about a search.
 struct tune_result {
-  const search_space* space = nullptr;
   const search* found = nullptr;
   std::optional<double> target_per_s;
-  std::string ended_because;
-  std::string dir;  ///< folder with the logs of all runs
+  int interrupted_by = 0;  ///< the signal that ended the search, if it was one
+  std::string dir;         ///< folder with the logs of all runs
   /// What the first run predicts for the first setting that is simulated, with all runs as dots.
   std::optional<speed_curve> curve = {};
 };
@@ -48,10 +47,9 @@ struct tune_result {
 void print_tune(const tune_result& result, std::ostream& out);
 const description<tune_result>& description_of(const tune_result*);
 
-/// Returns a line such as
+/// Returns a line about the latest run, such as
 /// "run 2 of at most 6, workers=4: 99.1 batches/s (98.7 were predicted)".
-std::string run_line(const tune_run& run, const search_space& space, std::size_t number,
-                     std::size_t of);
+std::string run_line(const search& found, std::size_t of);
 
 }  // namespace lotus::tool
 
