@@ -10,6 +10,7 @@
 
 #include "catch.hpp"
 #include "commands/top/clock_time.hpp"
+#include "commands/top/screen.hpp"
 #include "lotus/lotus.hpp"
 #include "support.hpp"
 #include "tool/tool_test.hpp"
@@ -271,6 +272,21 @@ TEST_CASE("top reports a wait that hangs while it lasts") {
   child.die();
   CHECK_FALSE(
       contains(run({"top", place.path().string(), "--once"}).out, "has waited for a batch"));
+}
+
+TEST_CASE("top says that the clock was set, and what that changes") {
+  const auto screen = [](std::int64_t set_ns) {
+    lotus::tool::live_run run;
+    run.clock_set_ns = set_ns;
+    std::string lines;
+    for (const std::string& line : lotus::tool::draw_screen({run}, {})) lines += line + '\n';
+    return lines;
+  };
+  CHECK_FALSE(contains(screen(0), "clock"));
+  CHECK(contains(screen(90'000'000'000), "\nthe clock was set forward by 90.00 s\n"));
+  CHECK(contains(screen(-90'000'000'000),
+                 "\nthe clock was set back by 90.00 s; records of the times that come twice are "
+                 "mixed\n"));
 }
 
 TEST_CASE("directories and arguments that top cannot use are reported in one line") {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "describe/described.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/pipeline/side_figures.hpp"
 #include "model/pipeline/slot_shares.hpp"
@@ -63,6 +64,7 @@ struct live_batch {
   std::int64_t preprocessing_ns = 0;    ///< time to preprocess the batch
   std::optional<std::int64_t> wait_ns;  ///< the consumer's wait for the batch in ns
   std::optional<std::int64_t> received_ns;
+  std::int64_t looked_ns = 0;  ///< time of the update, in ns since 1970
 };
 
 struct live_figures {
@@ -93,6 +95,11 @@ struct live_figures {
 /// @param begin_ns  beginning of the interval; the first record may be later.
 live_figures figures_of_interval(const run_data& run, const consumer_times& consumer,
                                  std::int64_t begin_ns, std::int64_t end_ns);
+
+/// Describe the columns of tables.
+const description<live_operation>& description_of(const live_operation*);
+const description<live_stage>& description_of(const live_stage*);
+const description<live_batch>& description_of(const live_batch*);
 
 }  // namespace lotus::tool
 

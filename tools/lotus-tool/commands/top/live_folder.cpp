@@ -23,7 +23,6 @@
 #include <string_view>
 #include <system_error>
 
-#include "base/terminal/table.hpp"
 #include "commands/top/clock_time.hpp"
 #include "log/folder/lost_records.hpp"
 #include "log/record_tails.hpp"
@@ -54,12 +53,12 @@ class ring_reader {
 
   void read() {
     const dead_ring_file::state opened = open();
-    if (opened == dead_ring_file::state::gone) to_.state = ring_state::gone;
+    if (opened == dead_ring_file::state::gone) to_.process.state = ring_state::gone;
     if (opened != dead_ring_file::state::opened) return;
     dead_ring_file& file = *files_.front();
     const bool running =
         lotus::detail::file_lock_is_taken(file.descriptor(), lotus::detail::owner_lock_byte);
-    to_.pid = file.header().pid;
+    to_.process.pid = file.header().pid;
     to_.prefix = file.header().prefix;
     to_.compact = file.compact();
     to_.began_ns = static_cast<std::int64_t>(file.header().began_ns);
@@ -67,7 +66,7 @@ class ring_reader {
     file.for_each_ring([this](ring_copy& copy) { read_ring(copy); });
     to_.counted = read_counts(file, {[this](std::uint32_t id) { return line_start(id); },
                                      [this](std::uint32_t loader) { return folder_of(loader); }});
-    to_.state = running ? ring_state::running : ring_state::dead;
+    to_.process.state = running ? ring_state::running : ring_state::dead;
   }
 
  private:
@@ -131,11 +130,11 @@ class ring_reader {
     const std::uint64_t waiting = block.waiting_since.load(std::memory_order_relaxed);
     if (waiting != 0) {
       const std::int64_t since_ns = clock.convert(waiting, waiting).start_ns;
-      const bool longest = to_.waiting_since_ns == 0 || since_ns < to_.waiting_since_ns;
-      if (longest) to_.waiting_since_ns = since_ns;
+      std::int64_t& longest_ns = to_.process.waiting_since_ns;
+      if (longest_ns == 0 || since_ns < longest_ns) longest_ns = since_ns;
     }
-    to_.left += left;
-    to_.in_memory += committed.in_memory;
+    to_.process.in_ring += left;
+    to_.process.in_memory += committed.in_memory;
     add_logs(block, committed);
     for (auto& [loader, tails] : sink.tails) {
       for (std::size_t role = 0; role < lotus::detail::log_roles; ++role) {
@@ -242,10 +241,7 @@ void live_folder::notice_setting(std::int64_t now_ns, std::int64_t steady_ns) {
   offset_ns_ = now_ns - steady_ns;
   if (std::abs(by_ns) < least_ns) return;
   last_ns_.reset();
-  const std::string length = human_time(static_cast<double>(std::abs(by_ns)));
-  clock_note_ = by_ns < 0 ? "the clock was set back by " + length +
-                                "; records of the times that come twice are mixed"
-                          : "the clock was set forward by " + length;
+  clock_set_ns_ = by_ns;
 }
 
 /// Forgets the processes that have ended and the runs that were over before the first window.
@@ -281,13 +277,13 @@ void live_folder::read_rings(const std::string& dir, logs_by_folder& logs) {
     if (!is_ring_file_name(entry.path().filename().string())) continue;
     const std::string path = entry.path().string();
     live_ring ring = read_live_ring(path);
-    if (ring.state == ring_state::gone) continue;
+    if (ring.process.state == ring_state::gone) continue;
     kept_ring& kept = rings_.try_emplace(path, window_ns_).first->second;
     kept.dir = dir;
     kept.there = true;
-    kept.process = {ring.pid, ring.state, ring.left, ring.in_memory, ring.waiting_since_ns};
+    kept.process = ring.process;
     if (ring.prefix != prefix_) continue;
-    if (!ring.counted.empty() && ring.state == ring_state::running) {
+    if (!ring.counted.empty() && ring.process.state == ring_state::running) {
       kept.counted.add(ring.began_ns, time_of(CLOCK_REALTIME), std::move(ring.counted));
       kept.ns_per_tick = ring.ns_per_tick;
     }
@@ -323,7 +319,7 @@ void live_folder::place_window(std::int64_t now_ns) {
       !running && last_ns_ && (!files_.with_info.empty() || now_ns - *last_ns_ > silence_ns);
   // The records may come from a machine whose clock is ahead of this machine's clock, unless it was
   // this clock that was set.
-  const std::int64_t latest_ns = clock_note_.empty() ? last_ns_.value_or(now_ns) : now_ns;
+  const std::int64_t latest_ns = clock_set_ns_ == 0 ? last_ns_.value_or(now_ns) : now_ns;
   end_ns_ = over ? *last_ns_ : std::max(now_ns, latest_ns);
   begin_ns_ = end_ns_ - window_ns_;
 }

@@ -36,34 +36,30 @@ struct ring_log {
   std::string lines;  ///< lines of the records that are in no log yet
 };
 
+/// State of a process whose ring file exists.
+struct seen_process {
+  std::uint32_t pid = 0;
+  ring_state state = ring_state::unreadable;
+  std::uint64_t in_ring = 0;  ///< number of records in the rings that are not in any log yet
+  /// Number of records that are only in the process's memory; they are lost if it was killed.
+  std::uint64_t in_memory = 0;
+  std::int64_t waiting_since_ns = 0;  ///< start of the longest current wait for a batch; 0: none
+};
+
 /// The content of a ring file at one moment.
 struct live_ring {
-  ring_state state = ring_state::unreadable;
-  std::uint32_t pid = 0;
+  seen_process process;
   std::string prefix;
   bool compact = false;       ///< whether the process writes its records to compact logs
   std::int64_t began_ns = 0;  ///< when the recording began, in ns since 1970
   double ns_per_tick = 0;     ///< of the clock that measures aggregated calls
   std::vector<ring_log> logs;
-  std::uint64_t left = 0;  ///< number of records in the rings that are not in a log
-  /// Number of records that are only in the process's memory; they are lost if it was killed.
-  std::uint64_t in_memory = 0;
-  std::int64_t waiting_since_ns = 0;  ///< start of the longest current wait for a batch; 0: none
   /// The process's aggregated calls since the recording began.
   counted_by_name counted;
 };
 
 /// Reads a ring file. Validates its content before using it.
 live_ring read_live_ring(const std::string& path);
-
-/// State of a process whose ring file exists.
-struct seen_process {
-  std::uint32_t pid = 0;
-  ring_state state = ring_state::running;
-  std::uint64_t in_ring = 0;          ///< number of records that are not in any log yet
-  std::uint64_t in_memory = 0;        ///< number of records that are only in the process's memory
-  std::int64_t waiting_since_ns = 0;  ///< start of the longest current wait for a batch; 0: none
-};
 
 /// An aggregated operation: its calls in one process in the last seconds.
 struct seen_calls {
@@ -96,9 +92,9 @@ class live_folder {
   /// @param steady_ns  the same moment on a clock that is never set.
   void look(std::int64_t now_ns, std::int64_t steady_ns);
 
-  /// Returns what became of the window if the computer's clock was set between two looks; "" if it
-  /// was not.
-  const std::string& clock_note() const noexcept { return clock_note_; }
+  /// Returns by how many ns the computer's clock was last set forward between two looks, or, if
+  /// negative, back; 0 if it was not set.
+  std::int64_t clock_set_ns() const noexcept { return clock_set_ns_; }
 
   /// Returns the runs that have records since the first window.
   const std::vector<run_files>& runs() const noexcept { return files_.runs; }
@@ -151,7 +147,7 @@ class live_folder {
   std::set<std::string> with_records_;     // logs that had records in a window
   std::optional<std::int64_t> last_ns_;    // end time of the latest record
   std::optional<std::int64_t> offset_ns_;  // now_ns - steady_ns of the last look
-  std::string clock_note_;
+  std::int64_t clock_set_ns_ = 0;
   std::int64_t begin_ns_ = 0;  // beginning of the window; place_window() sets it and end_ns_
   std::int64_t end_ns_ = 0;
 };

@@ -7,75 +7,64 @@
 #include <utility>
 
 #include "base/diagnostics.hpp"
-#include "base/terminal/table.hpp"
 #include "commands/top/clock_time.hpp"
 #include "findings/diagnosis.hpp"
 #include "findings/finding.hpp"
 #include "findings/screen/first_screen.hpp"
-#include "findings/words.hpp"
 #include "log/folder/loaders.hpp"
 #include "log/folder/lost_records.hpp"
 #include "log/operation_names.hpp"
-#include "log/shown_name.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/run_data.hpp"
-#include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {
 namespace {
 
-struct live_verdict {
-  std::string sentence;
-  std::optional<verdict> is;
-};
-
-/// Returns the verdict of a diagnosis of the last seconds, and a sentence about it. Returns no
-/// verdict if the diagnosis finds a long start-up or batch numbers that contradict each other: the
-/// reason may be that the run's beginning is missing. The sentence contains no rates or shares,
-/// because the screen shows newer ones next to it.
-live_verdict verdict_of(judgement& judged) {
-  if (!judged.found) return {"no verdict: " + text_of(judged.why_not), std::nullopt};
-  diagnosis& d = *judged.found;
+/// Returns the verdict of a diagnosis of the last seconds. Returns no verdict if the diagnosis
+/// finds a long start-up or batch numbers that contradict each other: the reason may be that the
+/// run's beginning is missing. The words contain no rates or shares, because the screen shows newer
+/// ones next to them.
+live_verdict verdict_of(const judgement& judged) {
+  const phrase none{"no verdict: "};
+  if (!judged.found) return {phrase(none).add(judged.why_not)};
+  const diagnosis& d = *judged.found;
   if (d.is == verdict::start_up_bound || d.has("loaders-mixed") || d.has("negative-delay")) {
-    return {"no verdict from the last seconds alone; `lotus-tool diagnose` examines the whole run",
-            std::nullopt};
+    return {
+        {"no verdict from the last seconds alone; `lotus-tool diagnose` examines the whole run"}};
   }
-  if (!d.is) return {"no verdict: " + text_of(d.why_silent), std::nullopt};
-  const std::string name = std::string(verdict_name(*d.is)) + ": ";
+  if (!d.is) return {phrase(none).add(d.why_silent)};
+  live_verdict found{{std::string(verdict_name(*d.is))}, d.is};
   const finding* const reason = reason_of(d);
   if (reason != nullptr && !reason->to_do.empty()) {
-    return {name + text_of(reason->to_do), d.is};
+    found.words.add(": ").add(reason->to_do);
+  } else if (!d.suggestions.empty()) {
+    found.words.add("; change to try: %", {name_word{d.suggestions.front().what}});
+  } else if (*d.is == verdict::balanced) {
+    found.words.add(": any one part 1.25x faster gains less than 5 %%");
+  } else if (*d.is == verdict::consumer_bound) {
+    found.words.add(": building batches faster would not help");
+  } else if (!d.limit.empty()) {
+    found.words.add(": ").add(d.limit);
+  } else {
+    found.words.add(": no change is sure to help; `lotus-tool diagnose` examines the whole run");
   }
-  if (!d.suggestions.empty()) {
-    const std::string first = "; change to try: " + d.suggestions.front().what;
-    return {std::string(verdict_name(*d.is)) + first, d.is};
-  }
-  if (*d.is == verdict::balanced)
-    return {name + "any one part 1.25x faster gains less than 5 %", d.is};
-  if (*d.is == verdict::consumer_bound)
-    return {name + "building batches faster would not help", d.is};
-  if (!d.limit.empty()) return {name + text_of(d.limit), d.is};
-  return {name + "no change is sure to help; `lotus-tool diagnose` examines the whole run", d.is};
+  return found;
 }
 
-std::vector<std::string> waits_of(const run_data& run, const run_blocked_on& joined) {
-  constexpr double min_blocked = 0.1;
-  std::vector<std::pair<std::int64_t, std::string>> found;
+void set_waits(const run_data& run, run_blocked_on joined, live_run& to) {
+  const auto ns = [&joined](const live_wait& wait) {
+    return wait.blocked_ns.value_or(joined.of(wait.name)->ns);
+  };
+  to.waits.clear();
   for (const op_samples& op : run.ops) {
-    const blocked_list* const list = joined.of(op.name);
-    if (list == nullptr) continue;
-    const std::int64_t total_ns = op.by_file.total_ns();
+    if (joined.of(op.name) == nullptr) continue;
     const std::optional<cpu_split>& cpu = op.details().cpu;
-    const std::optional<std::int64_t> blocked_ns = cpu ? cpu->blocked_ns : std::nullopt;
-    std::string text = waiting_text(joined, shown_name(op.name), blocked_ns, total_ns, min_blocked);
-    if (!text.empty()) found.emplace_back(blocked_ns.value_or(list->ns), std::move(text));
+    to.waits.push_back(
+        {std::string(op.name), op.by_file.total_ns(), cpu ? cpu->blocked_ns : std::nullopt});
   }
-  std::stable_sort(found.begin(), found.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::vector<std::string> texts;
-  texts.reserve(found.size());
-  for (auto& [ns, text] : found) texts.push_back(std::move(text));
-  return texts;
+  std::stable_sort(to.waits.begin(), to.waits.end(),
+                   [&](const live_wait& a, const live_wait& b) { return ns(a) > ns(b); });
+  to.blocked_on = std::move(joined);
 }
 
 /// Diagnoses the last seconds as if they were a whole run. Sets the verdict only if they contain
@@ -86,14 +75,12 @@ void judge(const run_files& files, live_run& run) {
   parts.totals = true;
   const run_data read = read_run(files, parts, silent);
   if (run.now.batches < min_batches) {
-    run.waits = waits_of(read, join_waits(read, silent));
+    set_waits(read, join_waits(read, silent), run);
     return;
   }
-  judgement judged = diagnose_run(read, /*skip_batches=*/0, silent);
-  run.waits = waits_of(read, judged.found ? judged.found->blocked_on : join_waits(read, silent));
-  live_verdict is = verdict_of(judged);
-  run.verdict = std::move(is.sentence);
-  run.bound = is.is;
+  const judgement judged = diagnose_run(read, /*skip_batches=*/0, silent);
+  set_waits(read, judged.found ? judged.found->blocked_on : join_waits(read, silent), run);
+  run.verdict = verdict_of(judged);
 }
 
 void add_calls(const seen_calls& calls, live_figures& to) {
@@ -121,55 +108,31 @@ constexpr std::int64_t verdict_rest = 200;
 
 }  // namespace
 
-std::string live_run::title() const {
-  std::string text = dir;
-  if (!loader.empty()) text += ", loader " + loader;
-  if (!consumer.empty()) text += ", host " + consumer;
-  return text;
-}
-
-std::string live_run::state() const {
-  const auto count = [this](ring_state state) {
-    return std::count_if(processes.begin(), processes.end(), [&](const seen_process& p) {
-      return p.state == state && (pid == 0 || p.pid == pid);
+run_state live_run::state() const {
+  const auto any = [this](ring_state state, bool of_all) {
+    return std::any_of(processes.begin(), processes.end(), [&](const seen_process& p) {
+      return p.state == state && (of_all || pid == 0 || p.pid == pid);
     });
   };
-  if (count(ring_state::running) > 0) return "running";
-  if (count(ring_state::dead) > 0) return "was killed";
-  return has_info_files && !processes_unread() ? "has ended" : "";
+  if (any(ring_state::running, false)) return run_state::running;
+  if (any(ring_state::dead, false)) return run_state::killed;
+  return has_info_files && !any(ring_state::unreadable, true) ? run_state::ended
+                                                              : run_state::unknown;
 }
 
-bool live_run::processes_unread() const {
-  return std::any_of(processes.begin(), processes.end(),
-                     [](const seen_process& p) { return p.state == ring_state::unreadable; });
-}
-
-/// Returns how long the longest current wait has lasted so far; 0 if there is none.
-std::int64_t live_run::longest_wait_ns() const {
-  std::int64_t longest_ns = 0;
-  for (const seen_process& p : processes) {
-    if (p.state != ring_state::running || (pid != 0 && p.pid != pid)) continue;
-    if (p.waiting_since_ns == 0) continue;
-    longest_ns = std::max(longest_ns, looked_ns - p.waiting_since_ns);
-  }
-  return longest_ns;
-}
-
-std::string live_run::hang() const {
-  const std::string is = state();
-  if (is != "running" && !is.empty()) return {};
+std::optional<live_hang> live_run::hang() const {
+  const run_state is = state();
+  if (is != run_state::running && is != run_state::unknown) return std::nullopt;
   constexpr std::int64_t min_ns = 1'000'000'000;
   const std::int64_t long_ns = std::max({min_ns, 5 * usual_gap_ns, 2 * longest_gap_ns});
-  const std::int64_t wait_ns = longest_wait_ns();
-  const std::int64_t gap_ns = last_batch_ns ? looked_ns - *last_batch_ns : 0;
-  if (std::max(wait_ns, gap_ns) < long_ns) return {};
-  std::string text = wait_ns >= long_ns ? "the consumer has waited for a batch for " +
-                                              human_time(static_cast<double>(wait_ns))
-                                        : "no batch for " + human_time(static_cast<double>(gap_ns));
-  if (usual_gap_ns > 0) {
-    text += " (usually one every " + human_time(static_cast<double>(usual_gap_ns)) + ")";
+  std::int64_t wait_ns = 0;
+  for (const seen_process& p : processes) {
+    if (p.state != ring_state::running || (pid != 0 && p.pid != pid)) continue;
+    if (p.waiting_since_ns != 0) wait_ns = std::max(wait_ns, looked_ns - p.waiting_since_ns);
   }
-  return is.empty() ? text + "; it is unknown whether the process still runs" : text;
+  if (wait_ns >= long_ns) return live_hang{true, wait_ns};
+  const std::int64_t gap_ns = last_batch_ns ? looked_ns - *last_batch_ns : 0;
+  return gap_ns >= long_ns ? std::optional(live_hang{false, gap_ns}) : std::nullopt;
 }
 
 live_runs::live_runs(const std::vector<std::string>& dirs, const std::string& prefix,
@@ -210,7 +173,7 @@ void live_runs::look(std::size_t chosen) {
       run_files empty_run;
       empty_run.dir = empty_run.info_dir = dir;
       empty_run.lost_in_rings = folder->lost_in_rings(dir);
-      live_run& run = runs_[index_of(empty_run, 0, 0)];
+      live_run& run = runs_[index_of(dir, dir, {})];
       run.processes = folder->processes(dir);
       run.records = counted_records(empty_run, run_processes::read(dir));
     }
@@ -218,20 +181,24 @@ void live_runs::look(std::size_t chosen) {
   add_counted_calls(chosen);
   // The clock is read after the records, so that this time is later than the newest record.
   const std::int64_t looked_ns = time_of(CLOCK_REALTIME);
-  for (live_run& run : runs_) run.looked_ns = looked_ns;
+  for (live_run& run : runs_) {
+    run.looked_ns = looked_ns;
+    for (live_batch& batch : run.now.slowest) batch.looked_ns = looked_ns;
+  }
 }
 
-std::size_t live_runs::index_of(const run_files& files, std::uint64_t main, std::uint32_t pid) {
+std::size_t live_runs::index_of(const std::string& dir, const std::string& info_dir,
+                                const std::string& loader, std::uint64_t main, std::uint32_t pid) {
   const auto at = std::find_if(runs_.begin(), runs_.end(), [&](const live_run& run) {
-    if (run.dir != files.dir) return false;
+    if (run.dir != dir) return false;
     if (pid != 0 && run.pid != 0) return run.pid == pid;
     return run.main == main || main == 0 || run.main == 0;
   });
   if (at != runs_.end()) return static_cast<std::size_t>(at - runs_.begin());
   live_run& run = runs_.emplace_back();
-  run.dir = files.dir;
-  run.info_dir = files.info_dir;
-  run.loader = files.loader;
+  run.dir = dir;
+  run.info_dir = info_dir;
+  run.loader = loader;
   run.main = main;
   return runs_.size() - 1;
 }
@@ -246,13 +213,8 @@ std::size_t live_runs::index_of_calls(const seen_calls& calls, const std::string
     if (runs_[i].dir == calls.dir) candidates.push_back(i);
   }
   if (candidates.empty()) {  // nothing was recorded in this folder
-    run_files empty_run;
-    empty_run.dir = calls.dir;
-    empty_run.info_dir = info_dir;
-    if (calls.dir != info_dir) {
-      empty_run.loader = decode_name(std::filesystem::path(calls.dir).filename().string());
-    }
-    return index_of(empty_run, 0, 0);
+    const std::string folder = std::filesystem::path(calls.dir).filename().string();
+    return index_of(calls.dir, info_dir, calls.dir == info_dir ? "" : decode_name(folder));
   }
   if (candidates.size() == 1) return candidates.front();
   constexpr int max_generations = 64;
@@ -301,10 +263,10 @@ void live_runs::update_run(const live_folder& folder, const run_files& files, st
   const process_info* const process =
       files.files.empty() ? nullptr : processes.process_of(files.files.front().number);
   const auto pid = process == nullptr ? 0 : static_cast<std::uint32_t>(process->pid);
-  const std::size_t index = index_of(files, main, pid);
+  const std::size_t index = index_of(files.dir, files.info_dir, files.loader, main, pid);
   live_run& run = runs_[index];
   run.has_info_files = folder.has_info_files(run.info_dir);
-  run.clock_note = folder.clock_note();
+  run.clock_set_ns = folder.clock_set_ns();
   run.main = main;
   run.pid = pid;
   run.consumer = process == nullptr ? "" : process->title();

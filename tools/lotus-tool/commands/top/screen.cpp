@@ -9,8 +9,8 @@
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
-#include "base/terminal/table.hpp"
-#include "log/process_info.hpp"
+#include "describe/described_table.hpp"
+#include "log/shown_name.hpp"
 #include "model/pipeline/side_data.hpp"
 
 namespace lotus::tool {
@@ -18,27 +18,6 @@ namespace {
 
 std::string human(std::int64_t ns) {
   return human_time(static_cast<double>(ns));
-}
-
-std::string share(double of) {
-  return std::to_string(std::min(std::lround(of * 100), of < 1 ? 99L : 100L)) + " %";
-}
-
-std::string share(const std::optional<double>& of) {
-  return of ? share(*of) : "-";
-}
-
-/// Returns the operation's time as a percentage of the window: eight busy threads are 800 %. A call
-/// counts in full even if it began before the window, so the result is limited to 100 % per thread.
-std::string share_of_the_time(const live_operation& op) {
-  const double of = static_cast<double>(op.self_ns) / 1e9 / op.interval_s;
-  if (of < 1) return share(of);
-  const double most = op.threads > 0 ? static_cast<double>(op.threads) : of;
-  return whole_percent(std::min(of, most));
-}
-
-std::string ago(const live_run& run, std::int64_t ns) {
-  return human(std::max<std::int64_t>(run.looked_ns - ns, 0)) + " ago";
 }
 
 /// Shortens a text to fit on one line, and marks the end with "…" if something was cut off.
@@ -86,63 +65,53 @@ std::vector<std::string> wrap(const std::string& text, std::size_t columns, std:
   return lines;
 }
 
-/// Formats a table. Omits columns that do not fit, so that no number is cut off. The table must
-/// have the form `rows`, because tables of other forms end with a line that mentions --wide, an
-/// option that `top` does not have.
-std::vector<std::string> lines_of(const table& rows, std::size_t columns) {
-  std::ostringstream text;
-  set_line_width(text, columns);
-  rows.print(text);
-  std::istringstream in(text.str());
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
-
 /// A part of the screen, such as the table of operations; its first line is the header.
 struct part {
-  std::vector<std::string> lines;
+  std::vector<std::string> lines{};
   /// Minimum number of lines, which the part gets if the screen is large enough for all parts.
   std::size_t least = 0;
   std::size_t marked = 0;  ///< index of a line that is always shown; 0: none
   std::size_t given = 0;
 };
 
-part runs_part(const std::vector<live_run>& runs, const screen_state& state) {
-  part found;
-  if (runs.size() < 2) return found;
-  table rows(table_form::rows);
-  rows.row({"  run", "batches/s", "consumer waits", "batches ready", "last batch", "process"});
-  rows.spare({"process", "batches ready", "last batch"});
-  for (const live_run& run : runs) {
-    const bool chosen = &run == &runs[std::min(state.chosen, runs.size() - 1)];
-    if (chosen) found.marked = static_cast<std::size_t>(&run - runs.data()) + 1;
-    // If a title is too long, its end is shown, because many titles begin in the same way.
-    std::string title = printable_line(run.title());
-    constexpr std::size_t widest = 34;
-    if (title.size() > widest) title = ".." + printable_line(title.substr(title.size() - widest));
-    const std::string is = run.state();
-    rows.row({(chosen ? "> " : "  ") + title, three_digits(run.now.batches_per_s),
-              share(run.now.wait_share), std::to_string(run.now.ready),
-              run.last_batch_ns ? ago(run, *run.last_batch_ns) : "-", is.empty() ? "-" : is});
-  }
-  found.lines = lines_of(rows, state.columns);
-  found.least = 4;
-  return found;
+template <class T>
+std::vector<const field*> described_columns() {
+  return columns_of(description_of(static_cast<const T*>(nullptr)));
 }
 
-part stages_part(const live_figures& now, std::size_t columns) {
-  part found;
-  if (now.stages.empty()) return found;
-  table rows(table_form::rows);
-  rows.row({"stage", "threads", "finished/s", "busy", "no input", "queue full", "queued results"});
-  for (const live_stage& s : now.stages) {
-    rows.row({name_of(s.name), std::to_string(s.threads), three_digits(s.per_s),
-              share(s.shares.busy), share(s.shares.starved), share(s.shares.blocked),
-              s.queued ? std::to_string(*s.queued) : "-"});
-  }
-  found.lines = lines_of(rows, columns);
-  found.least = 4;
+/// Returns a table with a row for each of `rows`. Omits columns that do not fit, so that no number
+/// is cut off. The table has the form `rows`, because tables of other forms end with a line that
+/// mentions --wide, an option that `top` does not have.
+template <class T, class NameOf>
+part table_part(const std::string& head, const std::vector<T>& rows, const NameOf& name_of,
+                std::size_t least, std::size_t width,
+                const std::vector<const field*>& columns = described_columns<T>()) {
+  if (rows.empty()) return {};
+  table lines = table_with(head, columns, {}, table_form::rows);
+  for (const T& row : rows) lines.row(row_of(name_of(row), &row, columns));
+  return {printed_lines(width, [&lines](std::ostream& out) { lines.print(out); }), least};
+}
+
+/// Returns a title that distinguishes a run from the other runs.
+std::string title_of(const live_run& run) {
+  std::string text = run.dir;
+  if (!run.loader.empty()) text += ", loader " + run.loader;
+  if (!run.consumer.empty()) text += ", host " + run.consumer;
+  return printable_line(text);
+}
+
+part runs_part(const std::vector<live_run>& runs, const screen_state& state) {
+  if (runs.size() < 2) return {};
+  const std::size_t chosen = std::min(state.chosen, runs.size() - 1);
+  const auto name = [&](const live_run& run) {
+    // If a title is too long, its end is shown, because many titles begin in the same way.
+    std::string title = title_of(run);
+    constexpr std::size_t widest = 34;
+    if (title.size() > widest) title = ".." + printable_line(title.substr(title.size() - widest));
+    return (&run == &runs[chosen] ? "> " : "  ") + title;
+  };
+  part found = table_part("  run", runs, name, 4, state.columns);
+  found.marked = chosen + 1;
   return found;
 }
 
@@ -154,84 +123,59 @@ std::string name_of(const live_operation& op, double window_s) {
   return cut(printable_line(op.name), widest_name - mark.size()) + mark;
 }
 
-/// Returns the head of the column by which operations are ordered.
-const char* head_of(live_order order) {
-  static constexpr const char* heads[] = {"self time", "calls/s", "total", "max"};
-  return heads[static_cast<std::size_t>(order)];
-}
-
 part operations_part(const live_figures& now, const screen_state& state) {
-  part found;
-  if (now.operations.empty()) return found;
   std::vector<live_operation> ordered = now.operations;
   std::stable_sort(ordered.begin(), ordered.end(),
                    [&](const live_operation& a, const live_operation& b) {
                      return value_of(a, state.order) > value_of(b, state.order);
                    });
   ordered.resize(std::min(most_operations, ordered.size()));
-  table rows(table_form::rows);
-  const char* const order = head_of(state.order);
-  // Columns to omit if the screen is narrow. The column that determines the order is never omitted.
+  std::vector<field> fields = description_of(static_cast<const live_operation*>(nullptr)).fields();
   const std::string percent = "% of " + human_time(now.window_s * 1e9);
-  std::vector<std::string> spare{"mean", "max", "total", "calls/s", percent};
-  spare.erase(std::remove(spare.begin(), spare.end(), order), spare.end());
-  rows.spare(std::move(spare));
-  rows.row({"operation (by " + std::string(order) + ')', "self time", percent, "calls/s", "total",
-            "mean", "max"});
-  for (const live_operation& op : ordered) {
-    const auto calls = static_cast<double>(std::max<std::uint64_t>(op.calls, 1));
-    rows.row({name_of(op, now.window_s), human(op.self_ns), share_of_the_time(op),
-              three_digits(static_cast<double>(op.calls) / op.interval_s), human(op.total_ns),
-              human_time(static_cast<double>(op.total_ns) / calls), human(op.max_ns)});
-  }
-  found.lines = lines_of(rows, state.columns);
-  found.least = 5;
-  return found;
+  fields[1].shown.title = percent;
+  // The column that determines the order is never omitted.
+  constexpr std::size_t of_orders[] = {0, 2, 3, 5};
+  column& order = fields[of_orders[static_cast<std::size_t>(state.order)]].shown;
+  order.dropped = 0;
+  std::vector<const field*> columns;
+  for (const field& one : fields) columns.push_back(&one);
+  return table_part(
+      "operation (by " + std::string(order.title) + ')', ordered,
+      [&now](const live_operation& op) { return name_of(op, now.window_s); }, 5, state.columns,
+      columns);
 }
 
-/// Returns what operations wait for, with the age of this information if it is old.
+/// Returns what operations wait for, with the age of this information if it is old: one sentence
+/// for each operation that is blocked for more than a tenth of its time.
 part waits_part(const live_run& run, std::size_t columns) {
-  part found;
-  if (run.waits.empty() || run.now.operations.empty()) return found;
+  if (run.now.operations.empty()) return {};
   const std::int64_t age_ns = run.looked_ns - run.verdict_ns;
-  found.lines.push_back("  why operations wait" +
-                        (age_ns < old_ns ? "" : ", " + human(age_ns) + " ago"));
+  part found{{"  why operations wait" + (age_ns < old_ns ? "" : ", " + human(age_ns) + " ago")}, 2};
   constexpr std::size_t max_lines = 3;
-  for (const std::string& text : run.waits) {
+  constexpr double min_blocked = 0.1;
+  for (const live_wait& wait : run.waits) {
+    const std::string text = waiting_text(run.blocked_on, shown_name(wait.name), wait.blocked_ns,
+                                          wait.total_ns, min_blocked);
     for (const std::string& line : wrap(text, columns - 2, max_lines)) {
       found.lines.push_back("  " + line);
     }
   }
-  found.least = 2;
-  return found;
-}
-
-part batches_part(const live_run& run, std::size_t columns) {
-  part found;
-  if (run.now.slowest.empty()) return found;
-  table rows(table_form::rows);
-  rows.row({"slowest batches", "preprocess", "consumer waited", "received"});
-  for (const live_batch& b : run.now.slowest) {
-    rows.row({"batch " + std::to_string(shown_number(b.number)), human(b.preprocessing_ns),
-              b.wait_ns ? human(*b.wait_ns) : "-", b.received_ns ? ago(run, *b.received_ns) : "-"});
-  }
-  found.lines = lines_of(rows, columns);
-  found.least = 3;
-  return found;
+  return found.lines.size() > 1 ? found : part();
 }
 
 part counters_part(const live_figures& now, std::size_t columns) {
-  part found;
-  if (now.counters.empty()) return found;
-  table rows(table_form::rows);
-  rows.row({"counter", "last", "min", "mean over time", "max"});
-  for (const counter_figures& c : now.counters) {
-    rows.row({name_of(c.name), std::to_string(c.last), std::to_string(c.min), three_digits(c.mean),
-              std::to_string(c.max)});
-  }
-  found.lines = lines_of(rows, columns);
-  found.least = 2;
-  return found;
+  static const description<counter_figures> described(
+      "counter", "a number that the program reports over time",
+      {
+          {"", &counter_figures::last, "the latest value", column{"last"}},
+          {"", &counter_figures::min, "the smallest value", column{"min"}},
+          {"", &counter_figures::mean, "mean, weighted by how long it had each value",
+           column{"mean over time"}},
+          {"", &counter_figures::max, "the largest value", column{"max"}},
+      });
+  return table_part(
+      "counter", now.counters, [](const counter_figures& c) { return name_of(c.name); }, 2, columns,
+      columns_of(described));
 }
 
 /// Distributes the screen's rows. Each part first gets its minimum; then the parts get the
@@ -258,15 +202,18 @@ void share_out(std::vector<part>& parts, std::optional<std::size_t> rows) {
 }
 
 std::string first_line(const live_run& run) {
-  std::string text = printable_line(run.title());
-  const std::string is = run.state();
-  if (!is.empty()) text += (is == "has ended" ? ": the process " : ": ") + is;
+  std::string text = title_of(run);
+  const run_state is = run.state();
+  if (is != run_state::unknown) {
+    text += is == run_state::ended ? ": the process " : ": ";
+    text += words_of(is);
+  }
   std::uint64_t in_rings = 0;
   std::size_t killed = 0;
   for (const seen_process& p : run.processes) {
-    const bool dead = p.state == ring_state::dead;
-    if (dead) ++killed;
-    if (dead) in_rings += p.in_ring;
+    if (p.state != ring_state::dead) continue;
+    ++killed;
+    in_rings += p.in_ring;
   }
   if (killed > 0) {
     text += " (" + std::to_string(killed) + " killed, " + std::to_string(in_rings) +
@@ -289,7 +236,10 @@ std::string rates(const live_figures& now) {
 /// consumer.
 std::string consumer_line(const live_figures& now) {
   std::string text;
-  if (now.wait_share) text = "consumer waits " + share(*now.wait_share) + " of its time";
+  if (now.wait_share) {
+    text =
+        "consumer waits " + human_text({"", unit::whole_share}, *now.wait_share) + " of its time";
+  }
   if (now.batches == 0) return text;
   return text + (text.empty() ? "" : ", ") + std::to_string(now.ready) +
          (now.ready == 1 ? " batch ready" : " batches ready");
@@ -302,18 +252,37 @@ std::string verdict_of(const live_run& run) {
     return "no verdict: too few batches in the window (" + std::to_string(run.now.batches) + ")";
   }
   const std::int64_t age_ns = run.looked_ns - run.verdict_ns;
-  return (age_ns < old_ns ? "" : human(age_ns) + " ago: ") + run.verdict;
+  return (age_ns < old_ns ? "" : human(age_ns) + " ago: ") + text_of(run.verdict.words);
 }
 
-/// Returns one text about dropped records and one about lost records, if there are any.
-std::vector<std::string> losses_of(const record_counts& records) {
-  std::vector<std::string> texts;
-  if (records.dropped > 0) texts.push_back(dropped_text(records));
-  if (records.lost > 0) texts.push_back(lost_text(records.lost));
-  return texts;
+/// Returns what became of the window when the computer's clock was set.
+std::string clock_note(std::int64_t set_ns) {
+  const std::string length = human(std::abs(set_ns));
+  return set_ns < 0 ? "the clock was set back by " + length +
+                          "; records of the times that come twice are mixed"
+                    : "the clock was set forward by " + length;
+}
+
+/// Returns a warning about a wait, or a time without a batch, that is unusually long.
+std::string hang_text(const live_hang& hang, const live_run& run) {
+  std::string text = (hang.is_wait ? "the consumer has waited for a batch for " : "no batch for ") +
+                     human(hang.ns);
+  if (run.usual_gap_ns > 0) text += " (usually one every " + human(run.usual_gap_ns) + ")";
+  if (run.state() == run_state::unknown) text += "; it is unknown whether the process still runs";
+  return text;
 }
 
 }  // namespace
+
+std::vector<std::string> printed_lines(std::size_t columns,
+                                       const std::function<void(std::ostream&)>& print) {
+  std::stringstream text;
+  set_line_width(text, columns);
+  print(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) lines.push_back(std::move(line));
+  return lines;
+}
 
 std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const screen_state& state) {
   std::ostringstream styles;
@@ -323,6 +292,10 @@ std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const sc
     const std::string fitting = cut(text, state.columns);
     lines.push_back(as ? styled(styles, *as, fitting) : fitting);
   };
+  const auto tell = [&](const std::string& text, std::size_t most,
+                        std::optional<style> as = std::nullopt) {
+    for (const std::string& line : wrap(text, state.columns, most)) say(line, as);
+  };
   if (runs.empty()) {
     for (const std::string& line : state.threads) say(line);
     if (state.threads.empty()) say("nothing has been recorded in this folder yet");
@@ -330,27 +303,28 @@ std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const sc
     const live_run& run = runs[std::min(state.chosen, runs.size() - 1)];
     say(first_line(run), style::bold);
     const std::size_t most = state.rows && *state.rows < 30 ? 3 : 6;
-    for (const std::string& line : wrap(printable_line(verdict_of(run)), state.columns, most)) {
-      if (run.bound == verdict::balanced || run.bound == verdict::consumer_bound) {
-        say(line, style::green);
-      } else {
-        say(line, style::yellow);
-      }
-    }
-    const std::string figures = "last " + human_time(run.now.window_s * 1e9) +
-                                (run.state() == "has ended" ? " of the run: " : ": ") +
-                                rates(run.now);
-    for (const std::string& line : wrap(figures, state.columns, 2)) say(line);
+    const std::optional<verdict> is = run.verdict.is;
+    const bool good = is == verdict::balanced || is == verdict::consumer_bound;
+    tell(printable_line(verdict_of(run)), most, good ? style::green : style::yellow);
+    tell("last " + human_time(run.now.window_s * 1e9) +
+             (run.state() == run_state::ended ? " of the run: " : ": ") + rates(run.now),
+         2);
     if (const std::string consumer = consumer_line(run.now); !consumer.empty()) say(consumer);
-    for (const std::string& text : losses_of(run.records)) {
-      for (const std::string& line : wrap(text, state.columns, 2)) say(line, style::yellow);
-    }
-    if (!run.clock_note.empty()) say(run.clock_note, style::yellow);
-    if (const std::string hang = run.hang(); !hang.empty()) say(hang, style::red);
+    if (run.records.dropped > 0) tell(dropped_text(run.records), 2, style::yellow);
+    if (run.records.lost > 0) tell(lost_text(run.records.lost), 2, style::yellow);
+    if (run.clock_set_ns != 0) say(clock_note(run.clock_set_ns), style::yellow);
+    if (const auto hang = run.hang()) say(hang_text(*hang, run), style::red);
+    const auto stage_name = [](const live_stage& s) { return name_of(s.name); };
+    const auto batch_name = [](const live_batch& b) {
+      return "batch " + std::to_string(shown_number(b.number));
+    };
     std::vector<part> parts{
-        operations_part(run.now, state),       stages_part(run.now, state.columns),
-        batches_part(run, state.columns),      runs_part(runs, state),
-        counters_part(run.now, state.columns), waits_part(run, state.columns)};
+        operations_part(run.now, state),
+        table_part("stage", run.now.stages, stage_name, 4, state.columns),
+        table_part("slowest batches", run.now.slowest, batch_name, 3, state.columns),
+        runs_part(runs, state),
+        counters_part(run.now, state.columns),
+        waits_part(run, state.columns)};
     const std::size_t used_rows = lines.size() + (state.keys ? 1 : 0);
     share_out(parts, state.rows ? std::optional(*state.rows - std::min(used_rows, *state.rows))
                                 : std::nullopt);
@@ -367,10 +341,11 @@ std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const sc
   }
   if (state.rows) lines.resize(std::max(*state.rows, std::size_t{1}));
   if (state.keys) {
-    std::string keys = "sort: s self  c calls  t total  m max | p pause  q quit";
-    if (runs.size() > 1) keys.insert(keys.find("p pause"), "r next run  ");
-    lines.back() = styled(styles, state.paused ? style::yellow : style::bold,
-                          cut((state.paused ? "paused | " : "") + keys, state.columns));
+    const std::string keys = std::string(state.paused ? "paused | " : "") +
+                             "sort: s self  c calls  t total  m max | " +
+                             (runs.size() > 1 ? "r next run  " : "") + "p pause  q quit";
+    lines.back() =
+        styled(styles, state.paused ? style::yellow : style::bold, cut(keys, state.columns));
   }
   return lines;
 }

@@ -3,8 +3,9 @@
 #define LOTUS_TOOL_COMMANDS_TOP_SCREEN_HPP
 
 #include <cstddef>
-#include <cstdint>
+#include <functional>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,10 @@ struct screen_state {
   std::vector<std::string> threads{};
   bool colours = false;  ///< whether the lines may contain escape sequences for colors (SGR)
 };
+
+/// Returns the lines that `print` prints to a stream that is `columns` wide.
+std::vector<std::string> printed_lines(std::size_t columns,
+                                       const std::function<void(std::ostream&)>& print);
 
 /// Returns at most `rows` lines, none wider than the screen. If the screen is too small, some parts
 /// are shortened or omitted. Texts from logs are reduced to printable characters, so that they

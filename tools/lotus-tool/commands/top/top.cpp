@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <ctime>
 #include <iostream>
-#include <sstream>
 #include <thread>
 
 #include "base/diagnostics.hpp"
@@ -52,27 +51,26 @@ class run_poller {
 
 /// Returns the index of the first run that has a running process; 0 if there is none.
 std::size_t first_running(const std::vector<live_run>& runs) {
-  const auto at = std::find_if(runs.begin(), runs.end(),
-                               [](const live_run& run) { return run.state() == "running"; });
+  const auto at = std::find_if(runs.begin(), runs.end(), [](const live_run& run) {
+    return run.state() == run_state::running;
+  });
   return at == runs.end() ? 0 : static_cast<std::size_t>(at - runs.begin());
 }
 
 /// Returns what the threads of a program without markers did; empty if there are no samples of it.
 std::vector<std::string> lines_of_threads(const std::vector<std::string>& dirs,
                                           std::size_t columns) {
-  std::vector<std::string> lines;
   const auto sampled = std::find_if(dirs.begin(), dirs.end(), has_thread_samples);
-  if (sampled == dirs.end()) return lines;
-  std::stringstream text;
-  set_line_width(text, columns);
+  if (sampled == dirs.end()) return {};
   try {
     diagnostic_log silent = diagnostic_log::silenced();
-    print_threads(read_threads(*sampled, silent), threads_part::summary, text);
+    const threads_view threads = read_threads(*sampled, silent);
+    return printed_lines(columns, [&threads](std::ostream& out) {
+      print_threads(threads, threads_part::summary, out);
+    });
   } catch (const input_error&) {
-    return lines;  // a file without samples
+    return {};  // a file without samples
   }
-  for (std::string line; std::getline(text, line);) lines.push_back(line);
-  return lines;
 }
 
 int show_once(run_poller& at, screen_state state, const top_options& options, std::ostream& out) {
@@ -90,33 +88,11 @@ int show_once(run_poller& at, screen_state state, const top_options& options, st
 
 /// Handles a key. Returns false if this key quits the program.
 bool press(char key, screen_state& state, std::size_t runs) {
-  switch (key) {
-    case 'q':
-    case 'Q':
-      return false;
-    case 'p':
-    case ' ':
-      state.paused = !state.paused;
-      break;
-    case 's':
-      state.order = live_order::self;
-      break;
-    case 'c':
-      state.order = live_order::calls;
-      break;
-    case 't':
-      state.order = live_order::total;
-      break;
-    case 'm':
-      state.order = live_order::max;
-      break;
-    case 'r':
-      state.chosen = (state.chosen + 1) % std::max<std::size_t>(runs, 1);
-      break;
-    default:
-      break;
-  }
-  return true;
+  const std::size_t order = std::string_view("sctm").find(key);  // as in live_order
+  if (order != std::string_view::npos) state.order = static_cast<live_order>(order);
+  if (key == 'p' || key == ' ') state.paused = !state.paused;
+  if (key == 'r') state.chosen = (state.chosen + 1) % std::max<std::size_t>(runs, 1);
+  return key != 'q' && key != 'Q';
 }
 
 int show_until_stopped(run_poller& at, screen_state state, const top_options& options) {
@@ -128,7 +104,8 @@ int show_until_stopped(run_poller& at, screen_state state, const top_options& op
   for (bool fresh = state.chosen != 0;;) {
     if (fresh || (!state.paused && at.left_ns() <= 0)) {
       at.poll(state.chosen);
-      if (!chosen_by_hand && at.runs().size() > 1 && at.runs()[state.chosen].state() != "running") {
+      if (!chosen_by_hand && at.runs().size() > 1 &&
+          at.runs()[state.chosen].state() != run_state::running) {
         state.chosen = first_running(at.runs());
       }
     }
