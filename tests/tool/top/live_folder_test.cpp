@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "commands/top/clock_time.hpp"
 #include "log/log_reader.hpp"
 #include "log/side_line.hpp"
 #include "lotus/lotus.hpp"

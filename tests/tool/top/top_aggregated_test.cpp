@@ -15,7 +15,6 @@
 
 #include "aggregates/live/counted_window.hpp"
 #include "catch.hpp"
-#include "commands/top/clock_time.hpp"
 #include "commands/top/live_runs.hpp"
 #include "lotus/lotus.hpp"
 #include "tool/tool_test.hpp"

@@ -9,7 +9,6 @@
 #include <string>
 
 #include "catch.hpp"
-#include "commands/top/clock_time.hpp"
 #include "commands/top/screen.hpp"
 #include "lotus/lotus.hpp"
 #include "support.hpp"

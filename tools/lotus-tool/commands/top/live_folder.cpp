@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <iterator>
 #include <lotus/aggregates/aggregate_text.hpp>
@@ -23,12 +22,13 @@
 #include <string_view>
 #include <system_error>
 
-#include "commands/top/clock_time.hpp"
 #include "log/folder/lost_records.hpp"
 #include "log/record_tails.hpp"
 #include "log/window/log_window.hpp"
 
 namespace lotus::tool {
+namespace fs = std::filesystem;
+
 namespace {
 
 using lotus::detail::commit_point;
@@ -180,18 +180,6 @@ class ring_reader {
       std::make_unique<lotus::detail::drain_buffer>();
 };
 
-}  // namespace
-
-live_ring read_live_ring(const std::string& path) {
-  live_ring ring;
-  ring_reader(path, ring).read();
-  return ring;
-}
-
-namespace fs = std::filesystem;
-
-namespace {
-
 /// Returns the ending that the names of a process's ring file and information file share.
 std::string ending_of(const std::string& ring_path) {
   const std::string name = fs::path(ring_path).filename().string();
@@ -222,6 +210,12 @@ void end_at(log_file& file, const ring_log& log) {
 }
 
 }  // namespace
+
+live_ring read_live_ring(const std::string& path) {
+  live_ring ring;
+  ring_reader(path, ring).read();
+  return ring;
+}
 
 void live_folder::look(std::int64_t now_ns, std::int64_t steady_ns) {
   notice_setting(now_ns, steady_ns);

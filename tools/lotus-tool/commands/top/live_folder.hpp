@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <lotus/folder/log_parts.hpp>
 #include <map>
 #include <optional>
@@ -16,6 +17,13 @@
 #include "log/folder/log_files.hpp"
 
 namespace lotus::tool {
+
+/// Returns the time of a clock in ns. For CLOCK_REALTIME, this is the time since 1970.
+inline std::int64_t time_of(clockid_t clock) noexcept {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
 
 enum class ring_state : std::uint8_t {
   running,

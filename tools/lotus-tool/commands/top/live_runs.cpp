@@ -1,13 +1,11 @@
 #include "commands/top/live_runs.hpp"
 
 #include <algorithm>
-#include <ctime>
 #include <filesystem>
 #include <set>
 #include <utility>
 
 #include "base/diagnostics.hpp"
-#include "commands/top/clock_time.hpp"
 #include "findings/diagnosis.hpp"
 #include "findings/finding.hpp"
 #include "findings/screen/first_screen.hpp"

@@ -169,8 +169,7 @@ part counters_part(const live_figures& now, std::size_t columns) {
       {
           {"", &counter_figures::last, "the latest value", column{"last"}},
           {"", &counter_figures::min, "the smallest value", column{"min"}},
-          {"", &counter_figures::mean, "mean, weighted by how long it had each value",
-           column{"mean over time"}},
+          {"", &counter_figures::mean, "weighted by time", column{"mean over time"}},
           {"", &counter_figures::max, "the largest value", column{"max"}},
       });
   return table_part(

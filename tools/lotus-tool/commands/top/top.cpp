@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <ctime>
 #include <iostream>
 #include <thread>
 
@@ -12,7 +11,6 @@
 #include "base/files/output_file.hpp"
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
-#include "commands/top/clock_time.hpp"
 #include "commands/top/live_runs.hpp"
 #include "commands/top/metrics/openmetrics.hpp"
 #include "commands/top/terminal.hpp"
