@@ -8,9 +8,11 @@
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
 #include "commands/whatif/answers.hpp"
+#include "describe/described_table.hpp"
 #include "describe/description.hpp"
 #include "heap/tables/stats_memory.hpp"
 #include "model/figures.hpp"
+#include "model/pipeline/side_figures.hpp"
 #include "model/stage_stats.hpp"
 
 namespace lotus::tool {
@@ -83,9 +85,6 @@ constexpr entry entries[] = {
     {"stage", "step of the pipeline; 'shared': its threads also work in other stages"},
     {"async operation", "operation that can pause and resume; times include pauses"},
     {"counter", "a number that the program reports over time"},
-    {"mean over time", "mean, weighted by how long the counter had each value"},
-    {"last", "value at the end of the run"},
-    {"updates", "how often the program set the counter"},
     {"memory use", "operation whose use of memory was counted"},
     {"ncalls", "number of calls; for recursive operations also the calls from outside"},
     {"tottime", "time without other operations inside"},
@@ -115,7 +114,6 @@ constexpr entry entries[] = {
     {"CPUs used", "mean number of CPUs that the program kept busy"},
     {"change to try", "each row is one change, simulated alone; 'perhaps': it may gain nothing"},
     {"predicted run time", "measured -> predicted run time, start-up included"},
-    {"90 % interval", "of the prediction to its left; contains the true value 9 times in 10"},
     {"critical path (% of the run)",
      "the chain of work that determined how long the run took; each moment counts once"},
     {"in total", "share of the run; the columns to its right are its parts"},
@@ -164,8 +162,9 @@ constexpr entry entries[] = {
 
 template <class T>
 void add_columns(std::map<std::string_view, std::string_view>& to) {
-  for (const field& one : description_of(static_cast<const T*>(nullptr)).fields()) {
-    if (!one.shown.title.empty()) to.try_emplace(one.shown.title, one.meaning);
+  // The page explains its columns itself.
+  for (const field* one : columns_of(description_of(static_cast<const T*>(nullptr)), ~report_op)) {
+    to.try_emplace(one->shown.title, one->meaning);
   }
 }
 
@@ -176,6 +175,7 @@ const std::map<std::string_view, std::string_view>& described_columns() {
     add_columns<figures>(columns);
     add_columns<stage_figures>(columns);
     add_columns<async_stats>(columns);
+    add_columns<counter_figures>(columns);
     add_columns<memory_row>(columns);
     add_columns<answer>(columns);
     return columns;
@@ -183,10 +183,9 @@ const std::map<std::string_view, std::string_view>& described_columns() {
   return all;
 }
 
-/// Whether the label of a table fits the label `known` of an entry: the two are equal or, if
-/// `known` ends in `*`, `label` begins with the text before the `*`.
-bool fits(std::string_view label, std::string_view known) {
-  if (known.empty() || known.back() != '*') return label == known;
+/// Whether `known` ends in `*` and the label of a table begins with the text before the `*`.
+bool begins(std::string_view label, std::string_view known) {
+  if (known.back() != '*') return false;
   known.remove_suffix(1);
   return label.size() > known.size() && label.substr(0, known.size()) == known;
 }
@@ -194,15 +193,15 @@ bool fits(std::string_view label, std::string_view known) {
 }  // namespace
 
 std::string_view meaning_of(std::string_view label) {
-  const auto is_it = [label](const entry& e) { return e.label == label; };
-  const auto* at = std::find_if(std::begin(entries), std::end(entries), is_it);
-  if (at == std::end(entries)) {
-    at = std::find_if(std::begin(entries), std::end(entries),
-                      [label](const entry& e) { return fits(label, e.label); });
-  }
-  if (at != std::end(entries)) return at->meaning;
+  const auto entry_where = [](const auto& is_it) {
+    const auto* const at = std::find_if(std::begin(entries), std::end(entries), is_it);
+    return at == std::end(entries) ? std::string_view() : at->meaning;
+  };
+  const std::string_view meaning = entry_where([&](const entry& e) { return e.label == label; });
+  if (!meaning.empty()) return meaning;
   const auto column = described_columns().find(label);
-  return column == described_columns().end() ? std::string_view() : column->second;
+  if (column != described_columns().end()) return column->second;
+  return entry_where([&](const entry& e) { return begins(label, e.label); });
 }
 
 void print_glossary(const std::vector<std::string>& labels, std::ostream& out) {

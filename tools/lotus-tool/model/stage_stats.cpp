@@ -132,12 +132,14 @@ const description<stage_figures>& description_of(const stage_figures*) {
   return all;
 }
 
-const description<stage_stats>& description_of(const stage_stats* stage) {
-  static const description<stage_stats> all =
-      description<stage_stats>("stage", "a stage of the pipeline")
-          .with_base(description_of(static_cast<const figures*>(stage)), op_json)
-          .with_part(description_of(static_cast<const stage_figures*>(nullptr)),
-                     &stage_stats::stage);
+description<stage_stats> stage_columns(figure_output output) {
+  return description<stage_stats>("stage", "a stage of the pipeline")
+      .with_base(description_of(static_cast<const figures*>(nullptr)), output)
+      .with_part(description_of(static_cast<const stage_figures*>(nullptr)), &stage_stats::stage);
+}
+
+const description<stage_stats>& description_of(const stage_stats*) {
+  static const description<stage_stats> all = stage_columns(op_json);
   return all;
 }
 
@@ -159,22 +161,28 @@ const description<slow_item>& description_of(const slow_item*) {
   return all;
 }
 
-const description<item_stats>& description_of(const item_stats* of) {
-  static const description<item_stats> all =
-      description<item_stats>("latencies", "times of items or batches through all stages")
-          .with_base(description_of(static_cast<const figures*>(of)), latency_json)
-          .with({{"slowest", &item_stats::slowest, "the slowest, with what was done for each"}});
+description<item_stats> item_columns(figure_output output) {
+  return description<item_stats>("latencies", "times of items or batches through all stages")
+      .with_base(description_of(static_cast<const figures*>(nullptr)), output)
+      .with({{"slowest", &item_stats::slowest, "the slowest, with what was done for each"}});
+}
+
+const description<item_stats>& description_of(const item_stats*) {
+  static const description<item_stats> all = item_columns(latency_json);
   return all;
 }
 
-const description<async_stats>& description_of(const async_stats* of) {
-  static const description<async_stats> all =
-      description<async_stats>("async_operation",
-                               "an operation that can pause and resume; times include pauses")
-          .with_base(description_of(static_cast<const figures*>(of)), latency_json)
-          .with({{"running_ns", &async_stats::running_ns,
-                  "total minus the times in which the operation was paused",
-                  column{"without pauses", unit::time_ns}}});
+description<async_stats> async_columns(figure_output output) {
+  return description<async_stats>("async_operation",
+                                  "an operation that can pause and resume; times include pauses")
+      .with_base(description_of(static_cast<const figures*>(nullptr)), output)
+      .with({{"running_ns", &async_stats::running_ns,
+              "total minus the times in which the operation was paused",
+              column{"without pauses", unit::time_ns}}});
+}
+
+const description<async_stats>& description_of(const async_stats*) {
+  static const description<async_stats> all = async_columns(latency_json);
   return all;
 }
 

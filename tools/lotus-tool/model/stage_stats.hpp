@@ -53,6 +53,11 @@ std::vector<item_stats> describe_items(const run_data& run, std::size_t slowest)
 /// Returns statistics of the asynchronous operations, in the order in which names first occur.
 std::vector<async_stats> describe_async(const run_data& run);
 
+/// Returns the description of a stage, of latencies or of an asynchronous operation in an output.
+description<stage_stats> stage_columns(figure_output output);
+description<item_stats> item_columns(figure_output output);
+description<async_stats> async_columns(figure_output output);
+
 const description<item_node>& description_of(const item_node*);
 const description<stage_figures>& description_of(const stage_figures*);
 const description<stage_stats>& description_of(const stage_stats*);

@@ -11,6 +11,7 @@
 #include "base/errors.hpp"
 #include "base/formats/csv.hpp"
 #include "base/statistics/distribution.hpp"
+#include "describe/described_table.hpp"
 #include "describe/description.hpp"
 #include "findings/checks/recorded_work.hpp"
 #include "log/log_line.hpp"
@@ -46,11 +47,10 @@ void describe_quantities(run_stats_result& result, const stats_options& options)
 }
 
 const field* sorting_figure(std::string_view title) {
-  const auto& all = description_of(static_cast<const figures*>(nullptr)).fields();
-  const auto at = std::find_if(all.begin(), all.end(), [title](const field& one) {
-    return (one.outputs & sorting) != 0 && one.shown.title == title;
-  });
-  return at == all.end() ? nullptr : &*at;
+  const std::vector<const field*> all = figure_columns(sorting, true);
+  const auto at = std::find_if(all.begin(), all.end(),
+                               [title](const field* one) { return one->shown.title == title; });
+  return at == all.end() ? nullptr : *at;
 }
 
 double number_of(const datum& value) {
@@ -136,14 +136,12 @@ std::vector<operation_calls> run_stats_result::calls_of_operations() const {
 
 std::vector<std::string> stats_orders() {
   std::vector<std::string> words{"logged", "name"};
-  for (const field& one : description_of(static_cast<const figures*>(nullptr)).fields()) {
-    if ((one.outputs & sorting) != 0) words.emplace_back(one.shown.title);
-  }
+  for (const field* one : figure_columns(sorting, true)) words.emplace_back(one->shown.title);
   return words;
 }
 
-worker_batches batches_of_worker(const run_stats_result& run, std::size_t file) {
-  worker_batches preprocessed;
+worker_share batches_of_worker(const run_stats_result& run, std::size_t file) {
+  worker_share preprocessed;
   for (const batch_record& r : run.run.batches.records()) {
     if (r.file != file_id(file) || r.kind != record_kind::preprocessed) continue;
     ++preprocessed.count;
@@ -187,16 +185,15 @@ int run_stats(const stats_options& options, std::ostream& out, std::ostream& err
   return exit_fine;
 }
 
-namespace {
-
-std::vector<const field*> csv_columns(bool cpu) {
-  std::vector<const field*> columns;
-  for (const field& one : description_of(static_cast<const figures*>(nullptr)).fields()) {
-    const bool shown = (one.outputs & stats_csv) != 0 && (cpu || (one.outputs & of_cpu) == 0);
-    if (shown) columns.push_back(&one);
-  }
+std::vector<const field*> figure_columns(figure_output output, bool cpu) {
+  std::vector<const field*> columns =
+      columns_of(description_of(static_cast<const figures*>(nullptr)), output);
+  const auto is_hidden = [cpu](const field* one) { return !cpu && (one->outputs & of_cpu) != 0; };
+  columns.erase(std::remove_if(columns.begin(), columns.end(), is_hidden), columns.end());
   return columns;
 }
+
+namespace {
 
 bool knows_cpu(const run_stats_result& run) {
   return std::any_of(
@@ -218,7 +215,7 @@ void print_row(std::ostream& out, const std::string& run, std::string_view kind,
 
 void print_stats_csv(const std::vector<run_stats_result>& runs, std::ostream& out) {
   const std::vector<const field*> columns =
-      csv_columns(std::any_of(runs.begin(), runs.end(), knows_cpu));
+      figure_columns(stats_csv, std::any_of(runs.begin(), runs.end(), knows_cpu));
   out << "run,kind,name";
   for (const field* one : columns) out << ',' << one->key;
   out << '\n';

@@ -25,6 +25,8 @@
 
 namespace lotus::tool {
 
+class field;
+
 enum class stats_form : std::uint8_t { table, json, csv, profile };
 struct stats_options {
   std::vector<std::string> dirs;
@@ -84,13 +86,12 @@ struct run_stats_result {
 run_stats_result collect_stats(const run_files& run, const stats_options& options,
                                diagnostic_log& diagnostics);
 
-/// The batches that the thread of one log preprocessed.
-struct worker_batches {
-  std::uint64_t count = 0;
-  std::int64_t total_ns = 0;
-  std::int64_t max_ns = 0;
-};
-worker_batches batches_of_worker(const run_stats_result& run, std::size_t file);
+/// Returns the batches that the thread of one log preprocessed.
+worker_share batches_of_worker(const run_stats_result& run, std::size_t file);
+
+/// Returns the columns of a table of figures.
+/// @param cpu  whether CPU time was measured.
+std::vector<const field*> figure_columns(figure_output output, bool cpu);
 
 /// Returns the words for stats_options::order.
 std::vector<std::string> stats_orders();
@@ -107,6 +108,7 @@ struct stats_output {
   std::vector<run_stats_result> runs;
 };
 const description<stats_output>& description_of(const stats_output*);
+const description<worker_share>& description_of(const worker_share*);
 
 /// Prints the statistics of every run in options.dirs. Returns the exit status; throws input_error.
 int run_stats(const stats_options& options, std::ostream& out, std::ostream& err);

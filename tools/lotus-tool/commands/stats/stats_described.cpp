@@ -76,6 +76,15 @@ named_values<shown_operation> operations_of(std::size_t count, const Get& get) {
           count > 0};
 }
 
+/// Returns the elements of a list by name.
+template <class T>
+named_values<T> by_name(const std::vector<T>& list, bool any) {
+  return {[&list](const auto& visit) {
+            for (const T& of : list) visit(of.name, of);
+          },
+          any};
+}
+
 auto quantity_of(quantity which) {
   return [which](const run_stats_result& run) {
     const figures& of = run.of(which);
@@ -86,19 +95,11 @@ auto quantity_of(quantity which) {
   };
 }
 
-/// Returns a member of the run's counts of records, if records were dropped or deleted.
-template <class Get>
-auto if_lost(bool lost(const record_counts&), Get get) {
-  return [lost, get](const run_stats_result& run) {
-    const record_counts& records = run.run.records;
-    return lost(records) ? std::optional(get(records)) : std::nullopt;
-  };
+bool are_dropped(const run_stats_result& of) {
+  return of.run.records.dropped > 0;
 }
-bool are_dropped(const record_counts& of) {
-  return of.dropped > 0;
-}
-bool are_deleted(const record_counts& of) {
-  return of.whole_from_ns != 0;
+bool are_deleted(const run_stats_result& of) {
+  return of.run.records.whole_from_ns != 0;
 }
 
 }  // namespace
@@ -168,14 +169,14 @@ const description<worker_share>& description_of(const worker_share*) {
   static const description<worker_share> all(
       "worker_share", "the calls of an operation in one worker",
       {
-          {"count", &worker_share::count, "calls"},
+          {"count", &worker_share::count, "calls", column{"count"}},
           {"mean_ns",
            [](const worker_share& of) {
              return static_cast<double>(of.total_ns) / static_cast<double>(of.count);
            },
-           "mean in ns"},
-          {"max_ns", &worker_share::max_ns, "longest call in ns"},
-          {"total_ns", &worker_share::total_ns, "sum in ns"},
+           "mean in ns", column{"mean", unit::time_ns}},
+          {"max_ns", &worker_share::max_ns, "longest call in ns", column{"max", unit::time_ns}},
+          {"total_ns", &worker_share::total_ns, "sum in ns", column{"total", unit::time_ns}},
       });
   return all;
 }
@@ -207,11 +208,6 @@ const description<worker_row>& description_of(const worker_row*) {
 
 const description<run_stats_result>& description_of(const run_stats_result*) {
   using r = const run_stats_result&;
-  const auto by_name = [](const auto& list) {
-    return [&list](const auto& visit) {
-      for (const auto& of : list) visit(of.name, of);
-    };
-  };
   static const description<run_stats_result> all(
       "run", "a run, or one loader of a run",
       {
@@ -270,25 +266,13 @@ const description<run_stats_result>& description_of(const run_stats_result*) {
           {"steady_batches_per_s", [](r run) { return run.run.batches.steady_per_s(); },
            "throughput in batches per second from the first received batch of an epoch to the "
            "last; null if unknown"},
-          {"stages",
-           [by_name](r run) {
-             return named_values<stage_stats>{by_name(run.stages), !run.stages.empty()};
-           },
+          {"stages", [](r run) { return by_name(run.stages, !run.stages.empty()); },
            "by stage; only if stages are named", if_any},
-          {"through_stages",
-           [by_name](r run) {
-             return named_values<item_stats>{by_name(run.items), !run.stages.empty()};
-           },
+          {"through_stages", [](r run) { return by_name(run.items, !run.stages.empty()); },
            "latencies of batches and of items; only if stages are named", if_any},
-          {"async",
-           [by_name](r run) {
-             return named_values<async_stats>{by_name(run.async), !run.async.empty()};
-           },
+          {"async", [](r run) { return by_name(run.async, !run.async.empty()); },
            "by asynchronous operation", if_any},
-          {"counters",
-           [by_name](r run) {
-             return named_values<counter_figures>{by_name(run.counters), !run.counters.empty()};
-           },
+          {"counters", [](r run) { return by_name(run.counters, !run.counters.empty()); },
            "by counter", if_any},
           {"memory", &run_stats_result::memory, "how the run used the heap", if_any},
           {"accelerator", [](r run) { return shown(run.accelerators, false); },
@@ -298,14 +282,15 @@ const description<run_stats_result>& description_of(const run_stats_result*) {
           {"threads_at_snapshot", &run_stats_result::threads,
            "only of a snapshot: what each thread of its process did at that moment", if_any},
           {"checks", &run_stats_result::checks, "failed checks"},
-          {"dropped", if_lost(are_dropped, [](const auto& of) { return of.dropped; }),
-           "records that were lost; only if records were dropped", if_any},
-          {"recorded", if_lost(are_dropped, [](const auto& of) { return of.all(); }),
-           "all records; only if records were dropped", if_any},
-          {"deleted_bytes", if_lost(are_deleted, [](const auto& of) { return of.deleted_bytes; }),
-           "size of the logs that limits deleted", if_any},
-          {"whole_from_ns", if_lost(are_deleted, [](const auto& of) { return of.whole_from_ns; }),
-           "from when on the recording is complete, because limits deleted older logs", if_any},
+          {"dropped", [](r run) { return run.run.records.dropped; },
+           "records that were lost; only if records were dropped", are_dropped},
+          {"recorded", [](r run) { return run.run.records.all(); },
+           "all records; only if records were dropped", are_dropped},
+          {"deleted_bytes", [](r run) { return run.run.records.deleted_bytes; },
+           "size of the logs that limits deleted", are_deleted},
+          {"whole_from_ns", [](r run) { return run.run.records.whole_from_ns; },
+           "from when on the recording is complete, because limits deleted older logs",
+           are_deleted},
       });
   return all;
 }

@@ -34,12 +34,7 @@ namespace {
 template <class At>
 void print_figures(const std::string& head, std::size_t count, figure_output output, bool cpu,
                    const At& at, std::ostream& out) {
-  std::vector<const field*> columns =
-      columns_of(description_of(static_cast<const figures*>(nullptr)), output);
-  columns.erase(
-      std::remove_if(columns.begin(), columns.end(),
-                     [cpu](const auto* one) { return !cpu && (one->outputs & of_cpu) != 0; }),
-      columns.end());
+  const std::vector<const field*> columns = figure_columns(output, cpu);
   table lines = table_with(head, columns);
   lines.more_rows(count, [&](std::size_t i) {
     const figures& f = at(i);
@@ -97,16 +92,11 @@ void print_batches(const run_stats_result& run, bool with_meanings, std::ostream
 
 void print_stages(const run_stats_result& run, std::ostream& out) {
   using stage = const stage_stats&;
-  static const description<stage_stats> columns =
-      description<stage_stats>("stage", "")
-          .with_base(description_of(static_cast<const figures*>(nullptr)), stage_table)
-          .with_part(description_of(static_cast<const stage_figures*>(nullptr)),
-                     &stage_stats::stage);
   const bool shared = std::any_of(run.stages.begin(), run.stages.end(),
                                   [](stage s) { return s.stage.pool.has_value(); });
   out << '\n';
   print_rows(
-      "stage", run.stages, columns, [](stage s) { return s.name; }, out);
+      "stage", run.stages, stage_columns(stage_table), [](stage s) { return s.name; }, out);
   out << fitted_sentences(
              out,
              "Measured throughput: " + rate(run.run.batches.achieved_per_s()) +
@@ -165,26 +155,24 @@ void print_items(const item_stats& of, bool slowest, std::ostream& out) {
 
 void print_async(const run_stats_result& run, std::ostream& out) {
   if (run.async.empty()) return;
-  static const description<async_stats> columns =
-      description<async_stats>("async operation", "")
-          .with_base(description_of(static_cast<const async_stats*>(nullptr)), async_table);
   out << '\n';
   print_rows(
-      "async operation", run.async, columns,
+      "async operation", run.async, async_columns(async_table),
       [](const async_stats& of) { return shown_name(of.name); }, out);
 }
 
 void print_counters(const run_stats_result& run, std::ostream& out) {
   if (run.counters.empty()) return;
-  table rows;
-  rows.row({"counter", "updates", "min", "mean over time", "max", "last"});
+  const std::vector<const field*> columns =
+      columns_of(description_of(static_cast<const counter_figures*>(nullptr)));
+  table rows = table_with("counter", columns);
   for (const counter_figures& c : run.counters) {
-    const bool bytes = c.of_heap;
-    const auto value = [bytes](std::int64_t number) {
-      return bytes ? human_bytes(static_cast<double>(number)) : std::to_string(number);
-    };
-    rows.row({c.name, std::to_string(c.count), value(c.min),
-              bytes ? human_bytes(c.mean) : three_digits(c.mean), value(c.max), value(c.last)});
+    table::cells cells{c.name};
+    for (const field* one : columns) {
+      const bool bytes = c.of_heap && one->key != "count";
+      cells.push_back(human_text(bytes ? column{"", unit::bytes} : one->shown, one->value(&c)));
+    }
+    rows.row(std::move(cells));
   }
   out << '\n';
   rows.print(out);
@@ -200,29 +188,31 @@ void print_pipeline_table(const run_stats_result& run, bool slowest, std::ostrea
   print_counters(run, out);
 }
 
+/// What a worker did of an operation.
+struct worker_line : worker_share {
+  std::string operation;
+};
+
 /// Prints a row for every pair of a worker and an operation.
 void print_workers(const run_stats_result& run, std::ostream& out) {
-  table workers;
-  workers.row({"worker", "operation", "count", "mean", "max", "total"});
+  static const description<worker_line> described =
+      description<worker_line>(
+          "worker_line", "what a worker did of an operation",
+          {{"", &worker_line::operation, "the operation", column{"operation"}}})
+          .with_base(description_of(static_cast<const worker_share*>(nullptr)));
+  const std::vector<const field*> columns = columns_of(described);
+  table workers = table_with("worker", columns);
   for (std::size_t f = 0; f < run.run.files->files.size(); ++f) {
-    const std::string number = "worker " + std::to_string(run.run.files->files[f].number);
-    const worker_batches preprocessed = batches_of_worker(run, f);
-    const auto mean = [](std::int64_t total_ns, std::uint64_t count) {
-      return human_time(static_cast<double>(total_ns) / static_cast<double>(count));
+    const auto add = [&](const worker_share& share, std::string operation) {
+      if (share.count == 0) return;
+      const worker_line line{share, std::move(operation)};
+      workers.row(
+          row_of("worker " + std::to_string(run.run.files->files[f].number), &line, columns));
     };
-    if (preprocessed.count > 0) {
-      workers.row({number, "(preprocess)", std::to_string(preprocessed.count),
-                   mean(preprocessed.total_ns, preprocessed.count),
-                   human_time(static_cast<double>(preprocessed.max_ns)),
-                   human_time(static_cast<double>(preprocessed.total_ns))});
-    }
+    add(batches_of_worker(run, f), "(preprocess)");
     for (std::size_t i = 0; i < run.shown_ops.size(); ++i) {
       const op_samples& op = run.op(i);
-      if (f >= op.by_file.size() || op.by_file[f].count == 0) continue;
-      const worker_share& share = op.by_file[f];
-      workers.row({number, shown_name(op.name), std::to_string(share.count),
-                   mean(share.total_ns, share.count), human_time(static_cast<double>(share.max_ns)),
-                   human_time(static_cast<double>(share.total_ns))});
+      if (f < op.by_file.size()) add(op.by_file[f], shown_name(op.name));
     }
   }
   out << '\n';

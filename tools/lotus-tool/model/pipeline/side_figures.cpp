@@ -70,11 +70,13 @@ const description<counter_figures>& description_of(const counter_figures*) {
   static const description<counter_figures> all(
       "counter", "a number that the program reports over time",
       {
-          {"count", &counter_figures::count, "how often the program set the counter"},
-          {"min", &counter_figures::min, "the smallest value"},
-          {"mean", &counter_figures::mean, "mean, weighted by how long the counter had each value"},
-          {"max", &counter_figures::max, "the largest value"},
-          {"last", &counter_figures::last, "value at the end of the run"},
+          {"count", &counter_figures::count, "how often the program set the counter",
+           column{"updates"}},
+          {"min", &counter_figures::min, "the smallest value", column{"min"}},
+          {"mean", &counter_figures::mean, "mean, weighted by how long the counter had each value",
+           column{"mean over time"}},
+          {"max", &counter_figures::max, "the largest value", column{"max"}},
+          {"last", &counter_figures::last, "value at the end of the run", column{"last"}},
       });
   return all;
 }
