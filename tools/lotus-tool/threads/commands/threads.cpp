@@ -45,6 +45,16 @@ namespace {
 constexpr const char* file_meaning = "source file; absent without debug information";
 constexpr const char* line_meaning = "line in the file";
 
+/// Returns parts of the result, each with all groups.
+template <class Shown, class Part>
+std::vector<Shown> with_groups(const std::vector<Part>& parts,
+                               const std::vector<thread_activity>& groups) {
+  std::vector<Shown> shown;
+  shown.reserve(parts.size());
+  for (const Part& part : parts) shown.push_back({&part, &groups});
+  return shown;
+}
+
 template <class Value>
 auto of_group(Value thread_activity::*part) {
   return [part](const shown_group_of& of) { return of.group->*part; };
@@ -136,10 +146,7 @@ const description<shown_group_of>& description_of(const shown_group_of*) {
            "share of this time for which they waited for a CPU"},
           {"blocked",
            [](const shown_group_of& of) {
-             std::vector<shown_wait_of_group> waits;
-             waits.reserve(of.group->blocked.size());
-             for (const blocked_part& part : of.group->blocked) waits.push_back({&part, of.groups});
-             return waits;
+             return with_groups<shown_wait_of_group>(of.group->blocked, *of.groups);
            },
            "what they waited for; the largest share first"},
           {"functions", of_group(&thread_activity::functions),
@@ -226,37 +233,20 @@ const description<shown_phase>& description_of(const shown_phase*) {
 }
 
 const description<threads_view>& description_of(const threads_view*) {
+  using t = const threads_view&;
   static const description<threads_view> all(
       "threads", "what the threads of a sampled program did",
       {
           {"headline", &threads_view::headline,
            "the result in one or two sentences; empty if too little was seen"},
           {"sampling", &threads_view::samples, "how the program was sampled"},
-          {"groups",
-           [](const threads_view& of) {
-             std::vector<shown_group_of> groups;
-             groups.reserve(of.groups.size());
-             for (const thread_activity& group : of.groups) groups.push_back({&group, &of.groups});
-             return groups;
-           },
+          {"groups", [](t of) { return with_groups<shown_group_of>(of.groups, of.groups); },
            "groups of threads of one program that began with the same function; the main thread "
            "first"},
-          {"chain",
-           [](const threads_view& of) {
-             std::vector<shown_hop> hops;
-             hops.reserve(of.chain.size());
-             for (const chain_hop& hop : of.chain) hops.push_back({&hop, &of.groups});
-             return hops;
-           },
+          {"chain", [](t of) { return with_groups<shown_hop>(of.chain, of.groups); },
            "the dominant chain of waits: the main thread first, and last the group that works, "
            "sleeps, or waits for something else"},
-          {"phases",
-           [](const threads_view& of) {
-             std::vector<shown_phase> phases;
-             phases.reserve(of.phases.size());
-             for (const run_phase& phase : of.phases) phases.push_back({&phase, &of.groups});
-             return phases;
-           },
+          {"phases", [](t of) { return with_groups<shown_phase>(of.phases, of.groups); },
            "parts of the run in which different groups used the CPUs most"},
           {"suggested_markers", &threads_view::markers,
            "lines to add to the program for times per batch; empty if unclear"},
