@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,22 +16,19 @@ namespace lotus::tool {
 void append_base64(std::string& to, std::string_view bytes);
 std::string base64(std::string_view bytes);
 
-/// Encodes bytes as base64 in small blocks, so that the caller need not collect them first. The
-/// caller writes bytes to room() and then passes their end to advance_to(). finish() encodes the
-/// last bytes.
+/// Encodes numbers as base64 in small blocks, so that the caller need not collect them first.
+/// finish() encodes the last ones.
 class base64_writer {
  public:
   explicit base64_writer(std::string& to) : to_(to) {}
 
-  /// Returns the address to which the caller may write up to `most` bytes.
-  char* room() noexcept { return bytes_ + used_; }
-  void advance_to(const char* end) {
+  /// Writes a number in LEB128.
+  void number(std::uint64_t value) {
+    const char* const end = lotus::detail::put_varint(bytes_ + used_, value);
     used_ = static_cast<std::size_t>(end - bytes_);
-    if (sizeof bytes_ - used_ < most) pour(used_ - used_ % 3);
+    if (sizeof bytes_ - used_ < lotus::detail::varint_bytes) pour(used_ - used_ % 3);
   }
   void finish() { pour(used_); }
-
-  static constexpr std::size_t most = 3 * lotus::detail::varint_bytes;
 
  private:
   void pour(std::size_t n) {

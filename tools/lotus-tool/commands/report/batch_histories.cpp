@@ -23,9 +23,7 @@ class history_writer {
  public:
   history_writer(std::string& text, std::int64_t first_ns) : bytes_(text), first_ns_(first_ns) {}
 
-  void number(std::uint64_t value) {
-    bytes_.advance_to(lotus::detail::put_varint(bytes_.room(), value));
-  }
+  void number(std::uint64_t value) { bytes_.number(value); }
 
   void begin() { before_ns_ = first_ns_; }
 

@@ -80,13 +80,10 @@ void write_path_segments(json_writer& json, std::string& text, const run_data& r
   json.begin_object().member("left_out", all - segments.size()).key("segments").raw("\"");
   base64_writer bytes(text);
   std::int64_t before_ns = run.first_ns;
-  const auto number = [&bytes](std::uint64_t value) {
-    bytes.advance_to(lotus::detail::put_varint(bytes.room(), value));
-  };
   for (const path_segment& s : segments) {
-    number(lotus::detail::to_zigzag(s.start_ns - before_ns));
-    number(static_cast<std::uint64_t>(s.end_ns - s.start_ns));
-    number(s.file->value());
+    bytes.number(lotus::detail::to_zigzag(s.start_ns - before_ns));
+    bytes.number(static_cast<std::uint64_t>(s.end_ns - s.start_ns));
+    bytes.number(s.file->value());
     before_ns = s.end_ns;
   }
   bytes.finish();

@@ -117,10 +117,9 @@ void append_operations(operation_texts& texts, const run_data& run, std::size_t 
   base64_writer bytes(texts.slices);
   std::int64_t before_ns = run.first_ns;
   const auto emit = [&](const operation& op) {
-    char* p =
-        lotus::detail::put_varint(bytes.room(), lotus::detail::to_zigzag(op.start_ns - before_ns));
-    p = lotus::detail::put_varint(p, static_cast<std::uint64_t>(op.duration_ns));
-    bytes.advance_to(lotus::detail::put_varint(p, name_of[op.name]));
+    bytes.number(lotus::detail::to_zigzag(op.start_ns - before_ns));
+    bytes.number(static_cast<std::uint64_t>(op.duration_ns));
+    bytes.number(name_of[op.name]);
     before_ns = op.start_ns;
   };
   nesting_order order;

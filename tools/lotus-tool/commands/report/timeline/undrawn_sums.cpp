@@ -78,20 +78,17 @@ void undrawn_sums::find_cell(std::int64_t start_ns) {
 void undrawn_sums::append_to(std::string& text, std::int64_t run_first_ns,
                              const std::vector<std::uint32_t>& name_of) const {
   base64_writer bytes(text);
-  const auto number = [&bytes](std::uint64_t value) {
-    bytes.advance_to(lotus::detail::put_varint(bytes.room(), value));
-  };
   std::int64_t before_ns = run_first_ns;
   for (std::size_t cell = 0; cell < cells_.size(); ++cell) {
     if (cells_[cell].empty()) continue;
-    number(lotus::detail::to_zigzag(edges_[cell] - before_ns));
-    number(static_cast<std::uint64_t>(edges_[cell + 1] - edges_[cell]));
-    number(cells_[cell].size());
+    bytes.number(lotus::detail::to_zigzag(edges_[cell] - before_ns));
+    bytes.number(static_cast<std::uint64_t>(edges_[cell + 1] - edges_[cell]));
+    bytes.number(cells_[cell].size());
     for (const name_sum& of : cells_[cell]) {
-      number(name_of[of.name]);
-      number(of.count);
-      number(static_cast<std::uint64_t>(of.ns));
-      number(static_cast<std::uint64_t>(of.longest_ns));
+      bytes.number(name_of[of.name]);
+      bytes.number(of.count);
+      bytes.number(static_cast<std::uint64_t>(of.ns));
+      bytes.number(static_cast<std::uint64_t>(of.longest_ns));
     }
     before_ns = edges_[cell + 1];
   }
