@@ -161,7 +161,7 @@ TEST_CASE(
   const std::string page = report(dir, dir.path() + "/run");
   // A recorded stack is named with the help of the program, which these logs do not have.
   const json waits = page_data(page)["runs"][0]["blocked_on"];
-  REQUIRE(waits.array().size() == 1);
+  REQUIRE(waits.size() == 1);
   std::string text = read_file(page);
   const std::string samples = "\"samples\":3}";
   REQUIRE(contains(text, samples));

@@ -51,6 +51,23 @@ TEST_CASE("the page contains the CPU time of operations and stages if it is know
   }
 }
 
+TEST_CASE("the page contains the slowest batches, with numbers that JavaScript cannot represent") {
+  const temp_dir dir;
+  dir.file("run/.lotus_info_1_a", info_of_threads(""));
+  constexpr std::int64_t number = 9'007'199'254'740'993;
+  thread_logs read;
+  thread_logs decode;
+  read.stage("Read", 0, 10, number);
+  decode.stage("Decode", 30, 20, number);
+  read.write(dir, "run/", 2);
+  decode.write(dir, "run/", 3);
+  const json data = data_of(dir);
+  const json& batches = data["runs"][0]["through_stages"][0];
+  CHECK(batches["name"].text() == "batches");
+  CHECK(batches["numbers"][0].text() == std::to_string(number));
+  CHECK(batches["slowest"][0]["queueing_ns"].integer() == 20 * ms);
+}
+
 TEST_CASE("the page contains stages, and each loader as a separate run") {
   const temp_dir dir;
   dir.file("run/.lotus_info_1_a", info_of_threads(""));

@@ -1,6 +1,7 @@
 // Tests the contents of the report's page, and how it escapes texts.
 #include "commands/report/report.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -44,6 +45,8 @@ TEST_CASE("the page is one file that loads nothing from elsewhere") {
   }
   const json first = page_data(page, "first");
   CHECK(first["runs"][0]["verdict"]["verdict"].text() == "preprocessing-bound");
+  CHECK(first["titles"]["ops"]["run_queue_ns"].text() == "waits for CPU");
+  CHECK(first["titles"]["stages"]["starved"].text() == "no input");
   const json data = page_data(page);
   const auto& run_data = data["runs"][0];
   CHECK(run_data["ops"].size() == 7);
@@ -95,7 +98,8 @@ TEST_CASE("the page says what the run was and how much of it was recorded") {
            "pid 11\nhost Snode17\ncommand Strain --lr 1\nrank 3\nthread 11 Smain\nrecords 90 10\n");
   dir.file("run/lotustrace_log_worker_pid_11",
            "SA,1763000000000000000,3000\ndamaged\nSA,1763000000000004000,1000\n");
-  const std::string text = read_file(report(dir, dir.path() + "/run", {"-q"}));
+  std::string text = read_file(report(dir, dir.path() + "/run", {"-q"}));
+  text.erase(std::remove(text.begin(), text.end(), '\n'), text.end());
   INFO(text.substr(text.find("\"facts\""), 300));
   CHECK(contains(
       text,

@@ -100,6 +100,7 @@ const description<figures>& description_of(const figures*) {
   static const description<figures> all(
       "figures", "statistics of durations",
       {
+          {"name", &figures::name, "the name in the logs", in{report_op}},
           {"count", [](f of) { return of.time.count; },
            "how many there were, for example calls, batches or copies",
            in{json | stats_csv | report | lists | sorting}, column{"count"}},
@@ -151,14 +152,17 @@ const description<figures>& description_of(const figures*) {
            "part in which the thread slept or waited for a disk, a lock, ...", has_cpu, in{cpu},
            column{"blocked", time}},
           {"allocated_bytes", per_call(&heap_use::allocated_bytes),
-           "mean number of bytes that a call allocated", has_heap, in{report_op}},
+           "mean number of bytes that a call allocated", has_heap, in{report_op},
+           column{"allocated", unit::bytes}},
           {"allocations", per_call(&heap_use::allocations), "mean number of allocations in a call",
-           has_heap, in{report_op}},
+           has_heap, in{report_op}, column{"allocations", unit::three_digits}},
           {"retained_bytes", per_call(&heap_use::retained_bytes),
-           "mean number of bytes that a call allocated but did not free", has_heap, in{report_op}},
+           "mean number of bytes that a call allocated but did not free", has_heap, in{report_op},
+           column{"retained", unit::bytes}},
           {"peak_bytes",
            [](f of) { return of.heap ? std::optional(of.heap->peak_bytes) : std::nullopt; },
-           "largest growth of the thread's memory within a call", has_heap, in{report_op}},
+           "largest growth of the thread's memory within a call", has_heap, in{report_op},
+           column{"peak", unit::bytes}},
       });
   return all;
 }

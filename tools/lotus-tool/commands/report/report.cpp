@@ -18,10 +18,13 @@
 #include "comparison/comparison.hpp"
 #include "comparison/conclusion.hpp"
 #include "curve/measured_runs.hpp"
+#include "describe/described_table.hpp"
 #include "describe/description.hpp"
 #include "log/folder/loaders.hpp"
 #include "log/operation_names.hpp"
+#include "model/figures.hpp"
 #include "model/run_data.hpp"
+#include "model/stage_stats.hpp"
 #include "model/tracks.hpp"
 #include "threads/page/thread_stacks.hpp"
 
@@ -121,6 +124,16 @@ void write_comparison_of(const std::vector<run_files>& shown, const report_optio
   write_value(json, shown_comparison{&sides, &found});
 }
 
+/// Writes the titles of a table's columns by key.
+void write_titles(json_writer& json, std::string_view table, const object_description& of,
+                  unsigned outputs = ~0U) {
+  json.key(table).begin_object();
+  for (const field* one : columns_of(of, outputs)) {
+    if (!one->key.empty()) json.member(one->key, one->shown.title);
+  }
+  json.end_object();
+}
+
 /// Returns the runs in a folder. Returns none if the folder contains only samples of the threads of
 /// a program without markers. Throws input_error.
 std::vector<run_files> runs_in(const std::string& dir, const report_options& options,
@@ -152,7 +165,10 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
   json_writer json(data);
   bool empty = true;
   first_json.begin_object().member("version", LOTUS_TOOL_VERSION);
-  first_json.member("command", command_text(options)).key("runs").begin_array();
+  first_json.member("command", command_text(options)).key("titles").begin_object();
+  write_titles(first_json, "ops", description_of(static_cast<const figures*>(nullptr)), report_op);
+  write_titles(first_json, "stages", description_of(static_cast<const stage_figures*>(nullptr)));
+  first_json.end_object().key("runs").begin_array();
   json.begin_object().key("runs").begin_array();
   std::set<std::string> titles;
   std::vector<run_files> shown;

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <ctime>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -111,37 +113,56 @@ std::uint64_t recovered_lines(const run_files& run) {
   return lines;
 }
 
-/// Writes the members "facts":{"started":…,"length_ns":…,"hosts":[…],"ranks":…,"processes":…,
-/// "threads":…,"cpus":…} and "quality":{"malformed":…,"written":…,"dropped":…,"recovered":…,
-/// "aggregated":…}. Members that the logs do not contain are missing.
-void write_facts(json_writer& json, const run_data& run) {
-  const run_processes processes = run_processes::read(run.files->info_dir, run.files->earlier_info);
+/// The processes and threads of a run.
+struct page_facts {
+  explicit page_facts(const run_data& of) : run(&of) {
+    const run_processes known = run_processes::read(of.files->info_dir, of.files->earlier_info);
+    for (const log_file& file : of.files->files) {
+      threads.insert(file.number);
+      const process_info* const process = known.process_of(file.number);
+      if (process == nullptr) continue;
+      pids.insert(process->pid);
+      if (!process->host.empty()) hosts.insert(process->host);
+      if (!process->command.empty()) commands.insert(process->command);
+      if (process->rank) ranks.insert(*process->rank);
+    }
+  }
+
+  const run_data* run;
   std::set<std::string> hosts;
   std::set<std::string> commands;
   std::set<std::uint64_t> ranks;
   std::set<std::uint64_t> pids;
   std::set<std::uint64_t> threads;
-  for (const log_file& file : run.files->files) {
-    threads.insert(file.number);
-    const process_info* const process = processes.process_of(file.number);
-    if (process == nullptr) continue;
-    pids.insert(process->pid);
-    if (!process->host.empty()) hosts.insert(process->host);
-    if (!process->command.empty()) commands.insert(process->command);
-    if (process->rank) ranks.insert(*process->rank);
-  }
-  json.newline().key("facts").begin_object();
-  if (run.first_ns < run.last_ns) {
-    json.member("started", utc_text(run.first_ns)).member("length_ns", run.last_ns - run.first_ns);
-  }
-  json.key("hosts").begin_array();
-  for (const std::string& host : hosts) json.value(host);
-  json.end_array().key("commands").begin_array();
-  for (const std::string& command : commands) json.value(command);
-  json.end_array().member("ranks", ranks.size()).member("processes", pids.size());
-  json.member("threads", threads.size()).member("operations", run.operations);
-  if (run.cpus) json.member("cpus", run.cpus->count());
-  json.end_object();
+};
+
+const description<page_facts>& description_of(const page_facts*) {
+  using f = const page_facts&;
+  using texts = std::vector<std::string>;
+  const auto has_records = [](f of) { return of.run->first_ns < of.run->last_ns; };
+  static const description<page_facts> all(
+      "facts", "what ran",
+      {
+          {"started", [](f of) { return utc_text(of.run->first_ns); }, "time of the first record",
+           has_records},
+          {"length_ns", [](f of) { return of.run->last_ns - of.run->first_ns; },
+           "from the first record to the last", has_records},
+          {"hosts", [](f of) { return texts(of.hosts.begin(), of.hosts.end()); }, "the hosts"},
+          {"commands", [](f of) { return texts(of.commands.begin(), of.commands.end()); },
+           "the command lines"},
+          {"ranks", [](f of) { return of.ranks.size(); }, "number of ranks"},
+          {"processes", [](f of) { return of.pids.size(); }, "number of processes"},
+          {"threads", [](f of) { return of.threads.size(); }, "number of threads with a log"},
+          {"operations", [](f of) { return of.run->operations; }, "number of recorded calls"},
+          {"cpus", [](f of) { return of.run->cpus->count(); }, "CPUs that the run could use",
+           [](f of) { return of.run->cpus.has_value(); }},
+      });
+  return all;
+}
+
+/// Writes the member "quality":{"malformed":…,"written":…,"dropped":…,"recovered":…,
+/// "aggregated":…}.
+void write_quality(json_writer& json, const run_data& run) {
   std::uint64_t aggregated = 0;
   for (const aggregated_op& op : run.aggregated) aggregated += op.count;
   json.key("quality").begin_object().member("malformed", run.damaged_lines);
@@ -158,6 +179,21 @@ constexpr std::size_t slowest_shown = 3;
 /// Counts durations in bins from 100 ns to 1000 s; the first and last bins have no outer limit.
 class histogram {
  public:
+  explicit histogram(const std::vector<duration_bucket>& durations) {
+    for (const duration_bucket& d : durations) add(d.ns, d.count);
+  }
+  /// If the durations are only known as buckets (less than 1 % wide), each bucket counts in the bin
+  /// that contains its lower end.
+  explicit histogram(const kept_durations& durations) {
+    if (durations.are_all()) {
+      for (const std::int64_t ns : durations.values()) add(static_cast<double>(ns), 1);
+    } else {
+      for (std::size_t b = 0; b < durations.buckets().size(); ++b) {
+        add(static_cast<double>(narrow_bucket::lowest(b)), durations.buckets()[b]);
+      }
+    }
+  }
+
   void add(double ns, std::uint64_t count) {
     const double bin = double{bins_a_decade} * (std::log10(std::max(ns, 1.0)) - 2);
     const auto at = static_cast<std::size_t>(std::clamp(bin, 0.0, histogram_bins - 1.0));
@@ -182,20 +218,6 @@ class histogram {
   std::size_t end_ = 0;
 };
 
-/// Returns the histogram of durations. If the durations are only known as buckets (less than 1 %
-/// wide), each bucket counts in the bin that contains its lower end.
-histogram histogram_of(const kept_durations& durations) {
-  histogram counts;
-  if (durations.are_all()) {
-    for (const std::int64_t ns : durations.values()) counts.add(static_cast<double>(ns), 1);
-  } else {
-    for (std::size_t b = 0; b < durations.buckets().size(); ++b) {
-      counts.add(static_cast<double>(narrow_bucket::lowest(b)), durations.buckets()[b]);
-    }
-  }
-  return counts;
-}
-
 /// Writes the sorted values. If there are very many, writes evenly spaced ones including both ends.
 void write_curve(json_writer& json, std::vector<std::int64_t> values) {
   std::sort(values.begin(), values.end());
@@ -207,22 +229,13 @@ void write_curve(json_writer& json, std::vector<std::int64_t> values) {
   json.end_array();
 }
 
-void write_aggregated(json_writer& json, const aggregated_op& op) {
-  histogram counts;
-  for (const duration_bucket& d : op.durations) counts.add(d.ns, d.count);
-  json.newline().begin_object().member("name", op.name);
+/// @param op  an op_samples or aggregated_op.
+template <class Op>
+void write_op(json_writer& json, const Op& op) {
+  json.newline().begin_object();
   write_figures(json, figures_of(op), report_op);
   json.key("histogram");
-  counts.write(json);
-  json.end_object();
-}
-
-void write_op(json_writer& json, const op_samples& op) {
-  const histogram counts = histogram_of(op.durations);
-  json.newline().begin_object().member("name", op.name);
-  write_figures(json, figures_of(op), report_op);
-  json.key("histogram");
-  counts.write(json);
+  histogram(op.durations).write(json);
   json.end_object();
 }
 
@@ -234,77 +247,62 @@ void write_box(json_writer& json, std::vector<std::int64_t> values) {
   json.end_object();
 }
 
-/// Writes the operations and stages on the critical path, and the gain if each one were faster.
-void write_bottlenecks(json_writer& json, const judgement& judged) {
-  json.newline().key("path_gains").begin_array();
-  if (judged.found) {
-    for (const path_gain& a : judged.found->path_gains) {
-      json.begin_object().member("name", a.path.name).member("ns", a.path.ns);
-      json.member("gain", a.gain).member("gain_free", a.gain_free).end_object();
-    }
-  }
-  json.end_array();
+/// Returns how many times as fast the run would be if an operation or stage on the critical path
+/// were 1.25 times as fast, by name.
+std::map<std::string, double> gains_of(const judgement& judged) {
+  std::map<std::string, double> gains;
+  if (!judged.found) return gains;
+  for (const path_gain& one : judged.found->path_gains) gains.emplace(one.path.name, one.gain);
+  return gains;
 }
 
-/// Writes what each operation was blocked on.
+/// A thing that an operation was blocked on.
+struct worded_wait : blocked_on {
+  std::string text;
+};
+
+const description<worded_wait>& description_of(const worded_wait*) {
+  static const auto all =
+      description<worded_wait>("wait", "a thing that an operation was blocked on",
+                               {{"text", &worded_wait::text, "in words"}})
+          .with_base(description_of(static_cast<const blocked_on*>(nullptr)));
+  return all;
+}
+
+/// Returns what each operation was blocked on, the most frequent first.
 /// @param joined  the samples, if the diagnosis has joined them with operations.
-void write_blocked_on(json_writer& json, const run_data& run, std::optional<run_blocked_on> joined,
-                      diagnostic_log& diagnostics) {
+std::map<std::string, std::vector<worded_wait>> waits_of_operations(
+    const run_data& run, std::optional<run_blocked_on> joined, diagnostic_log& diagnostics) {
   constexpr std::size_t max_entries = 5;
   if (!joined) joined = join_waits(run, diagnostics);
   name_stacks(*run.files, *joined, diagnostics);
-  json.newline().key("blocked_on").begin_array();
+  std::map<std::string, std::vector<worded_wait>> waits;
   for (const scaled_waits& of : scale_waits(run, *joined)) {
     if (of.part != waiting_part::operation) continue;
-    json.newline().begin_object().member("name", of.name).key("by").begin_array();
     for (std::size_t i = 0; i < std::min(of.by.size(), max_entries); ++i) {
-      const blocked_on& one = of.by[i];
-      json.begin_object().member("text", wait_phrase(one, of.name)).member("ns", one.ns);
-      json.member("share", one.share).member("samples", one.samples);
-      if (!one.calls.empty()) {
-        json.key("stack");
-        write_value(json, one.calls);
-      }
-      json.end_object();
+      waits[of.name].push_back({of.by[i], wait_phrase(of.by[i], of.name)});
     }
-    json.end_array().end_object();
   }
-  json.end_array();
+  return waits;
 }
 
-void write_stages(json_writer& json, const run_data& run) {
-  json.newline().key("stages").begin_array();
-  for (const stage_stats& stage : describe_stages(run)) {
-    json.newline().begin_object().member("name", stage.name);
-    write_figures(json, stage, report_op);
-    description_of(&stage.stage).write_members(json, stage.stage);
+std::vector<std::string> numbers_of_slowest(const item_stats& of) {
+  std::vector<std::string> numbers;
+  for (const slow_item& it : of.slowest) {
+    numbers.push_back(std::to_string(shown_number(it.number)));
+  }
+  return numbers;
+}
+
+/// Writes a list of described objects.
+template <class T>
+void write_list(json_writer& json, std::string_view key, const std::vector<T>& all,
+                const description<T>& of) {
+  json.newline().key(key).begin_array();
+  for (const T& one : all) {
+    json.newline().begin_object();
+    of.write_members(json, one);
     json.end_object();
-  }
-  json.end_array().key("through_stages").begin_array();
-  for (const item_stats& of : describe_items(run, slowest_shown)) {
-    json.newline().begin_object().member("name", of.name);
-    json.member("from_first_item", of.from_first_item);
-    write_figures(json, of, report_op);
-    json.key("slowest").begin_array();
-    for (const slow_item& it : of.slowest) {
-      json.newline()
-          .begin_object()
-          .member("number", std::to_string(shown_number(it.number)))
-          .member("epoch", it.epoch);
-      json.member("start_ns", it.extent.start_ns).member("latency_ns", it.extent.duration_ns());
-      json.member("queueing_ns", it.queueing_ns);
-      json.key("tree");
-      write_value(json, it.tree);
-      json.end_object();
-    }
-    json.end_array().end_object();
-  }
-  json.end_array();
-  json.newline().key("async").begin_array();
-  for (const async_stats& of : describe_async(run)) {
-    json.newline().begin_object().member("name", of.name);
-    write_figures(json, of, report_op);
-    json.member("running_ns", of.running_ns).end_object();
   }
   json.end_array();
 }
@@ -336,25 +334,35 @@ void write_run(json_writer& first, json_writer& json, std::string& text, run_dat
   write_value(first, judged.found);
   first.member("no_verdict", text_of(judged.why_not)).key("checks");
   write_value(first, judged.found ? judged.found->checks : failed_checks(run, look_at_work(run)));
-  write_facts(first, run);
+  write_value(first.newline().key("facts"), page_facts(run));
+  write_quality(first, run);
   if (run.records.whole_from_ns != 0) {
     first.newline().member("deleted", deleted_text(run.records));
   }
   first.end_object();
   json.newline().begin_object();
-  write_bottlenecks(json, judged);
+  write_value(json.key("path_gains"), gains_of(judged));
   json.newline().key("curves");
   write_curves(json, run, judged, others);
   json.newline().key("ops").raw(ops).member("ops_note", listed.note());
   ops = std::string();
   json.newline().key("aggregated").begin_array();
-  for (const aggregated_op& op : run.aggregated) write_aggregated(json, op);
+  for (const aggregated_op& op : run.aggregated) write_op(json, op);
   json.end_array();
-  write_stages(json, run);
-  write_blocked_on(
-      json, run,
-      judged.found ? std::make_optional(std::move(judged.found->blocked_on)) : std::nullopt,
-      silent);
+  write_list(json, "stages", describe_stages(run), stage_columns(report_op));
+  write_list(
+      json, "through_stages", describe_items(run, slowest_shown),
+      item_columns(report_op).with(
+          {{"from_first_item", &item_stats::from_first_item,
+            "whether a batch begins with the first item that became part of it"},
+           {"numbers", numbers_of_slowest, "of the slowest, as texts: they may have 64 bits"}}));
+  write_list(json, "async", describe_async(run), async_columns(report_op));
+  write_value(
+      json.newline().key("blocked_on"),
+      waits_of_operations(
+          run,
+          judged.found ? std::make_optional(std::move(judged.found->blocked_on)) : std::nullopt,
+          silent));
   json.newline().key("preprocess");
   write_box(json, values(quantity::preprocess));
   json.newline().key("waits_ns");

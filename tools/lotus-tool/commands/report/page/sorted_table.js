@@ -16,6 +16,7 @@ const rowsAtFirst = 100;  // a table with more rows for a run has a button for t
 function withMainColumns(columns, titles) { return columns.map((of) => ({ ...of, isMinor: !titles.includes(of.title) })); }
 
 const timeColumn = (title, key, tip) => column(title, tip, (of) => humanTime(of[key]), (of) => of[key]);
+const bytesColumn = (title, key, tip) => column(title, tip, (of) => humanBytes(of[key]), (of) => of[key]);
 const shareColumn = (title, key, tip) =>
   column(title, tip, (of) => of[key] === null || of[key] === undefined ? "–" : percent(of[key]), (of) => of[key]);
 const shareColumnOf = (title, tip, share) =>

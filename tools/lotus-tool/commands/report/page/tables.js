@@ -15,27 +15,29 @@ function smallHistogram(histogram, fill) {
   return svg;
 }
 
-const cpuColumns = [timeColumn("on CPU", "cpu_ns", "The part of the total in which the thread ran"),
-  timeColumn("waits for CPU", "run_queue_ns", "The part of the total in which the thread was ready, but had no CPU"),
-  timeColumn("blocked", "blocked_ns", "The part of the total in which the thread waited for a disk, a lock or a timer")];
+const { ops: opTitles, stages: stageTitles } = report.titles;
+
+const cpuColumns = [timeColumn(opTitles.cpu_ns, "cpu_ns", "The part of the total in which the thread ran"),
+  timeColumn(opTitles.run_queue_ns, "run_queue_ns", "The part of the total in which the thread was ready, but had no CPU"),
+  timeColumn(opTitles.blocked_ns, "blocked_ns", "The part of the total in which the thread waited for a disk, a lock or a timer")];
 
 /** The columns about the heap, with means per call. */
-const memoryColumns = [column("allocated", "How much a call allocated, on average", (op) => humanBytes(op.allocated_bytes), (op) => op.allocated_bytes),
-  column("allocations", "How many allocations a call had, on average", (op) => op.allocations === undefined ? "" : Number(op.allocations.toPrecision(3)), (op) => op.allocations),
-  column("retained", "How much of what a call allocated was not yet freed at its end, on average", (op) => humanBytes(op.retained_bytes), (op) => op.retained_bytes),
-  column("peak", "The largest growth of the thread's heap within one call", (op) => humanBytes(op.peak_bytes), (op) => op.peak_bytes)];
+const memoryColumns = [bytesColumn(opTitles.allocated_bytes, "allocated_bytes", "How much a call allocated, on average"),
+  column(opTitles.allocations, "How many allocations a call had, on average", (op) => op.allocations === undefined ? "" : Number(op.allocations.toPrecision(3)), (op) => op.allocations),
+  bytesColumn(opTitles.retained_bytes, "retained_bytes", "How much of what a call allocated was not yet freed at its end, on average"),
+  bytesColumn(opTitles.peak_bytes, "peak_bytes", "The largest growth of the thread's heap within one call")];
 
 /** Returns the columns about CPU time if at least one row has a CPU time; otherwise no columns. */
 function withCpu(rows) { return rows.some((row) => row.cpu_ns !== undefined) ? cpuColumns : []; }
 
-const meanColumn = timeColumn("mean", "mean_ns", "The mean duration");
-const medianColumn = timeColumn("p50", "p50_ns", "Half of them took this long or less (median)");
-const p99Column = timeColumn("p99", "p99_ns", "99 of 100 took this long or less");
-const maxColumn = timeColumn("max", "max_ns", "The longest duration");
-const spreadColumns = [meanColumn, medianColumn, timeColumn("p90", "p90_ns", "9 of 10 took this long or less"), p99Column, maxColumn];
-const callsColumn = countColumn("count", "count", "How many calls there were");
-const totalColumn = timeColumn("total", "total_ns", "The sum of the durations");
-const selfColumn = timeColumn("self", "self_ns", "The total without the operations inside this one");
+const meanColumn = timeColumn(opTitles.mean_ns, "mean_ns", "The mean duration");
+const medianColumn = timeColumn(opTitles.p50_ns, "p50_ns", "Half of them took this long or less (median)");
+const p99Column = timeColumn(opTitles.p99_ns, "p99_ns", "99 of 100 took this long or less");
+const maxColumn = timeColumn(opTitles.max_ns, "max_ns", "The longest duration");
+const spreadColumns = [meanColumn, medianColumn, timeColumn(opTitles.p90_ns, "p90_ns", "9 of 10 took this long or less"), p99Column, maxColumn];
+const callsColumn = countColumn(opTitles.count, "count", "How many calls there were");
+const totalColumn = timeColumn(opTitles.total_ns, "total_ns", "The sum of the durations");
+const selfColumn = timeColumn(opTitles.self_ns, "self_ns", "The total without the operations inside this one");
 const belowColumns = [shareColumn("< 10 ms", "below_10ms", "The share of the calls that took less than 10 ms"),
   shareColumn("< 100 µs", "below_100us", "The share of the calls that took less than 100 µs: a profiler that samples misses many of them")];
 
@@ -53,16 +55,10 @@ function pathOf(op, run) {
 
 /** Returns the factor by which the run gets faster if the operation gets 1.25 times faster. Returns undefined if the
  * report has no prediction, as for operations with less than 1 % of the critical path. */
-function gainOf(op, run) {
-  const found = run.path_gains.find((of) => of.name === shownName(op.name));
-  return found ? found.gain : undefined;
-}
+function gainOf(op, run) { return ownValue(run.path_gains, shownName(op.name)); }
 
 /** Returns what an operation was blocked on, the most frequent first: text, ns, share of its samples, samples, stack. */
-function waitsOf(name, run) {
-  const found = run.blocked_on.find((of) => of.name === name);
-  return found ? found.by : [];
-}
+function waitsOf(name, run) { return ownValue(run.blocked_on, name) || []; }
 
 /** @param {(name: string, run: any) => void} select */
 function blockedOnColumns(all, runOf, select) {
@@ -164,13 +160,13 @@ function showStages() {
   if (!all.length) return;
   const rate = (stage) => stage.capacity_per_s === null ? "–" : Number(stage.capacity_per_s.toPrecision(3));
   new SortedTable(byId("stages"), ["stage", "A step of the pipeline, with threads of its own or shared ones"],
-    [countColumn("count", "count", "How many batches or items it worked on"), meanColumn, medianColumn, p99Column, maxColumn, totalColumn,
+    [countColumn(opTitles.count, "count", "How many batches or items it worked on"), meanColumn, medianColumn, p99Column, maxColumn, totalColumn,
     ...withCpu(all),
     column("at once", "How many threads work in it at once; shared: also in other stages", (stage) => stage.concurrency + (stage.shared ? " shared" : ""), (stage) => stage.concurrency),
     column("capacity, batches/s", "The throughput of the stage if it never had to wait for input or for room in its output, while CPUs, locks and disks stay as busy as in this run", rate, (stage) => stage.capacity_per_s),
-    shareColumn("busy", "busy", "The share of its threads' time in which they worked on a batch or item: on a CPU, waiting for one, or blocked"),
-    shareColumn("no input", "starved", "The share of its threads' time in which there was nothing to work on"),
-    shareColumn("queue full", "blocked", "The share of its threads' time in which there was no room for the finished result")],
+    shareColumn(stageTitles.busy, "busy", "The share of its threads' time in which they worked on a batch or item: on a CPU, waiting for one, or blocked"),
+    shareColumn(stageTitles.starved, "starved", "The share of its threads' time in which there was nothing to work on"),
+    shareColumn(stageTitles.blocked, "blocked", "The share of its threads' time in which there was no room for the finished result")],
   (stage) => stage.name, (run) => run.stages);
   byId("pipelines").replaceChildren(...report.runs.filter((run) => run.stages.length).flatMap((run) =>
     [...(report.runs.length > 1 ? [element("h3", run.name)] : []), pipelinePicture(run)]));
@@ -179,16 +175,16 @@ function showStages() {
     for (const of of run.through_stages) {
       const entry = element("li", (report.runs.length > 1 ? run.name + ": " : "") + of.count + " " + of.name +
         (of.from_first_item ? " from the start of the first item of each: p50 " : " from first stage to last: p50 ") + humanTime(of.p50_ns) + ", p99 " + humanTime(of.p99_ns) + "; the slowest:");
-      for (const it of of.slowest) entry.append(treeOf(it));
+      of.slowest.forEach((it, i) => entry.append(treeOf(it, of.numbers[i])));
       list.append(entry);
     }
   }
 }
 
 /** Draws an item, which the user can unfold to see its stages. */
-function treeOf(it) {
+function treeOf(it, number) {
   const tree = element("details");
-  tree.append(element("summary", it.number + (it.epoch ? " of epoch " + it.epoch : "") + " (" +
+  tree.append(element("summary", number + (it.epoch ? " of epoch " + it.epoch : "") + " (" +
     humanTime(it.latency_ns) + ", " + humanTime(it.queueing_ns) + " of it in queues)"));
   const table = element("table");
   for (const node of it.tree) {

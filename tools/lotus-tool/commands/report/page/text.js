@@ -11,6 +11,9 @@ const report = JSON.parse(byId("first").textContent);
 /** Returns an operation's name without the S that it has in logs. */
 function shownName(name) { return name.length > 1 && name[0] === "S" ? name.slice(1) : name; }
 
+/** Returns the value of a key that comes from logs, such as "constructor"; undefined if an object does not have it itself. */
+function ownValue(of, key) { return Object.prototype.hasOwnProperty.call(of, key) ? of[key] : undefined; }
+
 /** Formats a duration in ns in a suitable unit. */
 function humanTime(ns) {
   if (ns === null || ns === undefined || Number.isNaN(ns)) return "–";
