@@ -73,6 +73,9 @@ async def check_client(mcp, folder):
         assert json.loads(await call("stats", format="json")) == json.loads(printed)
         assert "Read" in await call("stats", sort="total", limit=1)
         assert "Token" not in (await call("stats", sort="total", limit=1)).split("batch times")[0].split("aggregated")[0]
+        whole = json.loads(await call("stats", format="json"))["runs"][0]["ops"]["Read"]["count"]
+        part = json.loads(await call("stats", format="json", to="batch:2"))["runs"][0]["ops"]["Read"]["count"]
+        assert 0 < part < whole, (part, whole)
         assert "runs" in json.loads(await call("diagnose", format="json"))
         change = json.loads(await call("whatif", format="json", workers=4, faster={"Read": 2}))
         assert change["runs"][0]["changes"][0]["change"]["workers"] == 4, change

@@ -84,8 +84,8 @@ looked look(const run_files& run) {
 std::size_t found_in_window(const std::string& dir, const looked& all) {
   run_files run = run_in(dir);
   wanted_part part;
-  part.from_ns = all.late_ns - all.first_ns - 1000;
-  part.to_ns = all.late_ns - all.first_ns + 2000;
+  part.from = window_end{all.late_ns - all.first_ns - 1000};
+  part.to = window_end{all.late_ns - all.first_ns + 2000};
   diagnostic_log silent = diagnostic_log::silenced();
   narrow(run, part, silent);
   REQUIRE(run.window);

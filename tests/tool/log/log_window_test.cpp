@@ -165,8 +165,8 @@ TEST_CASE("for a window, only the logs around it are read") {
   if (!wanted.to_ns) {
     part.last_ns = last_ns - *wanted.from_ns;
   } else {
-    part.to_ns = *wanted.to_ns - first_ns;
-    if (wanted.from_ns) part.from_ns = *wanted.from_ns - first_ns;
+    part.to = window_end{*wanted.to_ns - first_ns};
+    if (wanted.from_ns) part.from = window_end{*wanted.from_ns - first_ns};
   }
   const narrowed found = narrow_folder(dir.path(), part);
   REQUIRE(found.run.window);
@@ -199,16 +199,16 @@ TEST_CASE("older parts of a log are skipped if the window begins after them") {
   dir.file("lotustrace_log_worker_pid_1.1", text_of(older));
   dir.file("lotustrace_log_worker_pid_1", text_of(newer));
   wanted_part part;
-  part.from_ns = 2000 * second;
-  part.to_ns = 2001 * second;
+  part.from = window_end{2000 * second};
+  part.to = window_end{2001 * second};
   const narrowed behind = narrow_folder(dir.path(), part);
   REQUIRE(behind.run.window);
   CHECK(behind.run.window->run_first_ns == first_ns);
   CHECK(behind.run.files.front().older.empty());
   const time_window wanted{first_ns + 2000 * second, first_ns + 2001 * second};
   CHECK(within(behind.read, wanted) == within(all, wanted));
-  part.from_ns = 500 * second;
-  part.to_ns = 501 * second;
+  part.from = window_end{500 * second};
+  part.to = window_end{501 * second};
   const narrowed within_it = narrow_folder(dir.path(), part);
   const time_window early{first_ns + 500 * second, first_ns + 501 * second};
   CHECK(within(within_it.read, early) == within(all, early));

@@ -194,6 +194,13 @@ std::vector<accelerator_analysis> rank_collector::take() {
 
 std::vector<accelerator_analysis> find_accelerators(const run_data& run,
                                                     diagnostic_log& diagnostics) {
+  if (run.files->is_part()) {
+    if (!traces_in(run.files->info_dir, false).empty()) {
+      diagnostics.note(run.files->dir +
+                       ": the accelerator is left out: its trace is not of the same part");
+    }
+    return {};
+  }
   diagnostic_log silent = diagnostic_log::silenced();
   std::vector<run_files> several;
   if (run.batches.consumers() > 1) several.push_back(*run.files);

@@ -10,11 +10,19 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace lotus::tool {
 
 inline bool ends_with(std::string_view text, std::string_view end) noexcept {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+/// Converts the whole text to a number. Returns false if this is not possible.
+template <class Number>
+bool read_whole(std::string_view text, Number& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size();
 }
 
 /// Replaces each occurrence of `what` in a text.

@@ -1,7 +1,6 @@
 #include "cli/cli.hpp"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <exception>
 #include <new>
 #include <optional>
@@ -16,7 +15,9 @@
 #include "cli/commands/log_commands.hpp"
 #include "cli/glossary.hpp"
 #include "cli/help.hpp"
+#include "cli/reading_options.hpp"
 #include "log/folder/starts.hpp"
+#include "log/window/wanted_part.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -26,14 +27,31 @@ int report(std::ostream& err, const char* what, int status) {
   return status;
 }
 
-/// Whether the user gave a flag to the called command or, for a command such as "map join", to the
-/// called subcommand.
+/// Returns the option with this name if the user gave it to the called command or, for a command
+/// such as "map join", to the called subcommand; otherwise null.
+const CLI::Option* given(const CLI::App& app, const std::string& name) {
+  for (const CLI::App* const command : app.get_subcommands()) {
+    const CLI::Option* const option = command->get_option_no_throw(name);
+    if (option != nullptr && option->count() > 0) return option;
+    if (const CLI::Option* const deeper = given(*command, name)) return deeper;
+  }
+  return nullptr;
+}
+
 bool is_given(const CLI::App& app, const std::string& flag) {
-  const std::vector<CLI::App*> called = app.get_subcommands();
-  return std::any_of(called.begin(), called.end(), [&](const CLI::App* command) {
-    const CLI::Option* const option = command->get_option_no_throw(flag);
-    return (option != nullptr && option->count() > 0) || is_given(*command, flag);
-  });
+  return given(app, flag) != nullptr;
+}
+
+/// Returns the part of each run that the user requested with the options of add_window().
+std::optional<wanted_part> given_part(const CLI::App& app) {
+  std::optional<wanted_part> part;
+  for (const char* const name : window_options) {
+    const CLI::Option* const option = given(app, name);
+    if (option == nullptr) continue;
+    if (!part) part.emplace();
+    part->take(name, option->as<std::string>());
+  }
+  return part;
 }
 
 /// Returns a message of one line that explains the error and tells the user which command shows the
@@ -90,6 +108,7 @@ int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& 
         for (std::ostream* const to : {&out, &err}) set_line_width(*to, 0);
       }
       read_all_starts(is_given(app, "--all-runs"));
+      read_only_part(given_part(app));
       std::optional<noted_labels> labels;
       if (is_given(app, "--explain")) labels.emplace(out);
       status = chosen(out, err);

@@ -242,7 +242,8 @@ class screen_printer {
 
   /// Returns the commands that the user may want to run next.
   std::string next_of(bool with_whatif, bool with_details) const {
-    const std::string dir = printable_line(shell_word(d_.dir));
+    const std::string folder = printable_line(shell_word(d_.dir));
+    const std::string dir = folder + part_options();
     std::vector<std::pair<std::string, std::string>> next;
 #ifdef LOTUS_TOOL_REPORT
     next.emplace_back("lotus-tool report " + dir + " -o report.html", "the run as a web page");
@@ -250,7 +251,7 @@ class screen_printer {
     next.emplace_back("lotus-tool viz " + dir + " -o trace.json", "a trace for a viewer");
 #endif
     if (d_.is == verdict::lock_bound && has_thread_samples(d_.dir)) {
-      next.emplace_back("lotus-tool threads " + dir, "the calls that wait");
+      next.emplace_back("lotus-tool threads " + folder, "the calls that wait");
     } else if (d_.is && with_whatif) {
       next.emplace_back("lotus-tool whatif " + dir, "predict other changes");
     }
@@ -328,7 +329,8 @@ int run_diagnose(const diagnose_options& options, std::ostream& out, std::ostrea
   try {
     runs = find_runs(options.dir, options.prefix, diagnostics);
   } catch (const input_error&) {
-    if (options.json || options.ranks || !has_thread_samples(options.dir)) throw;
+    const bool is_whole = !options.json && !options.ranks && !part_to_read();
+    if (!is_whole || !has_thread_samples(options.dir)) throw;
     return diagnose_threads(options, out, diagnostics);
   }
   if (options.ranks) {

@@ -177,6 +177,14 @@ void decide(const what_if& asked, const claims& facts, const run_facts& f, diagn
   const finding* const cause = largest_cause(d);
   if (simulates && unlike.empty()) {
     d.gains = gains_of(asked);
+    const bool begins_later = f.run.files->part && f.run.files->part->from_ns;
+    if (begins_later && f.run.batches.epochs().size() < 2) {
+      // The part begins in the middle of an epoch, so what begins late in it is no start-up.
+      d.gains.erase(
+          std::remove_if(d.gains.begin(), d.gains.end(),
+                         [](const bound_gain& of) { return of.bound == verdict::start_up_bound; }),
+          d.gains.end());
+    }
     const bound_gain largest = largest_or_recorded(d);
     if (!facts.forbids(largest.bound) && !is_beside_path(f, largest) &&
         !is_consumer_slower(f, largest)) {
@@ -397,7 +405,8 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   for (const epoch_times& epoch : batches.epochs()) d.received += epoch.delivered;
   if (d.received == 0) d.received = d.batches;
   d.pushed = batches.pushed();
-  d.discarded = batches.discarded();
+  // At the end of a part, batches that are received later are in flight.
+  d.discarded = run.files->is_part() ? 0 : batches.discarded();
   d.workers = workers_at_once(batches);
   if (run.cpus && run.cpus->count() > 0) d.cpus = run.cpus->count();
   d.step_ns = sum_of(steps);

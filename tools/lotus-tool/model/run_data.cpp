@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/parallel.hpp"
+#include "base/terminal/table.hpp"
 #include "log/clock/clock_search.hpp"
 #include "log/clock/clock_watch.hpp"
 #include "log/folder/lost_records.hpp"
@@ -18,6 +19,7 @@
 #include "model/gathered_logs.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/pipeline/side_reading.hpp"
+#include "model/run_part.hpp"
 #include "model/times/percentile_search.hpp"
 
 namespace lotus::tool {
@@ -56,12 +58,38 @@ class argument_names {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known_;
 };
 
+/// Returns the time range of the calls that are read of one thread if only a part of the run is
+/// wanted: without the calls in batches and items that the thread builds only partly in the part.
+/// They would seem to belong to no batch.
+/// @param read  the time range of the part.
+time_window range_of_calls(const log_file& file, file_id id, const read_side& side,
+                           const time_window& read) {
+  time_window calls = read;
+  const auto leave_out = [&](const time_span& span) {
+    if (crosses(span, read.whole_from_ns)) {
+      calls.whole_from_ns = std::max(*calls.whole_from_ns, span.end_ns);
+    }
+    if (crosses(span, read.whole_to_ns)) {
+      calls.whole_to_ns = std::min(*calls.whole_to_ns, span.start_ns);
+    }
+  };
+  read_log(file, nullptr, [&](const log_line& line) {
+    if (line.kind == record_kind::preprocessed) leave_out({line.start_ns, line.end_ns()});
+  });
+  for (const auto& [of, stage] : side.left_out) {
+    if (of == id) leave_out(stage);
+  }
+  return calls;
+}
+
 /// Reads one log.
 /// @param side  the side logs of the run.
 /// @param read  the time range to read: all lines that overlap with this range are used.
+/// @param calls  the same for operations.
 /// @return what the times of the log say about the clock.
 clock_watch read_one(const log_file& file, std::size_t index, const run_parts& wanted,
-                     const read_side& side, const time_window& read, log_data& to) {
+                     const read_side& side, const time_window& read, const time_window& calls,
+                     log_data& to) {
   clock_watch clock;
   const off_cpu_time& off_cpu = side.data.off_cpu[index];
   const off_cpu_time& aggregated = side.data.aggregated[index];
@@ -81,11 +109,12 @@ clock_watch read_one(const log_file& file, std::size_t index, const run_parts& w
                                           : aggregated.split(line.start_ns, line.end_ns()).cpu_ns;
   };
   read_log(file, &to.diagnostics, [&](const log_line& line) {
-    if (!read.has(line.start_ns, line.end_ns())) return;
+    const bool is_call = line.kind == record_kind::op;
+    if (!(is_call ? calls : read).has(line.start_ns, line.end_ns())) return;
     clock.see(line.start_ns, line.end_ns());
     first_ns = std::min(first_ns, line.start_ns);
     last_ns = std::max(last_ns, line.end_ns());
-    if (line.kind != record_kind::op) {
+    if (!is_call) {
       to.records.push_back({line.start_ns, line.duration_ns, line.batch, file_id(index), 0,
                             line.kind, consumer_id(file.consumer)});
       return;
@@ -134,17 +163,20 @@ void for_each_log(const run_files& run, Work&& work) {
 /// Reads all logs of a run, several at a time, and returns the batch records. Stores all other data
 /// in `data`.
 /// @param read  the time range of the run to read.
+/// @param is_cut  whether this is a part that the user wants.
 /// @param clocks  receives what the times of each log say about the clock.
 batch_records read_logs(const run_files& run, const run_parts& wanted, const read_side& side,
-                        const time_window& read, std::vector<clock_watch>& clocks, run_data& data,
-                        diagnostic_log& diagnostics) {
+                        const time_window& read, bool is_cut, std::vector<clock_watch>& clocks,
+                        run_data& data, diagnostic_log& diagnostics) {
   gathered_logs logs(side.data, data, diagnostics);
   const bool quiet = diagnostics.quiet();
   clocks.resize(run.files.size());
   for_each_log(run, [&](std::size_t f) {
     auto log = std::make_unique<log_data>(quiet);
     try {
-      clocks[f] = read_one(run.files[f], f, wanted, side, read, *log);
+      const log_file& file = run.files[f];
+      const time_window calls = is_cut ? range_of_calls(file, file_id(f), side, read) : read;
+      clocks[f] = read_one(file, f, wanted, side, read, calls, *log);
     } catch (...) {
       log->failure = std::current_exception();
     }
@@ -251,6 +283,47 @@ op_details& op_samples::change_details() {
 
 namespace {
 
+/// Leaves out what is known only of the whole run, because these figures would be wrong for a part.
+void leave_out_sums(run_data& data, diagnostic_log& diagnostics) {
+  const auto note = [&](const char* what) {
+    diagnostics.note(data.files->dir + ": " + what +
+                     " left out: it is known only for the whole run, not for a part of it");
+  };
+  if (!data.aggregated.empty()) note("the time of aggregated operations is");
+  if (data.side.heap.known()) note("the heap use of operations is");
+  data.aggregated.clear();
+  data.side.heap = {};
+  data.counts = {};
+}
+
+/// Finds out the times of the part of a run that the user wants. If the run has no such part,
+/// reports this, and no record lies in the part that is found.
+void find_part(const run_files& run, diagnostic_log& diagnostics) {
+  diagnostic_log silent = diagnostic_log::silenced();
+  run_parts everything;
+  everything.beyond_part = true;
+  const run_data whole = read_run(run, everything, silent);
+  const auto text = [](std::int64_t ns) { return human_time(static_cast<double>(ns)); };
+  const std::int64_t run_ns = whole.empty() ? 0 : whole.last_ns - whole.first_ns;
+  run.part = time_window{INT64_MAX, INT64_MIN};
+  if (!has_part(*run.wanted, whole)) {
+    diagnostics.warning(run.dir + ": has no batch of the number given to --from or --to");
+    return;
+  }
+  const time_window part = part_of(*run.wanted, whole);
+  if (whole.empty() || !part.has(whole.first_ns, whole.last_ns)) {
+    diagnostics.warning(run.dir + ": nothing was recorded in this part of the run; the run takes " +
+                        text(run_ns));
+    return;
+  }
+  run.part = part;
+  diagnostics.note(run.dir + ": only the part from " +
+                   text(std::max(part.from_ns.value_or(0) - whole.first_ns, std::int64_t{0})) +
+                   " to " +
+                   text(std::min(part.to_ns.value_or(INT64_MAX) - whole.first_ns, run_ns)) +
+                   " of " + text(run_ns) + "; what began before it or ended after it is left out");
+}
+
 /// Reads a run without correcting the times in its logs.
 /// @param clocks  receives what the times of each log say about the clock.
 run_data read_as_it_is(const run_files& run, const run_parts& asked,
@@ -261,6 +334,11 @@ run_data read_as_it_is(const run_files& run, const run_parts& asked,
   time_window read = run.window ? run.window->read : time_window();
   const std::int64_t whole_from_ns = processes.records().whole_from_ns;
   if (whole_from_ns != 0) read.whole_from_ns = whole_from_ns;
+  const bool is_cut = run.part && !asked.beyond_part;
+  if (is_cut) {
+    if (run.part->from_ns) read.whole_from_ns = std::max(whole_from_ns, *run.part->from_ns);
+    read.whole_to_ns = run.part->to_ns;
+  }
   read_side side = read_side_logs(run, processes, read, diagnostics);
   run_data data;
   data.files = &run;
@@ -273,16 +351,17 @@ run_data read_as_it_is(const run_files& run, const run_parts& asked,
   data.first_ns = side.first_ns;
   data.last_ns = side.last_ns;
   data.logs.resize(run.files.size());
-  batch_records records = read_logs(run, wanted, side, read, clocks, data, diagnostics);
+  batch_records records = read_logs(run, wanted, side, read, is_cut, clocks, data, diagnostics);
   if (wanted.waits != nullptr) add_waits(*wanted.waits, records);
-  if (run.window && run.window->run_first_ns) {
+  if (run.window && run.window->run_first_ns && !is_cut) {
     data.first_ns = std::max(*run.window->run_first_ns, whole_from_ns);
     data.last_ns = *run.window->run_last_ns;
   }
   data.records = counted_records(run, processes);
   data.aggregated = read_aggregated(run, diagnostics);
   take_side(std::move(side), data);
-  const bool cut_off = run.window.has_value() || whole_from_ns != 0;
+  if (is_cut) leave_out_sums(data, diagnostics);
+  const bool cut_off = run.window || is_cut || whole_from_ns != 0;
   for_each_in_parallel(wanted.durations ? 2 : 1, unlimited_threads, [&](std::size_t i) {
     if (i == 0) {
       data.batches =
@@ -303,6 +382,7 @@ run_data read_as_it_is(const run_files& run, const run_parts& asked,
 }  // namespace
 
 run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& diagnostics) {
+  if (run.wanted && !run.part && !asked.beyond_part) find_part(run, diagnostics);
   std::vector<clock_watch> clocks;
   const bool known = run.files.empty() || run.files.front().clock != nullptr;
   std::ostringstream text;

@@ -43,6 +43,9 @@ struct run_parts {
   /// Waits of the consumer in the order of time that another recording shows. They are used if the
   /// logs contain no waits, but receptions of batches.
   const std::vector<time_span>* waits = nullptr;
+  /// If only a part of the run is wanted: also read records that lie outside of it, in whole or in
+  /// part. Logs of over 16 MiB are still read only around the part.
+  bool beyond_part = false;
 };
 
 /// The time that one worker spent on one operation.

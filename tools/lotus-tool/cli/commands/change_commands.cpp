@@ -16,8 +16,8 @@
 #include "cli/reading_options.hpp"
 #include "commands/tune/knobs.hpp"
 #include "commands/tune/tune.hpp"
-#include "commands/viz/view.hpp"
 #include "commands/whatif/whatif.hpp"
+#include "log/window/wanted_part.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -237,6 +237,7 @@ void add_whatif(CLI::App& app, action& chosen) {
       ->needs(curve);
   add_json(*command, options->json);
   add_table_options(*command);
+  add_window(*command);
   add_reading(*command, *options);
   runs(*command, chosen, options,
        [given](whatif_options& of, std::ostream& out, std::ostream& err) {

@@ -75,6 +75,7 @@ void add_stats(CLI::App& app, action& chosen) {
                                    "--slowest", "--remove-outliers"}) {
     style->excludes(unused);
   }
+  add_window(*command);
   add_reading(*command, *options);
   runs(*command, chosen, options, run_stats);
 }
@@ -122,6 +123,7 @@ void add_diagnose(CLI::App& app, action& chosen) {
       ->excludes(json);
   add_table_options(*command);
   add_skipping(*command, options->skip_batches);
+  add_window(*command);
   add_reading(*command, *options);
   runs(*command, chosen, options, run_diagnose);
 }
@@ -241,6 +243,7 @@ void add_compare(CLI::App& app, action& chosen) {
       ->excludes(json);
   add_table_options(*command);
   add_skipping(*command, options->skip_batches);
+  add_window(*command);
   add_reading(*command, *options);
   runs(*command, chosen, options,
        [given](compare_options& of, std::ostream& out, std::ostream& err) {

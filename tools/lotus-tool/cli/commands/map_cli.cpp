@@ -12,7 +12,7 @@
 #include "commands/map/map_attribute.hpp"
 #include "commands/map/map_build.hpp"
 #include "commands/map/map_run.hpp"
-#include "commands/viz/view.hpp"
+#include "log/window/wanted_part.hpp"
 #include "mapping/attribution.hpp"
 #include "sampling/commands/map_join.hpp"
 #include "sampling/commands/map_record.hpp"
@@ -220,8 +220,8 @@ void add_map_join(CLI::App& map, action& chosen) {
                    "files of samples; default: those next to the logs")
       ->option_text("FILE...");
   add_printing(*command, *options);
-  add_prefix(*command, options->prefix);
-  add_quiet(*command, options->quiet);
+  add_window(*command);
+  add_reading(*command, *options);
   runs(*command, chosen, options, run_map_join);
 }
 

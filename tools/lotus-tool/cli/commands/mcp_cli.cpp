@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "cli/cli.hpp"
 #include "cli/commands/log_commands.hpp"
+#include "cli/reading_options.hpp"
 #include "commands/export/tables.hpp"
 #include "commands/mcp/mcp.hpp"
 #include "findings/verdict.hpp"
@@ -38,6 +39,7 @@ mcp_argument argument_of(const CLI::Option& option) {
   std::replace(of.meaning.begin(), of.meaning.end(), '\n', ' ');
   const std::string& value = option.get_option_text();
   if (of.is == kind::folder || option.get_items_expected_max() == 0) return of;
+  const std::string meaning = of.meaning;
   of.meaning += " (in a command: " + of.option + ' ' + value + ')';
   const bool is_number = value == "FACTOR" || value == "RATE" || value == "PERCENT";
   if (value == "N" || value.rfind("N|", 0) == 0) {
@@ -50,7 +52,7 @@ mcp_argument argument_of(const CLI::Option& option) {
     of.is = kind::number;
   } else {
     of.is = kind::text;
-    of.meaning = option.get_description();
+    of.meaning = meaning;
     std::istringstream words(value);
     const bool is_list = value.find('|') != std::string::npos;
     for (std::string word; is_list && std::getline(words, word, '|');) of.words.push_back(word);
@@ -65,6 +67,9 @@ mcp_tool tool_for(const CLI::App& app, const char* command, const char* title,
   mcp_tool tool{command, title, std::move(description)};
   const CLI::App& of = *app.get_subcommand(command);
   for (const char* const option : options) {
+    tool.arguments.push_back(argument_of(*of.get_option(option)));
+  }
+  for (const char* const option : window_options) {
     tool.arguments.push_back(argument_of(*of.get_option(option)));
   }
   tool.arguments.push_back({"format",

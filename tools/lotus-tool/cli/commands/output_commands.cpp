@@ -44,11 +44,8 @@ format_words words_of_viz_formats() {
 }  // namespace
 
 void add_viz(CLI::App& app, action& chosen) {
-  struct texts {
-    std::string from, to, last, only_slowest;
-  };
   auto options = std::make_shared<viz_options>();
-  auto given = std::make_shared<texts>();
+  auto only_slowest = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("viz", "Write a trace of runs for a trace viewer");
   command->footer(
       "Examples:\n"
@@ -80,15 +77,9 @@ void add_viz(CLI::App& app, action& chosen) {
       ->option_text(formats.with_bars);
   command->add_flag("--gzip", options->gzip, "compress the output; also if its name ends in .gz");
   command->add_flag("--coarse", options->coarse, "draw only batches, no operations");
-  add_text(*command, "--from", given->from, "TIME",
-           "begin at this time after the start (such as 2.5s), or\n"
-           "at this batch (batch:INDEX or batch:EPOCH/INDEX)");
-  add_text(*command, "--to", given->to, "TIME", "end at this time, or at the end of this batch");
-  add_text(*command, "--last", given->last, "TIME",
-           "draw only the end of the run, such as the last 5s");
   add_repeated(*command, "--op", options->view.ops, "NAME",
                "draw only this operation; may be repeated");
-  add_text(*command, "--only-slowest", given->only_slowest, "N",
+  add_text(*command, "--only-slowest", *only_slowest, "N",
            "draw only the N batches that took longest to build;\n"
            "STAGE:N: the batches or items slowest in stage STAGE");
   command
@@ -98,20 +89,14 @@ void add_viz(CLI::App& app, action& chosen) {
   command->add_flag("--compat", options->compat,
                     "write events and names like the original Lotus, the\n"
                     "Python program for PyTorch");
+  add_window(*command);
   add_reading(*command, *options);
-  runs(*command, chosen, options, [given](viz_options& of, std::ostream& out, std::ostream& err) {
-    if (!given->from.empty()) of.view.from = parse_window_end(given->from, "--from");
-    if (!given->to.empty()) of.view.to = parse_window_end(given->to, "--to");
-    if (!given->last.empty()) {
-      of.view.last_ns = parse_duration_ns(given->last, "--last");
-      if (of.view.last_ns == 0) throw usage_error("--last: must be more than 0");
-    }
-    if (!given->only_slowest.empty()) {
-      of.view.only_slowest = parse_slowest(given->only_slowest);
-    }
-    if (std::filesystem::path(of.output).extension() == ".gz") of.gzip = true;
-    return run_viz(of, out, err);
-  });
+  runs(*command, chosen, options,
+       [only_slowest](viz_options& of, std::ostream& out, std::ostream& err) {
+         if (!only_slowest->empty()) of.view.only_slowest = parse_slowest(*only_slowest);
+         if (std::filesystem::path(of.output).extension() == ".gz") of.gzip = true;
+         return run_viz(of, out, err);
+       });
 }
 
 #ifdef LOTUS_TOOL_REPORT
@@ -155,6 +140,11 @@ void add_report(CLI::App& app, action& chosen) {
       ->option_text("FILE")
       ->required();
   add_skipping(*command, options->skip_batches);
+  add_window(*command);
+  for (const char* const window : window_options) {
+    // The counters are those of the whole run.
+    arguments.counters->excludes(command->get_option(window));
+  }
   add_reading(*command, *options);
   runs(*command, chosen, options, [](report_options& of, std::ostream& out, std::ostream& err) {
     take_counters(of);
@@ -205,6 +195,7 @@ void add_export(CLI::App& app, action& chosen) {
   add_text(*command, "-o,--output", options->output, "PATH",
            "file to write; for csv and parquet a folder")
       ->required();
+  add_window(*command);
   add_reading(*command, *options);
   runs(*command, chosen, options, run_export);
 }
@@ -238,13 +229,13 @@ void add_top(CLI::App& app, action& chosen) {
   command->footer(
       "Examples:\n"
       "  lotus-tool top run/\n"
-      "  lotus-tool top rank0/ rank1/ --window 30s\n"
+      "  lotus-tool top rank0/ rank1/ --last 30s\n"
       "  lotus-tool top run/ --once                           # prints plain text\n"
       "  lotus-tool top run/ --openmetrics metrics/lotus.prom # until Ctrl-C\n"
       "Terms:\n"
       "An operation is a part of the program that is marked with LOTUS_SCOPE.\n"
       "'self time' is the time of an operation minus that of the operations inside it.\n"
-      "The window is the last 10 s of the run, or the time given to --window.\n"
+      "The window is the last 10 s of the run, or the time given to --last.\n"
       "A worker builds batches; the consumer, such as a training loop, receives them.\n"
       "A batch is ready from the end of its preprocessing until it is received.\n"
       "A stage (LOTUS_STAGE) is a part of the pipeline with its own threads.\n"
@@ -262,7 +253,8 @@ void add_top(CLI::App& app, action& chosen) {
       "--interval.\n"
       "--openmetrics FILE is for the textfile collector of Prometheus' node exporter.");
   command->add_option("DIR", options->dirs, logs_folders)->required();
-  add_text(*command, "--window", given->window, "TIME", "show this much of the end; default: 10s");
+  add_text(*command, "--last,--window", given->window, "TIME",
+           "show this much of the end; default: 10s");
   add_text(*command, "--interval", given->interval, "TIME",
            "time between two refreshes; default: 1s");
   command->add_option("--sort", options->order, "order of the operations; default: self")
@@ -277,10 +269,10 @@ void add_top(CLI::App& app, action& chosen) {
            "showing a screen");
   add_prefix(*command, options->prefix);
   runs(*command, chosen, options, [given](top_options& of, std::ostream& out, std::ostream& err) {
-    of.window_ns = parse_duration_ns(given->window, "--window");
+    of.window_ns = parse_duration_ns(given->window, "--last");
     of.interval_ns = parse_duration_ns(given->interval, "--interval");
     if (of.window_ns < 100'000'000 || of.interval_ns < 10'000'000) {
-      throw usage_error("--window must be at least 100ms, and --interval at least 10ms");
+      throw usage_error("--last must be at least 100ms, and --interval at least 10ms");
     }
     return run_top(of, out, err);
   });

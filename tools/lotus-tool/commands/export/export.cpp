@@ -196,6 +196,12 @@ int run_export(const export_options& options, std::ostream& out, std::ostream& e
     throw usage_error(
         "-o: tables cannot be written to standard output (-); only pstats and collapsed can");
   }
+  if (is_of_threads && part_to_read()) {
+    throw usage_error(
+        "--format collapsed: always of the whole run, because samples of threads are stored as "
+        "sums; leave out" +
+        part_options());
+  }
   diagnostic_log diagnostics(err, options.quiet);
   if (is_of_threads) {
     export_threads(options, diagnostics, out);

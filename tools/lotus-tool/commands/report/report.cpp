@@ -26,6 +26,7 @@
 #include "model/run_data.hpp"
 #include "model/stage_stats.hpp"
 #include "model/tracks.hpp"
+#include "threads/data/thread_samples.hpp"
 #include "threads/page/thread_stacks.hpp"
 
 namespace lotus::tool {
@@ -41,7 +42,7 @@ std::string command_text(const report_options& options) {
     text += " --mapping " + shell_word(options.hardware.mapping);
   for (const std::string& table : options.hardware.counters)
     text += " --counters " + shell_word(table);
-  return text + " -o " + shell_word(options.output);
+  return text + part_options() + " -o " + shell_word(options.output);
 }
 
 /// Passes `json` to `write` in parts, and escapes characters that HTML's script element forbids.
@@ -175,9 +176,16 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
   std::vector<std::string> tables = options.hardware.counters;
   tables.insert(tables.end(), {options.hardware.mapping, options.hardware.elapsed});
   sampled_threads threads;
+  const auto add_threads = [&](const std::string& dir) {
+    if (!part_to_read()) return threads.add(dir, diagnostics);
+    if (!has_thread_samples(dir)) return;
+    diagnostics.note(dir +
+                     ": the samples of its threads are left out, because they are stored as "
+                     "sums of the whole run");
+  };
   measured_runs others(options.prefix, options.dirs);
   for (const std::string& dir : options.dirs) {
-    threads.add(dir, diagnostics);
+    add_threads(dir);
     const std::vector<run_files> found = runs_in(dir, options, threads, diagnostics);
     refuse_input_as_output(options.output, found, tables, options.prefix);
     const auto limits = drawn_limits::for_runs(options.dirs.size() * found.size());
@@ -191,7 +199,7 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
         continue;
       }
       empty = false;
-      threads.add(run.dir, diagnostics);
+      add_threads(run.dir);
       write_run(first_json, json, data, read, title, options.skip_batches, names, limits, others,
                 diagnostics);
       title_of.try_emplace(run.info_dir, title);

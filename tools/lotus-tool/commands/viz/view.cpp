@@ -1,106 +1,18 @@
 #include "commands/viz/view.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <string_view>
-#include <system_error>
 
 #include "base/errors.hpp"
 #include "base/nearest.hpp"
+#include "base/text.hpp"
 #include "model/pipeline/items.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "model/pipeline/stages.hpp"
 #include "model/run_model.hpp"
+#include "model/run_part.hpp"
 
 namespace lotus::tool {
-namespace {
-
-constexpr std::string_view batch_word = "batch:";
-
-/// Converts the whole text to a number. Returns false if this is not possible.
-template <class Number>
-bool read_whole(std::string_view text, Number& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size();
-}
-
-/// Returns the batch with the epoch and the number in `wanted`; null if the run has no such batch.
-const batch* look_for_batch(const window_end& wanted, const run_batches& batches) {
-  for (const batch& b : batches.all()) {
-    if (b.index == wanted.batch && b.epoch == wanted.epoch) return &b;
-  }
-  return nullptr;
-}
-
-const batch& find_batch(const window_end& wanted, const run_batches& batches) {
-  if (const batch* const found = look_for_batch(wanted, batches)) return *found;
-  throw usage_error("there is no batch " + std::to_string(wanted.batch) + " in epoch " +
-                    std::to_string(wanted.epoch));
-}
-
-/// Returns the interval of a batch's records, including its preprocessing and its step.
-time_span span_of(const batch& b, const run_batches& batches) {
-  std::optional<time_span> all = batches.made(b);
-  for (const optional_record n : {b.preprocessed, b.wait, b.consumed, b.queued}) {
-    if (const batch_record* const r = batches.record(n)) {
-      const std::optional<time_span> step = batches.step(n);
-      const time_span one{r->start_ns, step ? step->end_ns : r->end_ns()};
-      if (!all) all = one;
-      all->start_ns = std::min(all->start_ns, one.start_ns);
-      all->end_ns = std::max(all->end_ns, one.end_ns);
-    }
-  }
-  // `all` has a value, because every batch has a record or was preprocessed.
-  return all.value_or(time_span());
-}
-
-}  // namespace
-
-std::int64_t parse_duration_ns(const std::string& text, const std::string& option) {
-  std::string_view number = text;
-  double unit_ns = 1e9;
-  const auto ends_in = [&number](std::string_view unit) {
-    if (number.size() <= unit.size() || number.substr(number.size() - unit.size()) != unit) {
-      return false;
-    }
-    number.remove_suffix(unit.size());
-    return true;
-  };
-  if (ends_in("us")) {
-    unit_ns = 1e3;
-  } else if (ends_in("ms")) {
-    unit_ns = 1e6;
-  } else if (!ends_in("s") && ends_in("m")) {
-    unit_ns = 60e9;
-  }
-  double value = 0;
-  if (!read_whole(number, value) || !(value >= 0) || value * unit_ns > 9e18) {
-    throw usage_error(option + ": '" + text + "' is not a time; write it as 300ms, 5s or 2m");
-  }
-  return static_cast<std::int64_t>(std::llround(value * unit_ns));
-}
-
-window_end parse_window_end(const std::string& text, const std::string& option) {
-  window_end end;
-  if (text.compare(0, batch_word.size(), batch_word) != 0) {
-    end.after_ns = parse_duration_ns(text, option);
-    return end;
-  }
-  std::string_view number = std::string_view(text).substr(batch_word.size());
-  const std::size_t slash = number.find('/');
-  bool good = true;
-  if (slash != std::string_view::npos) {
-    good = read_whole(number.substr(0, slash), end.epoch);
-    number.remove_prefix(slash + 1);
-  }
-  if (!good || !read_whole(number, end.batch) || end.batch < 0) {
-    throw usage_error(option + ": '" + text +
-                      "' is no batch; write batch:INDEX or batch:EPOCH/INDEX");
-  }
-  return end;
-}
-
 slowest parse_slowest(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   slowest wanted;
@@ -127,45 +39,16 @@ std::optional<stage_id> look_for_stage(const std::string& name, const run_data& 
 
 }  // namespace
 
-std::optional<wanted_part> part_of_run(const view_options& options) {
-  const auto is_batch = [](const std::optional<window_end>& end) { return end && !end->after_ns; };
-  if (options.only_slowest || is_batch(options.from) || is_batch(options.to)) return std::nullopt;
-  if (!options.from && !options.to && !options.last_ns) return std::nullopt;
-  wanted_part part;
-  if (options.from) part.from_ns = options.from->after_ns;
-  if (options.to) part.to_ns = options.to->after_ns;
-  part.last_ns = options.last_ns;
-  return part;
-}
-
 bool has_window(const view_options& options, const run_data& run) {
-  const auto has = [&](const std::optional<window_end>& end) {
-    return !end || end->after_ns || look_for_batch(*end, run.batches) != nullptr;
-  };
   const bool has_stage = !options.only_slowest || options.only_slowest->stage.empty() ||
                          look_for_stage(options.only_slowest->stage, run);
-  return has(options.from) && has(options.to) && has_stage;
+  return has_stage && (!run.files->wanted || has_part(*run.files->wanted, run));
 }
 
 view::view(const view_options& options, const run_data& run)
     : simple_(options.ops.empty() && !options.only_slowest), ops_(options.ops) {
   const run_batches& batches = run.batches;
-  const std::int64_t first_ns = run.first_ns;
-  const auto after = [first_ns](std::int64_t ns) {
-    return ns > INT64_MAX - first_ns ? INT64_MAX : first_ns + ns;
-  };
-  if (options.last_ns) from_ns_ = run.last_ns - *options.last_ns;
-  if (options.from) {
-    const std::int64_t from_ns =
-        options.from->after_ns ? after(*options.from->after_ns)
-                               : span_of(find_batch(*options.from, batches), batches).start_ns;
-    from_ns_ = std::max(from_ns_.value_or(from_ns), from_ns);
-  }
-  if (options.to) {
-    to_ns_ = options.to->after_ns ? after(*options.to->after_ns)
-                                  : span_of(find_batch(*options.to, batches), batches).end_ns;
-  }
-  if (from_ns_ && to_ns_ && *from_ns_ > *to_ns_) throw usage_error("--to is before --from");
+  if (run.files->wanted) part_ = part_of(*run.files->wanted, run);
   if (!options.only_slowest) return;
   chosen_ = true;
   chosen_batches_.assign(batches.all().size(), false);

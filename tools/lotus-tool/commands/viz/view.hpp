@@ -10,24 +10,11 @@
 #include <vector>
 
 #include "log/operation_names.hpp"
-#include "log/window/log_window.hpp"
+#include "log/window/time_window.hpp"
+#include "log/window/wanted_part.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {
-
-/// One end of the window of time that is drawn: a time since the run's beginning, or a batch.
-struct window_end {
-  std::optional<std::int64_t> after_ns;
-  std::uint32_t epoch = 0;
-  std::int64_t batch = -1;
-};
-
-/// Converts a time ("2.5", "2.5s", "300ms", "2m") or a batch ("batch:12" in epoch 0, "batch:1/12"
-/// in epoch 1). Throws usage_error with the name of `option`.
-window_end parse_window_end(const std::string& text, const std::string& option);
-
-/// Converts a duration such as "5s" to ns. Throws usage_error with the name of `option`.
-std::int64_t parse_duration_ns(const std::string& text, const std::string& option);
 
 /// Selects the batches or items that took longest.
 struct slowest {
@@ -40,22 +27,11 @@ slowest parse_slowest(const std::string& text);
 
 /// The user's options for the part that is drawn of every run.
 struct view_options {
-  std::optional<window_end> from;
-  std::optional<window_end> to;
-  /// Length in ns of the run's last part, if only this is drawn.
-  std::optional<std::int64_t> last_ns;
   std::vector<std::string> ops;  ///< names of the operations to draw, with or without S; empty: all
   std::optional<slowest> only_slowest;
 
-  bool everything() const noexcept {
-    return !from && !to && !last_ns && ops.empty() && !only_slowest;
-  }
+  bool everything() const noexcept { return ops.empty() && !only_slowest && !part_to_read(); }
 };
-
-/// Returns the part of a run that must be read. Returns nullopt if the whole run must be read,
-/// because everything is drawn or batches are selected by number or duration. Numbers can only be
-/// counted from the run's beginning; durations must be compared with those of all other batches.
-std::optional<wanted_part> part_of_run(const view_options& options);
 
 /// Whether a run contains the batches at the window's ends and the stage with the slowest items.
 bool has_window(const view_options& options, const run_data& run);
@@ -68,7 +44,7 @@ class view {
   view(const view_options& options, const run_data& run);
 
   bool has_time(std::int64_t start_ns, std::int64_t end_ns) const noexcept {
-    return start_ns <= to_ns_.value_or(start_ns) && end_ns >= from_ns_.value_or(end_ns);
+    return part_.has(start_ns, end_ns);
   }
   bool has_batch(batch_id id) const noexcept { return !chosen_ || chosen_batches_[id.value()]; }
   bool has_preprocessing(span_number span) const noexcept {
@@ -100,8 +76,7 @@ class view {
   void choose_spans(const run_batches& batches);
   bool is_in_chosen_batch(std::size_t file, std::int64_t start_ns, std::int64_t end_ns) const;
 
-  std::optional<std::int64_t> from_ns_;
-  std::optional<std::int64_t> to_ns_;
+  time_window part_;
   bool simple_ = true;  // true if the window alone decides which operations are drawn
   bool chosen_ = false;
   std::vector<bool> chosen_batches_;

@@ -25,7 +25,6 @@
 #include "findings/screen/first_screen.hpp"
 #include "log/operation_names.hpp"
 #include "log/shown_name.hpp"
-#include "log/window/log_window.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/run_data.hpp"
 #include "model/tracks.hpp"
@@ -313,6 +312,7 @@ int draw_default(const viz_options& options, const picture& preprocessed,
   bool empty = true;
   run_parts parts;
   parts.operations = !options.coarse;
+  parts.beyond_part = true;
   for (const run_files& run : preprocessed.runs) {
     auto& [data, verdict, waits] =
         scanned.emplace_back(scanned_run{read_run_and_waits(run, parts, diagnostics), {}, {}});
@@ -356,16 +356,12 @@ int run_viz(const viz_options& options, std::ostream& out, std::ostream& err) {
   }
   diagnostic_log diagnostics(err, options.quiet);
   int worst = exit_fine;
-  const std::optional<wanted_part> part = part_of_run(options.view);
   for (picture& preprocessed : plan(options,
                                     find_runs(options.dir, options.prefix, diagnostics,
                                               options.compat || options.coarse ? 1 : 2),
                                     diagnostics)) {
     refuse_input_as_output(preprocessed.output, preprocessed.runs,
                            {preprocessed.torch ? preprocessed.torch->path : ""}, options.prefix);
-    for (run_files& run : preprocessed.runs) {
-      if (part) narrow(run, *part, diagnostics);
-    }
     const compat_job job{preprocessed.runs, preprocessed.torch ? &*preprocessed.torch : nullptr,
                          preprocessed.output};
     const int status = options.compat ? draw_compat(options, job, diagnostics, out)

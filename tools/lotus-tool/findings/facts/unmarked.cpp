@@ -59,7 +59,7 @@ std::string busiest_function(const thread_samples& samples, const named_stacks& 
 
 std::string busiest_unmarked(const run_data& run, const run_facts& f) {
   const std::string& dir = run.files->info_dir;
-  if (!has_thread_samples(dir)) return {};
+  if (run.files->is_part() || !has_thread_samples(dir)) return {};
   diagnostic_log silent = diagnostic_log::silenced();
   const thread_samples samples = read_thread_samples(dir, silent);
   const named_stacks stacks(samples);
@@ -108,7 +108,7 @@ short_threads started_threads_of(const run_data& run, const run_facts& f) {
     return log.number > lotus::detail::largest_thread_id;
   });
   const std::string& dir = run.files->info_dir;
-  if (!share_logs || !has_thread_samples(dir)) return {};
+  if (run.files->is_part() || !share_logs || !has_thread_samples(dir)) return {};
   diagnostic_log silent = diagnostic_log::silenced();
   const thread_samples samples = read_thread_samples(dir, silent);
   short_threads found;
@@ -127,7 +127,7 @@ short_threads started_threads_of(const run_data& run, const run_facts& f) {
 }
 
 void add_outside_work(const run_data& run, run_facts& f) {
-  if (run.files->window || run.records.whole_from_ns != 0) return;
+  if (run.files->is_part() || run.records.whole_from_ns != 0) return;
   const time_span before{0, run.batches.start_ns()};
   time_span after{before.end_ns + run.batches.length_ns(), 0};
   const std::string& dir = run.files->info_dir;

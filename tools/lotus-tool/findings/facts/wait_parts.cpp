@@ -60,6 +60,8 @@ class divider {
       if (at_ns) first_ns[all[i].epoch] = std::min(first_ns[all[i].epoch], *at_ns);
     }
     std::set<std::uint32_t> epochs;
+    // Then the first batch of the part is probably not the first batch of an epoch.
+    const bool begins_later = run_.files->part && run_.files->part->from_ns;
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (!counted_[i]) continue;
       sum_.steps_ns += static_cast<double>(batches_.step_ns(all[i].consumed).value_or(0));
@@ -67,7 +69,8 @@ class divider {
       if (wait == nullptr || wait->is_marker()) continue;
       epochs.insert(all[i].epoch);
       const std::optional<std::int64_t> at_ns = batches_.delivery_ns(all[i]);
-      divide_one(i, *wait, at_ns && *at_ns == first_ns[all[i].epoch]);
+      const bool is_first = at_ns && *at_ns == first_ns[all[i].epoch];
+      divide_one(i, *wait, is_first && !(begins_later && all[i].epoch == all.front().epoch));
     }
     sum_.epochs = epochs.size();
     if (sum_.ready_before > 0) {

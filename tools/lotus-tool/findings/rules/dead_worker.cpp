@@ -24,7 +24,9 @@ struct last_work {
 std::optional<finding> worker_ended_early(const run_facts& f) {
   constexpr double still_early = 0.8;
   const run_batches& batches = f.run.batches;
-  if (f.d.pushed || f.run_ns <= 0 || batches.epochs().size() > 1) return std::nullopt;
+  // In a part of a run, a thread that builds a batch at the end of the part looks dead.
+  if (f.run.files->is_part() || f.d.pushed || f.run_ns <= 0 || batches.epochs().size() > 1)
+    return std::nullopt;
   std::map<std::uint64_t, last_work> threads;
   std::int64_t end_ns = INT64_MIN;
   for (const preprocessing_span& s : batches.preprocessing_spans()) {

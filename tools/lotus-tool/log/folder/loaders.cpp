@@ -77,6 +77,7 @@ std::vector<run_files> whole_runs(const std::vector<run_files>& loaders) {
       same = whole.insert(same, run_files());
       same->dir = same->info_dir = loader.info_dir;
       same->earlier_info = loader.earlier_info;
+      same->wanted = loader.wanted;
     }
     same->files.insert(same->files.end(), loader.files.begin(), loader.files.end());
     same->side_files.insert(same->side_files.end(), loader.side_files.begin(),
@@ -132,6 +133,8 @@ std::vector<consumer_logs> logs_of_consumers(const run_files& run) {
     logs.files.earlier_info = run.earlier_info;
     if (found.size() == 1) logs.files.elsewhere = run.elsewhere;
     logs.files.window = run.window;
+    logs.files.wanted = run.wanted;
+    logs.files.part = run.part;
     all.push_back(std::move(logs));
   }
   return all;

@@ -16,6 +16,7 @@
 #include "log/folder/lost_records.hpp"
 #include "log/folder/starts.hpp"
 #include "log/side_line.hpp"
+#include "log/window/log_window.hpp"
 #include "lotus/folder/hidden_files.hpp"
 #include "lotus/folder/snapshot_place.hpp"
 
@@ -375,7 +376,9 @@ std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix
                            : "; give the folder that holds the logs, or record "
                              "with 'lotus-tool run -- PROGRAM'"));
   }
-  for (const run_files& run : runs) {
+  for (run_files& run : runs) {
+    run.wanted = part_to_read();
+    if (run.wanted) narrow(run, *run.wanted, diagnostics);
     for (const log_file& file : run.files) {
       expect_bytes(file.bytes * readings);
       for (const older_part& part : file.older) expect_bytes(part.bytes * readings);

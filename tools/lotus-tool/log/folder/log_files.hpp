@@ -15,6 +15,7 @@
 #include "base/diagnostics.hpp"
 #include "log/folder/older_part.hpp"
 #include "log/window/time_window.hpp"
+#include "log/window/wanted_part.hpp"
 
 namespace lotus::tool {
 
@@ -68,6 +69,13 @@ struct run_files {
   /// The time range of the run that is read; nullopt if the whole run is read. See
   /// log/window/log_window.hpp.
   std::optional<read_window> window = {};
+  /// The part of the run that the user requested; nullopt: the whole run.
+  std::optional<wanted_part> wanted = {};
+  /// The times of this part: records that begin before it or end after it are left out. read_run()
+  /// finds them out when it first reads the run.
+  mutable std::optional<time_window> part = {};
+
+  bool is_part() const noexcept { return window || part; }
 };
 
 /// The logs of each folder, by the folder's path.
@@ -76,11 +84,11 @@ using logs_by_folder = std::map<std::string, std::vector<log_file>>;
 /// Finds every run in `dir` and below it, in natural order ("b8" before "b16").
 ///
 /// All commands find runs with this function. Records that are still in the rings of a killed
-/// process are added to their logs as `tail`. A file is a log if its name begins with `prefix` and
-/// ends in `_<number>`; "<log>.<n>" and "<log>.<n>.gz" are older parts of it. A folder with logs
-/// but without information files is a loader of a run if its parent folder has information files.
-/// Reports dropped and lost records of each run. Throws input_error if `dir` cannot be read or
-/// contains no log.
+/// process are added to their logs as `tail`. Logs are reduced to part_to_read() if they are large.
+/// A file is a log if its name begins with `prefix` and ends in `_<number>`; "<log>.<n>" and
+/// "<log>.<n>.gz" are older parts of it. A folder with logs but without information files is a
+/// loader of a run if its parent folder has information files. Reports dropped and lost records of
+/// each run. Throws input_error if `dir` cannot be read or contains no log.
 /// @param readings  how many times the command will read the runs. Only the progress bar needs this
 /// number.
 std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix,

@@ -336,17 +336,18 @@ std::uint64_t bytes_of(const run_files& run) {
 
 void narrow(run_files& run, const wanted_part& wanted, diagnostic_log& diagnostics,
             std::uint64_t from_bytes) {
-  if (bytes_of(run) < from_bytes) return;
+  const auto is_batch = [](const std::optional<window_end>& end) { return end && !end->after_ns; };
+  if (bytes_of(run) < from_bytes || is_batch(wanted.from) || is_batch(wanted.to)) return;
   narrowed_run logs(run);
   if (!logs.look(run)) return;
   const seen_times& seen = logs.seen();
   time_window part;
   if (wanted.last_ns) part.from_ns = plus(seen.last_ns, -*wanted.last_ns);
-  if (wanted.from_ns) {
-    const std::int64_t from_ns = plus(seen.first_ns, *wanted.from_ns);
+  if (wanted.from) {
+    const std::int64_t from_ns = plus(seen.first_ns, *wanted.from->after_ns);
     part.from_ns = std::max(part.from_ns.value_or(from_ns), from_ns);
   }
-  if (wanted.to_ns) part.to_ns = plus(seen.first_ns, *wanted.to_ns);
+  if (wanted.to) part.to_ns = plus(seen.first_ns, *wanted.to->after_ns);
   const std::int64_t margin_ns = logs.margin(part);
   time_window read;
   if (part.from_ns) read.from_ns = plus(*part.from_ns, -margin_ns);

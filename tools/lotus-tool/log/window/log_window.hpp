@@ -11,6 +11,7 @@
 #include "base/diagnostics.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/window/time_window.hpp"
+#include "log/window/wanted_part.hpp"
 
 namespace lotus::tool {
 
@@ -37,20 +38,13 @@ seen_times look_at_lines(std::string_view lines, bool is_side);
 /// cannot be opened.
 std::unique_ptr<log_times> times_of_text(const log_file& file);
 
-/// The part of a run that the user requested. Missing values do not limit the part.
-struct wanted_part {
-  std::optional<std::int64_t> from_ns;  ///< start of the part, in ns since the start of the run
-  std::optional<std::int64_t> to_ns;    ///< end of the part, in ns since the start of the run
-  /// If set, the part is the end of the run, and this is its length in ns.
-  std::optional<std::int64_t> last_ns;
-};
-
 /// A run whose logs together are smaller than this is read completely.
 inline constexpr std::uint64_t narrowed_from_bytes = std::uint64_t{16} << 20U;
 
 /// Reduces a run's logs to the bytes that may belong to the wanted part, and sets
-/// run_files::window. Small runs stay unchanged. Prints a note about spans that may be left out.
-/// Throws input_error.
+/// run_files::window. Small runs stay unchanged, and so do runs of which a part is wanted that
+/// begins or ends with a batch, because batches can be counted only from the run's beginning.
+/// Prints a note about spans that may be left out. Throws input_error.
 ///
 /// Logs are sorted by end time, except for records whose times the program supplied. The part is
 /// therefore found by binary search in text logs, and with the block headers in compact logs.

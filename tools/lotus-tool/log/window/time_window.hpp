@@ -16,11 +16,13 @@ struct time_window {
   /// If set, some records from before this time are missing, because they were deleted to limit the
   /// size of logs.
   std::optional<std::int64_t> whole_from_ns = {};
+  /// If set, records that end after this time are not read.
+  std::optional<std::int64_t> whole_to_ns = {};
 
-  /// Whether a span overlaps the window and began at whole_from_ns or later.
+  /// Whether a span overlaps the window, and lies between whole_from_ns and whole_to_ns.
   bool has(std::int64_t start_ns, std::int64_t end_ns) const noexcept {
     return start_ns <= to_ns.value_or(start_ns) && end_ns >= from_ns.value_or(end_ns) &&
-           start_ns >= whole_from_ns.value_or(start_ns);
+           start_ns >= whole_from_ns.value_or(start_ns) && end_ns <= whole_to_ns.value_or(end_ns);
   }
 };
 

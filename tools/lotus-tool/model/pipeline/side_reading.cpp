@@ -64,7 +64,14 @@ class side_reader {
     read_lines<side_line>(file, &diagnostics_, [&](const side_line& line) {
       if (line.kind == event_kind::off_cpu) return add_off_cpu(file, line);
       if (line.kind == event_kind::aggregated) return add_aggregated(file, line);
-      if (!read_.has(line.time_ns, line.end_ns())) return;
+      if (!read_.has(line.time_ns, line.end_ns())) {
+        const time_span span{line.time_ns, line.end_ns()};
+        const bool is_cut = crosses(span, read_.whole_from_ns) || crosses(span, read_.whole_to_ns);
+        if (line.kind == event_kind::stage && log && is_cut) {
+          found_.left_out.emplace_back(*log, span);
+        }
+        return;
+      }
       found_.first_ns = std::min(found_.first_ns, line.time_ns);
       found_.last_ns = std::max(found_.last_ns, line.end_ns());
       switch (line.kind) {

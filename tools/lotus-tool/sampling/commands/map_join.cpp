@@ -284,7 +284,9 @@ joined_run join_all(const map_join_options& options, diagnostic_log& diagnostics
 int run_map_join(const map_join_options& options, std::ostream& out, std::ostream& err) {
   diagnostic_log diagnostics(err, options.quiet);
   try {
-    print_joined(join_all(options, diagnostics), options.print, out);
+    const joined_run joined = join_all(options, diagnostics);
+    if (const int status = diagnostics.finish(options.strict); status != exit_fine) return status;
+    print_joined(joined, options.print, out);
   } catch (const interrupted& stop) {
     end_by_signal(stop.signal);
   }

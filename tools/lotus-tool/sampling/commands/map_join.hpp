@@ -20,6 +20,7 @@ struct map_join_options {
   std::vector<std::string> samples;
   std::string prefix = std::string(default_prefix);
   print_as print = print_as::table;
+  bool strict = false;
   bool quiet = false;
 };
 

@@ -172,6 +172,7 @@ void join(const run_files& run, const located_samples& samples, joined_run& to,
   std::vector<const located_sample*> without_log;
   std::uint64_t left_out = 0;
   for (const located_sample& s : samples.samples) {
+    if (run.part && !run.part->has(s.time_ns, s.time_ns)) continue;
     if (threads.is_of_several(s.tid)) {
       ++left_out;
     } else {

@@ -226,6 +226,13 @@ std::vector<process_waits> read_waits(const run_files& run, diagnostic_log& diag
     lines.name_all();
   }
   std::vector<process_waits> all = samples.take();
+  for (process_waits& process : all) {
+    const auto is_outside = [&run](const wait_sample& sample) {
+      return run.part && !run.part->has(sample.time_ns, sample.time_ns);
+    };
+    std::vector<wait_sample>& of = process.samples;
+    of.erase(std::remove_if(of.begin(), of.end(), is_outside), of.end());
+  }
   find_stacks(run, all, diagnostics);
   return all;
 }
