@@ -48,6 +48,8 @@ const description<whole>& description_of(const whole*) {
           {"best", &whole::best, "the best one"},
           {"mean_of_best", [](const whole& of) { return of.best->mean_ns; }, "its mean",
            [](const whole& of) { return of.best.has_value(); }},
+          {"", &whole::count, "how many, if there is a best one",
+           [](const whole& of) { return of.best.has_value(); }, column{"with best"}},
       });
   return all;
 }
@@ -81,6 +83,17 @@ TEST_CASE("the schema says what is required, what may be null, and which words t
   CHECK(of_part.size() == 2);  // not what only tables contain
   CHECK(of_part["name"]["enum"].size() == 2);
   CHECK(of_part["mean_ns"]["type"][1].text() == "null");
+}
+
+TEST_CASE("a cell is missing if its object has no such key, and heads can be chosen") {
+  const std::vector<whole> rows{{}, {2, "val", {}, part{"a", 1500}}};
+  const auto& of = description_of(rows.data());
+  const auto named = named_rows(rows, [](const whole& one) { return one.loader + '.'; });
+  const auto head = [](const field& one) { return '<' + std::string(one.shown.title) + '>'; };
+  std::ostringstream out;
+  print_named_rows("loader", named, of, out, ~0U, head);
+  CHECK(out.str() == "  loader  <with best>\n  .                 -\n  val.              2\n");
+  CHECK(columns_in({named.front()}, of, ~0U).empty());
 }
 
 TEST_CASE("a table has the described columns with a title") {

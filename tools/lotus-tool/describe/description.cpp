@@ -39,7 +39,7 @@ const void* field::described_part(const void* of) const {
 }
 
 datum field::value(const void* of) const {
-  return has_column_ ? value_(get_, described_part(of)) : datum();
+  return has_column_ && has(of) ? value_(get_, described_part(of)) : datum();
 }
 
 bool field::has(const void* of) const {

@@ -129,7 +129,7 @@ struct field_option {
 /// object, so that this code is compiled once for all types.
 class field : public field_facts {
  public:
-  /// Returns the value as a cell; missing if the field has no column.
+  /// Returns the value as a cell; missing if the field has no column, or the object not this key.
   /// @param of  an object of the described type; likewise below.
   datum value(const void* of) const;
   /// Returns whether the object has this key.
