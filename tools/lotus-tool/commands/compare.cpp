@@ -1,9 +1,7 @@
 #include "commands/compare.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <cstddef>
-#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -14,20 +12,13 @@
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
-#include "base/terminal/table.hpp"
 #include "comparison/conclusion.hpp"
+#include "describe/described_table.hpp"
 #include "describe/description.hpp"
-#include "findings/words.hpp"
 #include "model/quantities.hpp"
 
 namespace lotus::tool {
 namespace {
-
-/// The column headers for the two compared sides.
-struct side_names {
-  std::string before;
-  std::string after;
-};
 
 std::string last_parts(std::string path, std::size_t parts) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
@@ -54,98 +45,35 @@ side_names names_of_sides(const compared_sides& given) {
     const side_names names{shown(of_a, given.before.size()), shown(of_b, given.after.size())};
     if (names.before != names.after) return names;
   }
-  return {"before", "after"};
+  return {};
 }
 
-std::string growth(const compared_value& value) {
-  const std::optional<double> by = value.grown_by();
-  return by ? change_text(*by) : "";
-}
-
-std::string time(const std::optional<double>& ns) {
-  return ns ? human_time(*ns) : "-";
-}
-
-template <class Has>
-bool any_row(const std::vector<compared_times>& rows, Has&& has) {
-  return std::any_of(rows.begin(), rows.end(), has);
-}
-
-void print_rows(const std::vector<compared_times>& rows, const side_names& sides,
-                std::optional<double> allowed, std::ostream& out) {
-  const bool cpu = any_row(rows, [](const compared_times& r) { return r.mean_cpu_ns.common(); });
-  const bool p = any_row(rows, [](const compared_times& r) { return r.p.has_value(); });
-  const bool slower =
-      any_row(rows, [&](const compared_times& r) { return allowed && r.is_slower(*allowed); });
-  // A longer title would not leave room for this column in a terminal of 80 columns.
+template <class Row>
+void print_table(const std::string& head, const std::vector<named_row>& rows,
+                 const side_names& sides, std::ostream& out) {
   const bool narrow = line_width(out) > 0 && line_width(out) < 90;
-  const std::string cpu_change = narrow ? "CPU time" : "change of CPU time";
-  const std::string cpu_before = "CPU time " + sides.before;
-  const std::string cpu_after = "CPU time " + sides.after;
-  table text;
-  std::vector<std::string> head{"mean time of", sides.before, sides.after, "change",
-                                "95 % interval"};
-  if (p) head.emplace_back("p");
-  if (slower) head.emplace_back();
-  if (cpu) {
-    head.insert(head.end(), {cpu_before, cpu_after, cpu_change});
-  }
-  head.insert(head.end(), {"count " + sides.before, "count " + sides.after});
-  text.row(std::move(head));
-  // In a narrow terminal, these columns are dropped first, because the change matters more than the
-  // values of both sides.
-  text.spare({"count " + sides.before, "count " + sides.after, cpu_before, cpu_after});
-  bool factors = false;
-  bool uncertain = false;
-  for (const compared_times& r : rows) {
-    if (r.count_before == 0 && r.count_after == 0) continue;
-    const change_texts changed = texts_of_change(r);
-    factors = factors || changed.factors;
-    uncertain = uncertain || changed.interval == uncertain_interval;
-    std::vector<std::string> cells{table_title(r), time(r.typical_ns.before),
-                                   time(r.typical_ns.after), changed.change, changed.interval};
-    if (p) cells.push_back(r.p ? three_digits(*r.p) : "");
-    if (slower) cells.emplace_back(r.is_slower(*allowed) ? "SLOWER" : "");
-    if (cpu) {
-      cells.insert(cells.end(),
-                   {time(r.mean_cpu_ns.before), time(r.mean_cpu_ns.after), growth(r.mean_cpu_ns)});
-    }
-    cells.push_back(std::to_string(r.count_before));
-    cells.push_back(std::to_string(r.count_after));
-    text.row(std::move(cells));
-  }
-  text.print(out);
-  if (factors) out << fitted(out, meaning_of_factors, "  ", "    ") << '\n';
-  if (uncertain) out << fitted(out, meaning_of_uncertain, "  ", "    ") << '\n';
-  const bool delay = any_row(rows, [](const compared_times& r) {
-    return std::string_view(r.kind) == "batch" && r.name == quantity_name(quantity::delay);
-  });
-  if (delay) {
-    out << "  delivery delay: from when a batch is ready until the consumer receives it\n";
-    note_label(out, "consumer");
-  }
-  for (const compared_times& r : rows) {
-    if (std::string_view(r.kind) == "batch") note_label(out, table_title(r));
-  }
+  print_named_rows(head, rows, description_of(static_cast<const Row*>(nullptr)), out,
+                   narrow ? narrow_table : wide_table,
+                   [&sides](const field& column) { return sides.head_of(column); });
 }
 
-void print_stages(const std::vector<compared_stage>& stages, const side_names& sides,
-                  std::ostream& out) {
-  table text;
-  text.spare({"mean " + sides.before, "mean " + sides.after});
-  text.row({"stage", "mean " + sides.before, "mean " + sides.after, "mean change",
-            "capacity " + sides.before, "capacity " + sides.after, "capacity change"});
-  for (const compared_stage& s : stages) {
-    text.row({s.name, time(s.service_ns.before), time(s.service_ns.after), growth(s.service_ns),
-              rate(s.capacity_per_s.before), rate(s.capacity_per_s.after),
-              growth(s.capacity_per_s)});
+void print_times(const compared_loader& l, const side_names& sides, std::ostream& out) {
+  std::vector<named_row> rows;
+  for (const compared_times& r : l.rows) {
+    if (r.count_before > 0 || r.count_after > 0) rows.emplace_back(table_title(r), &r);
   }
-  text.print(out);
+  print_table<compared_times>("mean time of", rows, sides, out);
+  for (const std::string& text : explanations_of(l)) {
+    out << fitted(out, text, "  ", "    ") << '\n';
+  }
+  out << "  delivery delay: from when a batch is ready until the consumer receives it\n";
+  note_label(out, "consumer");
+  for (const quantity of : all_quantities) note_label(out, table_title(l.times_of(of)));
 }
 
 /// Prints the change of the throughput, which users notice, then the reasons for it, and then other
 /// differences between the runs.
-void print_conclusion(const compared_loader& l, const comparison& found, std::ostream& out) {
+void print_conclusion(const compared_loader& l, std::ostream& out) {
   const auto tell = [&out](const std::string& text) {
     out << fitted_sentences(out, printable_line(text), "", "  ") << '\n';
   };
@@ -157,8 +85,8 @@ void print_conclusion(const compared_loader& l, const comparison& found, std::os
   } else {
     out << styled(out, style::bold, fitted(out, printable_line(conclusion_of(l)))) << '\n';
   }
-  for (const std::string& text : l.facts) tell(text);
-  for (const std::string& text : unlike_of(l, found)) {
+  for (const std::string& text : facts_of(l)) tell(text);
+  for (const std::string& text : unlike_of(l)) {
     out << styled(out, style::yellow,
                   fitted(out, "the runs differ in " + printable_line(text), "", "  "))
         << '\n';
@@ -178,8 +106,8 @@ void print_comparison_table(const compared_sides& given, const comparison& found
   for (const compared_loader& l : found.loaders) {
     out << between;
     if (!l.loader.empty()) out << "loader " << printable_line(l.loader) << '\n';
-    print_conclusion(l, found, out);
-    print_rows(l.rows, sides, given.fail_above, out);
+    print_conclusion(l, out);
+    print_times(l, sides, out);
     between = "\n";
     if (given.fail_above) {
       const std::string end = failure_text(l, *given.fail_above);
@@ -187,7 +115,9 @@ void print_comparison_table(const compared_sides& given, const comparison& found
     }
     if (l.stages.empty()) continue;
     out << '\n';
-    print_stages(l.stages, sides, out);
+    print_table<compared_stage>(
+        "stage", named_rows(l.stages, [](const compared_stage& of) { return of.name; }), sides,
+        out);
   }
 }
 
@@ -241,10 +171,11 @@ int run_compare(const compare_options& options, std::ostream& out, std::ostream&
   bool compared = false;
   bool slower = false;
   for (const compared_loader& loader : found.loaders) {
-    for (const compared_times& r : loader.rows) compared = compared || r.mean_ns.common();
-    const std::optional<double> allowed = options.fail_above;
-    slower = slower ||
-             (allowed && !is_faster(loader, *allowed) && !slower_rows(loader, *allowed).empty());
+    const bool faster = options.fail_above && is_faster(loader, *options.fail_above);
+    for (const compared_times& r : loader.rows) {
+      compared = compared || r.mean_ns.common();
+      slower = slower || (r.failed && !faster);
+    }
   }
   if (!compared) {
     throw input_error(options.before.front() + " and " + options.after.front() +

@@ -1,9 +1,8 @@
-// Explains why batches take longer, and finds other differences between the compared runs.
+// Explains why batches take longer or shorter.
 #ifndef LOTUS_TOOL_COMPARISON_CAUSES_HPP
 #define LOTUS_TOOL_COMPARISON_CAUSES_HPP
 
-#include <set>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "comparison/comparison.hpp"
@@ -14,26 +13,19 @@ namespace lotus::tool {
 /// Returns the operations that explain why the preprocess time of a batch changed: the time or
 /// the number of their calls changed, and they account for at least a quarter of the difference.
 /// Returns nothing if the change of the preprocess time is not statistically significant.
-/// @param rows  the compared operations of the same loader.
+/// @param of  the same loader with its rows.
 std::vector<cause> causes_of(const pooled_loader& before, const pooled_loader& after,
-                             const std::vector<compared_times>& rows);
+                             const compared_loader& of);
 
-/// Returns a sentence which says that batches have different sizes before and after the change; ""
-/// if they have the same size, or if the sizes are unknown.
-std::string other_size(const pooled_loader& before, const pooled_loader& after);
-/// Returns a sentence for each difference between the numbers of workers or of threads in a stage.
-std::vector<std::string> other_threads(const pooled_loader& before, const pooled_loader& after);
-/// If batches take longer by `longer_ns`, but hardly use more CPU time, returns a text about the
-/// CPU times; otherwise "".
-std::string same_cpu_time(const compared_value& cpu_ns, double longer_ns);
-/// If preprocessing takes longer only because more workers share the CPUs (so the CPU time of a
-/// batch is unchanged), returns a sentence about that; otherwise "".
-/// @param cpus_after  how many CPUs the runs of `after` could use.
-std::string shared_cpus(const pooled_loader& before, const pooled_loader& after,
-                        const std::vector<compared_times>& rows,
-                        const std::set<double>& cpus_after);
-/// Returns a sentence for each difference between the machines of the two sides of the comparison.
-std::vector<std::string> unlike_machines(const pooled_runs& before, const pooled_runs& after);
+/// Returns the operation with the most time of those that show that batches have different sizes
+/// before and after the change; nullopt if the sizes are the same, or unknown.
+std::optional<differing_calls> other_size(const pooled_loader& before, const pooled_loader& after);
+/// Whether batches take longer, but hardly use more CPU time.
+bool is_cpu_time_the_same(const compared_times& of);
+/// Whether preprocessing takes longer only because more workers share the CPUs, so that the CPU
+/// time of a batch is unchanged.
+/// @param of  has its rows, workers and CPUs.
+bool are_cpus_shared(const compared_loader& of);
 
 }  // namespace lotus::tool
 

@@ -11,22 +11,16 @@
 
 #include "base/largest.hpp"
 #include "base/parallel.hpp"
-#include "base/text.hpp"
 #include "comparison/causes.hpp"
 #include "comparison/pooled_runs.hpp"
 #include "findings/claims.hpp"
 #include "findings/diagnosis.hpp"
-#include "findings/finding.hpp"
-#include "findings/verdict.hpp"
-#include "findings/words.hpp"
 #include "log/batch_kinds.hpp"
 #include "log/log_line.hpp"
 #include "log/log_reader.hpp"
 #include "log/operation_names.hpp"
 #include "log/shown_name.hpp"
-#include "model/quantities.hpp"
 #include "model/run_data.hpp"
-#include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -105,56 +99,44 @@ std::optional<double> mean_of_runs(const std::vector<double>& values) {
   return std::exp(logs);
 }
 
-compared_times compare_values(const char* kind, std::string name, const pooled_times& before,
-                              const pooled_times& after) {
+std::optional<change> change_of_single_values(const pooled_times& before,
+                                              const pooled_times& after) {
+  return bootstrap_change(before.durations(), after.durations());
+}
+
+/// The variation of single aggregated calls does not show how much their mean varies, because
+/// successive calls are correlated and their order is unknown.
+std::optional<change> change_of_single_values(const pooled_counts& /*before*/,
+                                              const pooled_counts& /*after*/) {
+  return std::nullopt;
+}
+
+template <class Pooled>
+compared_times compare_times(row_kind kind, std::string name, const Pooled& before,
+                             const Pooled& after) {
   compared_times r;
   r.kind = kind;
   r.name = std::move(name);
-  r.count_before = before.durations().count();
-  r.count_after = after.durations().count();
-  r.mean_ns = {before.mean_ns(), after.mean_ns()};
+  r.count_before = before.count();
+  r.count_after = after.count();
+  r.mean_ns = r.typical_ns = {before.mean_ns(), after.mean_ns()};
   r.mean_cpu_ns = {before.mean_cpu_ns(), after.mean_cpu_ns()};
   if (!r.mean_cpu_ns.common()) r.mean_cpu_ns = {};
-  if (r.mean_ns.grown_by() && r.enough()) {
-    const std::vector<double>& a = before.run_means_ns();
-    const std::vector<double>& b = after.run_means_ns();
-    r.likely = a.size() + b.size() > 2 ? change_between_runs(a, b)
-                                       : bootstrap_change(before.durations(), after.durations());
-    r.p = permutation_p(a, b);
-  }
-  r.typical_ns = r.likely ? compared_value{mean_of_runs(before.run_means_ns()),
-                                           mean_of_runs(after.run_means_ns())}
-                          : r.mean_ns;
-  return r;
-}
-
-/// Compares the calls of an aggregated operation, which are counted and summed instead of recorded.
-/// A confidence interval is computed only from differences between runs. The variation of single
-/// calls does not show how much their mean varies, because successive calls are correlated and the
-/// order of aggregated calls is unknown.
-compared_times compare_counts(std::string name, const pooled_counts& before,
-                              const pooled_counts& after) {
-  compared_times r;
-  r.kind = aggregated_kind;
-  r.name = std::move(name);
-  r.count_before = static_cast<std::size_t>(before.count);
-  r.count_after = static_cast<std::size_t>(after.count);
-  r.mean_ns = r.typical_ns = {before.mean_ns(), after.mean_ns()};
-  const std::vector<double>& a = before.run_means_ns;
-  const std::vector<double>& b = after.run_means_ns;
-  if (r.mean_ns.grown_by() && r.enough()) {
-    r.likely = change_between_runs(a, b);
-    r.p = permutation_p(a, b);
-  }
+  if (!r.mean_ns.grown_by() || !r.enough()) return r;
+  const std::vector<double>& a = before.run_means_ns();
+  const std::vector<double>& b = after.run_means_ns();
+  r.likely =
+      a.size() + b.size() > 2 ? change_between_runs(a, b) : change_of_single_values(before, after);
+  r.p = permutation_p(a, b);
   if (r.likely) r.typical_ns = {mean_of_runs(a), mean_of_runs(b)};
-  r.counts = r.likely.has_value();
   return r;
 }
 
 /// Compares one loader of the runs before a change with the same loader of the runs after it.
-/// @param cpus_after  numbers of CPUs that the runs of `after` could use.
-compared_loader compare_loader(const std::string& name, pooled_loader& before, pooled_loader& after,
-                               const std::set<double>& cpus_after) {
+compared_loader compare_loader(const std::string& name, pooled_runs& runs_before,
+                               pooled_runs& runs_after, const std::optional<double>& fail_above) {
+  pooled_loader& before = runs_before.loaders[name];
+  pooled_loader& after = runs_after.loaders[name];
   compared_loader of;
   of.loader = name;
   of.runs_before = before.runs;
@@ -162,40 +144,53 @@ compared_loader compare_loader(const std::string& name, pooled_loader& before, p
   of.batches_per_s = {mean_of_runs(before.batches_per_s), mean_of_runs(after.batches_per_s)};
   of.rate_change = change_between_runs(before.batches_per_s, after.batches_per_s);
   of.rate_p = permutation_p(before.batches_per_s, after.batches_per_s);
-  const std::vector<std::string> ops = names_of(before.ops, after.ops);
-  const std::vector<std::string> aggregated = names_of(before.aggregated, after.aggregated);
-  for (const std::string& op : ops) {
-    of.rows.push_back(compare_values("op", op, before.ops[op], after.ops[op]));
+  for (const std::string& op : names_of(before.ops, after.ops)) {
+    of.rows.push_back(compare_times(row_kind::op, op, before.ops[op], after.ops[op]));
   }
-  for (const std::string& op : aggregated) {
-    of.rows.push_back(compare_counts(op, before.aggregated[op], after.aggregated[op]));
+  for (const std::string& op : names_of(before.aggregated, after.aggregated)) {
+    of.rows.push_back(
+        compare_times(row_kind::aggregated, op, before.aggregated[op], after.aggregated[op]));
+    of.rows.back().counts = of.rows.back().likely.has_value();
   }
   for (const quantity wanted : all_quantities) {
-    of.rows.push_back(compare_values("batch", std::string(quantity_name(wanted)),
-                                     before.quantities[wanted], after.quantities[wanted]));
+    of.rows.push_back(compare_times(row_kind::batch, std::string(quantity_name(wanted)),
+                                    before.quantities[wanted], after.quantities[wanted]));
+    of.rows.back().of = wanted;
     of.rows.back().counts = wanted != quantity::delay;
   }
-  of.causes = causes_of(before, after, of.rows);
+  for (compared_times& r : of.rows) {
+    r.loader = name;
+    r.failed = fail_above && r.is_slower(*fail_above);
+  }
+  of.machines = {runs_before.machines, runs_after.machines};
+  of.cpus = {runs_before.cpus, runs_after.cpus};
+  of.workers = {before.workers, after.workers};
+  for (const auto& [stage, threads] : before.stage_threads) {
+    of.stage_threads[stage] = {threads, after.stage_threads[stage]};
+  }
+  of.causes = causes_of(before, after, of);
   of.other_size = other_size(before, after);
-  of.other_threads = other_threads(before, after);
-  of.shared_cpus = shared_cpus(before, after, of.rows, cpus_after);
+  // Threads that are bound to some of the CPUs may share fewer CPUs than the program may use.
+  of.shares_cpus = !after.bound && are_cpus_shared(of);
   for (const std::string& stage : names_of(before.stages, after.stages)) {
     const pooled_stage& was = before.stages[stage];
     const pooled_stage& is = after.stages[stage];
-    of.stages.push_back(
-        {stage, {was.service_ns(), is.service_ns()}, {was.capacity_per_s(), is.capacity_per_s()}});
+    of.stages.push_back({stage,
+                         name,
+                         {was.service_ns(), is.service_ns()},
+                         {was.capacity_per_s(), is.capacity_per_s()}});
   }
   return of;
 }
 
-/// Returns the verdicts of a side, such as "lock-bound or order-bound"; "" if a run has none.
-std::string limits_of(const std::vector<diagnosis>& side) {
-  std::set<std::string_view> names;
+/// Returns the verdicts of a side; none if a run has none.
+std::set<verdict> limits_of(const std::vector<diagnosis>& side) {
+  std::set<verdict> limits;
   for (const diagnosis& d : side) {
     if (!d.is) return {};
-    names.insert(verdict_name(*d.is));
+    limits.insert(*d.is);
   }
-  return joined(names, " or ");
+  return limits;
 }
 
 bool has(const diagnosis& d, std::string_view id) {
@@ -203,18 +198,20 @@ bool has(const diagnosis& d, std::string_view id) {
                      [id](const finding& one) { return one.id == id; });
 }
 
-/// Adds the findings that all runs of one side have, and no run of the other. Findings that only
+/// Returns the findings that all runs of one side have, and no run of the other. Findings that only
 /// give a verdict are left out, because the verdict says the same.
-void add_findings(const char* side, const std::vector<diagnosis>& these,
-                  const std::vector<diagnosis>& others, std::vector<std::string>& to) {
+std::vector<finding> findings_of(const std::vector<diagnosis>& these,
+                                 const std::vector<diagnosis>& others) {
+  std::vector<finding> found;
   for (const finding& one : these.front().findings) {
     const auto is_in = [&one](const diagnosis& d) { return has(d, one.id); };
     if ((one.is && !one.has(gives_reason)) || !std::all_of(these.begin(), these.end(), is_in) ||
         std::any_of(others.begin(), others.end(), is_in)) {
       continue;
     }
-    to.push_back(side + text_of(one.because));
+    found.push_back(one);
   }
+  return found;
 }
 
 /// Diagnoses the first runs of one loader on one side, without predictions. Runs that cannot be
@@ -238,21 +235,17 @@ std::vector<diagnosis> diagnoses_of(const std::vector<run_files>& runs, const st
 void add_facts(const std::vector<diagnosis>& before, const std::vector<diagnosis>& after,
                compared_loader& to) {
   if (before.empty() || after.empty()) return;
-  const std::string was = limits_of(before);
-  const std::string is = limits_of(after);
-  if (!was.empty() && !is.empty() && was != is) {
-    to.facts.push_back("bottleneck: " + was + " before, " + is + " after");
-  }
-  add_findings("before: ", before, after, to.facts);
-  add_findings("after: ", after, before, to.facts);
+  to.limits = {limits_of(before), limits_of(after)};
+  to.found_before = findings_of(before, after);
+  to.found_after = findings_of(after, before);
   // Workers that share CPUs explain nothing if a limit, an affinity or other threads do.
   for (const diagnosis& d : after) {
-    if (first_with(explains_queues, d.findings) != nullptr) to.shared_cpus.clear();
+    if (first_with(explains_queues, d.findings) != nullptr) to.shares_cpus = false;
   }
   for (cause& c : to.causes) {
     const diagnosis& slower = c.ns_a_batch > 0 ? after.front() : before.front();
     const blocked_on* const lock = claims(slower).waits_for_holder(shown_name(c.name));
-    if (lock != nullptr) c.lock = lock_name(*lock) + ", held by " + lock->held_by;
+    if (lock != nullptr) c.lock = *lock;
   }
 }
 
@@ -287,22 +280,20 @@ comparison compare_runs(const compared_sides& sides, diagnostic_log& diagnostics
       names_to_compare(runs_before, runs_after, sides.most_operations, diagnostics);
   pooled_runs before = pool(runs_before, sides, only, diagnostics);
   pooled_runs after = pool(runs_after, sides, only, diagnostics);
-  comparison found{{}, before.records, after.records, unlike_machines(before, after)};
+  comparison found{{}, before.records, after.records};
   for (const auto& [name, loader] : after.loaders) before.loaders.try_emplace(name);
   for (auto& [name, loader] : before.loaders) {
-    found.loaders.push_back(compare_loader(name, loader, after.loaders[name], after.cpus));
+    found.loaders.push_back(compare_loader(name, before, after, sides.fail_above));
     add_facts(diagnoses_of(runs_before, name, sides), diagnoses_of(runs_after, name, sides),
               found.loaders.back());
   }
   return found;
 }
 
-std::vector<const compared_times*> slower_rows(const compared_loader& loader, double allowed) {
-  std::vector<const compared_times*> slower;
-  for (const compared_times& r : loader.rows) {
-    if (r.is_slower(allowed)) slower.push_back(&r);
-  }
-  return slower;
+const compared_times& compared_loader::times_of(quantity wanted) const {
+  return *std::find_if(rows.begin(), rows.end(), [wanted](const compared_times& r) {
+    return r.kind == row_kind::batch && r.of == wanted;
+  });
 }
 
 constexpr double runs_differ = 0.1;

@@ -3,14 +3,21 @@
 #define LOTUS_TOOL_COMPARISON_COMPARISON_HPP
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/diagnostics.hpp"
+#include "findings/finding.hpp"
+#include "findings/verdict.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 #include "model/chance/between_runs.hpp"
+#include "model/quantities.hpp"
+#include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {
 
@@ -36,14 +43,26 @@ struct compared_value {
   }
 };
 
-/// The kind of a row (compared_times::kind) about an aggregated operation.
-inline constexpr char aggregated_kind[] = "aggregated";
+/// The different values that the runs of each side have, such as numbers of workers.
+template <class Value>
+struct values_of_sides {
+  std::set<Value> before;
+  std::set<Value> after;
+
+  /// Returns false if the values of a side are unknown.
+  bool differ() const { return !before.empty() && !after.empty() && before != after; }
+};
+
+/// What a row is about: an operation, an aggregated operation, or a quantity of batches.
+enum class row_kind : std::uint8_t { op, aggregated, batch };
 
 /// The times of an operation or of a quantity of batches, such as the wait, on both sides of a
 /// comparison.
 struct compared_times {
-  const char* kind = "";  ///< kind of the row: "op", "aggregated" or "batch"
-  std::string name;       ///< name as in the logs
+  row_kind kind = row_kind::op;
+  quantity of = quantity::preprocess;  ///< for row_kind::batch
+  std::string name;                    ///< name as in the logs, or quantity_name()
+  std::string loader;                  ///< name of the loader; "" for the default loader
   std::size_t count_before = 0;
   std::size_t count_after = 0;
   compared_value mean_ns;      ///< mean of all values
@@ -52,6 +71,7 @@ struct compared_times {
   std::optional<change> likely;  ///< change with a 95 % interval; missing if there are few values
   std::optional<double> p;  ///< p-value of the difference between the runs; see permutation_p()
   bool counts = true;       ///< whether this row can make the comparison fail
+  bool failed = false;      ///< whether it is slower by more than compared_sides::fail_above
 
   /// Minimum number of values on each side for a confidence interval. The interval is computed by
   /// resampling, which shows too little variation if there are fewer values.
@@ -70,6 +90,7 @@ struct compared_times {
 
 struct compared_stage {
   std::string name;
+  std::string loader;             ///< name of the loader; "" for the default loader
   compared_value service_ns;      ///< mean time per item or batch
   compared_value capacity_per_s;  ///< capacity in batches per second
 };
@@ -83,8 +104,15 @@ struct cause {
   /// Whether the operation's time per batch changed because its number of calls per batch changed.
   /// If not, the time per call changed.
   bool more_calls = false;
-  /// The lock that the operation mostly waits for on the slower side, and its holder; "" if none.
-  std::string lock;
+  /// The lock, held by another operation, that it mostly waits for on the slower side.
+  std::optional<blocked_on> lock;
+};
+
+/// An operation that has different numbers of calls per batch on both sides.
+struct differing_calls {
+  std::string name;  ///< name as in the logs
+  double before = 0;
+  double after = 0;
 };
 
 struct compared_loader {
@@ -94,18 +122,22 @@ struct compared_loader {
   compared_value batches_per_s;       ///< batches per second, as a mean over the runs
   std::optional<change> rate_change;  ///< change of batches_per_s; see change_between_runs()
   std::optional<double> rate_p;
-  std::vector<cause> causes;  ///< causes of the change; the largest comes first
-  std::string other_size;     ///< sentence about a different size of batches; "" if there is none
-  std::vector<std::string> other_threads;  ///< sentences about different numbers of threads
-  std::string shared_cpus;  ///< sentence about workers that share the CPUs; see shared_cpus()
-  /// Sentences on what limits each side, and on what was found on one of the sides only.
-  std::vector<std::string> facts;
+  std::vector<cause> causes;                  ///< causes of the change; the largest comes first
+  std::optional<differing_calls> other_size;  ///< shows that batches have another size
+  values_of_sides<std::string> machines;      ///< names of machines, if recorded
+  values_of_sides<double> cpus;               ///< numbers of CPUs that the runs could use
+  values_of_sides<std::size_t> workers;
+  std::map<std::string, values_of_sides<std::size_t>> stage_threads;  ///< by name of the stage
+  bool shares_cpus = false;                                           ///< see are_cpus_shared()
+  values_of_sides<verdict> limits;    ///< what limits each side; empty if a run has no verdict
+  std::vector<finding> found_before;  ///< what was found in all runs before, and in none after
+  std::vector<finding> found_after;   ///< the reverse
   std::size_t runs_before = 0;
   std::size_t runs_after = 0;
-};
 
-/// Returns the rows that became slower by more than `allowed`, a share such as 0.05.
-std::vector<const compared_times*> slower_rows(const compared_loader& loader, double allowed);
+  /// Returns the row of a quantity of batches; each loader has them all.
+  const compared_times& times_of(quantity wanted) const;
+};
 
 /// Returns whether throughput rose significantly by more than `allowed`. If there is only one run
 /// per side, significance is unknown, and at least 10 % are required, because runs of the same
@@ -119,7 +151,6 @@ struct comparison {
   std::vector<compared_loader> loaders;
   record_counts records_before;
   record_counts records_after;
-  std::vector<std::string> unlike;  ///< sentences about differences between the machines
 };
 
 /// Compares all runs in the folders of both sides. Throws input_error.

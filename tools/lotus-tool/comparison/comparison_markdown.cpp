@@ -1,27 +1,21 @@
+#include <algorithm>
 #include <cstddef>
-#include <optional>
+#include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
 #include "comparison/conclusion.hpp"
-#include "findings/words.hpp"
+#include "describe/described_table.hpp"
+#include "describe/description.hpp"
 
 namespace lotus::tool {
 namespace {
 
 constexpr std::size_t max_bytes = 60'000;
-
-std::string shown_time(const std::optional<double>& ns) {
-  return ns ? human_time(*ns) : "-";
-}
-
-std::string growth(const compared_value& value) {
-  const std::optional<double> by = value.grown_by();
-  return by ? change_text(*by) : "";
-}
 
 std::string count_of_runs(std::size_t n) {
   return std::to_string(n) + (n == 1 ? " run" : " runs");
@@ -33,8 +27,15 @@ class comment {
  public:
   void line(const std::string& text) { text_ += text + '\n'; }
 
-  /// Adds a table whose first column contains text and whose other columns contain numbers.
-  void table_of(const std::vector<std::vector<std::string>>& rows) {
+  /// Adds a table whose first column contains names and whose other columns contain numbers.
+  template <class Row, class NameOf>
+  void table_of(const std::string& head, const std::vector<Row>& of, const NameOf& name_of) {
+    const std::vector<named_row> named = named_rows(of, name_of);
+    const std::vector<const field*> columns =
+        columns_in(named, description_of(of.data()), markdown_table);
+    std::vector<table::cells> rows{{head}};
+    for (const field* one : columns) rows[0].push_back(side_names().head_of(*one));
+    for (const auto& [name, row] : named) rows.push_back(row_of(name, row, columns));
     std::size_t left_out = 0;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       std::string row = "|";
@@ -59,95 +60,32 @@ class comment {
   std::string text_;
 };
 
-void add_rows(const compared_loader& l, std::optional<double> allowed, comment& to) {
-  bool cpu = false;
-  bool slower = false;
-  for (const compared_times& r : l.rows) {
-    cpu = cpu || r.mean_cpu_ns.common();
-    slower = slower || (allowed && r.is_slower(*allowed));
-  }
-  std::vector<std::vector<std::string>> rows{
-      {"mean time of", "before", "after", "change", "95 % interval"}};
-  if (cpu) rows[0].emplace_back("change of CPU time");
-  if (slower) rows[0].emplace_back("");
-  bool factors = false;
-  bool uncertain = false;
-  for (const compared_times& r : l.rows) {
-    const change_texts changed = texts_of_change(r);
-    factors = factors || changed.factors;
-    uncertain = uncertain || changed.interval == uncertain_interval;
-    std::vector<std::string> row{table_title(r), shown_time(r.typical_ns.before),
-                                 shown_time(r.typical_ns.after), changed.change, changed.interval};
-    if (cpu) row.push_back(growth(r.mean_cpu_ns));
-    if (slower) row.emplace_back(r.is_slower(*allowed) ? "SLOWER" : "");
-    rows.push_back(std::move(row));
-  }
-  to.table_of(rows);
-  if (factors) to.line(meaning_of_factors + std::string("\n"));
-  if (uncertain) to.line(meaning_of_uncertain + std::string("\n"));
-}
-
-void add_stages(const std::vector<compared_stage>& stages, comment& to) {
-  if (stages.empty()) return;
-  std::vector<std::vector<std::string>> rows{
-      {"stage", "mean before", "mean after", "change", "capacity before", "capacity after"}};
-  for (const compared_stage& s : stages) {
-    rows.push_back({s.name, shown_time(s.service_ns.before), shown_time(s.service_ns.after),
-                    growth(s.service_ns), rate(s.capacity_per_s.before),
-                    rate(s.capacity_per_s.after)});
-  }
-  to.table_of(rows);
-}
-
 }  // namespace
 
 std::string markdown_text(std::string_view text) {
+  constexpr std::string_view markup = "\\`*_~[]!$";
+  constexpr std::string_view linked = "@#";
+  constexpr std::pair<char, std::string_view> entities[] = {{'&', "&amp;"}, {'<', "&lt;"},
+                                                            {'>', "&gt;"},  {'|', "&#124;"},
+                                                            {':', "&#58;"}, {'w', "&#119;"}};
   const std::string shown = printable_line(text);
   std::string safe;
   for (std::size_t i = 0; i < shown.size(); ++i) {
     const char c = shown[i];
-    switch (c) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '|':
-        safe += "&#124;";
-        break;
-      case '@':
-      case '#':
-        // An empty HTML comment after '@' or '#' prevents GitHub from seeing a mention of a user or
-        // a reference to an issue.
-        safe += c;
-        safe += "<!-- -->";
-        break;
-      case ':':
-        // "://" would become a link and ":smile:" an image.
-        safe += i + 1 < shown.size() && shown[i + 1] != ' ' ? "&#58;" : ":";
-        break;
-      case 'w':
-        safe += shown.compare(i, 4, "www.") == 0 ? "&#119;" : "w";
-        break;
-      case '\\':
-      case '`':
-      case '*':
-      case '_':
-      case '~':
-      case '[':
-      case ']':
-      case '!':
-      case '$':
-        safe += '\\';
-        safe += c;
-        break;
-      default:
-        safe += c;
+    const auto entity = std::find_if(std::begin(entities), std::end(entities),
+                                     [c](const auto& of) { return of.first == c; });
+    // "://" would become a link and ":smile:" an image.
+    const bool is_plain = (c == ':' && (i + 1 == shown.size() || shown[i + 1] == ' ')) ||
+                          (c == 'w' && shown.compare(i, 4, "www.") != 0);
+    if (markup.find(c) != std::string_view::npos) safe += '\\';
+    if (entity == std::end(entities) || is_plain) {
+      safe += c;
+    } else {
+      safe += entity->second;
     }
+    // An empty HTML comment after '@' or '#' prevents GitHub from seeing a mention of a user or a
+    // reference to an issue.
+    if (linked.find(c) != std::string_view::npos) safe += "<!-- -->";
   }
   return safe;
 }
@@ -161,13 +99,16 @@ std::string comparison_markdown(const compared_sides& sides, const comparison& f
     if (!l.loader.empty()) head.insert(0, "loader " + l.loader + ": ");
     to.line("### " + markdown_text(head) + '\n');
     if (!throughput.empty()) to.line(markdown_text(conclusion) + '\n');
-    for (const std::string& text : l.facts) to.line(markdown_text(text) + '\n');
-    const std::vector<std::string> unlike = unlike_of(l, found);
+    for (const std::string& text : facts_of(l)) to.line(markdown_text(text) + '\n');
+    const std::vector<std::string> unlike = unlike_of(l);
     for (const std::string& text : unlike) to.line("- the runs differ in " + markdown_text(text));
     if (!unlike.empty()) to.line("");
-    add_rows(l, sides.fail_above, to);
+    to.table_of("mean time of", l.rows, table_title);
+    for (const std::string& text : explanations_of(l)) to.line(text + '\n');
     if (sides.fail_above) to.line(markdown_text(failure_text(l, *sides.fail_above)) + '\n');
-    add_stages(l.stages, to);
+    if (!l.stages.empty()) {
+      to.table_of("stage", l.stages, [](const compared_stage& of) { return of.name; });
+    }
     std::string runs =
         count_of_runs(l.runs_before) + " before, " + count_of_runs(l.runs_after) + " after";
     if (l.runs_before < 2 && l.runs_after < 2) {

@@ -4,13 +4,13 @@
 #include <cmath>
 #include <cstddef>
 #include <optional>
+#include <set>
 
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
 #include "comparison/causes.hpp"
 #include "findings/words.hpp"
 #include "log/shown_name.hpp"
-#include "model/quantities.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -55,17 +55,54 @@ std::string runs_text(const compared_loader& l) {
 std::string became(const compared_times& r) {
   const change& c = *r.likely;
   if (c.value >= 0) {
-    const std::string text = times_text(1 + c.value, 1 + c.low, 1 + c.high);
-    return "became " + text + " slower";
+    return "became " + times_text(1 + c.value, 1 + c.low, 1 + c.high) + " slower";
   }
   return "became " + times_text(1 / (1 + c.value), 1 / (1 + c.high), 1 / (1 + c.low)) + " faster";
+}
+
+std::string shown(const std::string& name) {
+  return name;
+}
+template <class Number>
+std::string shown(Number number) {
+  return three_digits(static_cast<double>(number));
+}
+std::string shown(verdict is) {
+  return std::string(verdict_name(is));
+}
+
+template <class Value>
+std::string listed(const std::set<Value>& all, std::string_view between = ", ") {
+  std::set<std::string> texts;
+  for (const Value& one : all) texts.insert(shown(one));
+  return joined(texts, between);
+}
+
+/// If the sides differ, adds a text such as "machines: node17 before, node18 after".
+template <class Value>
+void add_difference(const std::string& of, const values_of_sides<Value>& is,
+                    std::vector<std::string>& to, std::string_view between = ", ") {
+  if (!is.differ()) return;
+  to.push_back(of + ": " + listed(is.before, between) + " before, " + listed(is.after, between) +
+               " after");
+}
+
+/// Returns a text about a batch's CPU time, which hardly differs between the sides.
+std::string cpu_time_text(const compared_value& cpu_ns) {
+  const bool same = std::abs(cpu_ns.grown_by().value_or(0)) <= 0.1;
+  return std::string("the CPU time of a batch ") + (same ? "is unchanged" : "differs much less") +
+         " (" + human_time(*cpu_ns.before) + " before, " + human_time(*cpu_ns.after) + " after)";
 }
 
 std::string because(const compared_loader& l) {
   std::string text;
   double share_shown = 0;
-  if (!l.shared_cpus.empty()) return ", because " + l.shared_cpus;
-  if (!l.other_size.empty()) return ", but batch sizes differ";
+  if (l.shares_cpus) {
+    return ", because " + listed(l.workers.after) + " workers share " + listed(l.cpus.after) +
+           (l.cpus.after == std::set<double>{1} ? " CPU; " : " CPUs; ") +
+           cpu_time_text(l.times_of(quantity::preprocess).mean_cpu_ns);
+  }
+  if (l.other_size) return ", but batch sizes differ";
   for (const cause& c : l.causes) {
     if (share_shown >= 0.75) break;
     share_shown += c.share;
@@ -78,17 +115,16 @@ std::string because(const compared_loader& l) {
     }
     text += human_time(std::abs(c.ns_a_batch)) + (c.ns_a_batch > 0 ? " more" : " less") +
             " per batch (" + human_share(std::min(c.share, 1.0)) + " of the difference)";
-    if (!c.lock.empty()) text += ", mostly waiting for " + c.lock;
+    if (c.lock) text += ", mostly waiting for " + lock_of(c);
   }
   return text;
 }
 
 /// If batches take longer but use no more CPU time, returns a text about this; otherwise "".
 std::string same_work(const compared_loader& l, const compared_times& r) {
-  if (!l.shared_cpus.empty() || !l.other_size.empty()) return {};
-  if (std::string(r.kind) != "batch" || r.mean_cpu_ns.before.value_or(0) <= 0) return {};
-  const std::string same = same_cpu_time(r.mean_cpu_ns, *r.mean_ns.after - *r.mean_ns.before);
-  return same.empty() ? "" : ". Longer waits are the cause: " + same;
+  if (l.shares_cpus || l.other_size || r.kind != row_kind::batch) return {};
+  if (r.mean_cpu_ns.before.value_or(0) <= 0 || !is_cpu_time_the_same(r)) return {};
+  return ". Longer waits are the cause: " + cpu_time_text(r.mean_cpu_ns);
 }
 
 /// If fewer batches per second were received although preprocessing became faster, returns a text
@@ -96,24 +132,20 @@ std::string same_work(const compared_loader& l, const compared_times& r) {
 std::string slower_steps(const compared_loader& l, const compared_times& preprocessing) {
   const std::optional<double> grown = l.batches_per_s.grown_by();
   if (!grown || *grown > -0.05 || preprocessing.likely->value >= 0) return {};
-  const auto step = std::find_if(l.rows.begin(), l.rows.end(), [](const compared_times& r) {
-    return std::string(r.kind) == "batch" && r.name == quantity_name(quantity::step);
-  });
-  if (step == l.rows.end() || !step->is_sure() || step->likely->value <= 0) return {};
-  return "the consumer's step " + became(*step) + "; ";
+  const compared_times& step = l.times_of(quantity::step);
+  return step.is_sure() && step.likely->value > 0 ? "the consumer's step " + became(step) + "; "
+                                                  : "";
 }
 
 /// Returns the row that the conclusion describes: preprocessing or, without such a row, the
 /// operation that took the most time.
 const compared_times* main_row(const compared_loader& l) {
   const compared_times* found = nullptr;
+  const compared_times& preprocess = l.times_of(quantity::preprocess);
+  if (preprocess.mean_ns.common()) return &preprocess;
   double max_ns = -1;
   for (const compared_times& r : l.rows) {
-    if (!r.mean_ns.common()) continue;
-    if (std::string(r.kind) == "batch") {
-      if (r.name == quantity_name(quantity::preprocess)) return &r;
-      continue;
-    }
+    if (!r.mean_ns.common() || r.kind == row_kind::batch) continue;
     const double total_ns = *r.mean_ns.after * static_cast<double>(r.count_after);
     if (total_ns > max_ns) found = &r;
     max_ns = std::max(max_ns, total_ns);
@@ -124,17 +156,17 @@ const compared_times* main_row(const compared_loader& l) {
 }  // namespace
 
 std::string title_of(const compared_times& row) {
-  const std::string_view kind = row.kind;
-  if (kind == "batch") return row.name;
-  return shown_name(row.name) + (kind == aggregated_kind ? " (aggregated)" : "");
+  if (row.kind == row_kind::batch) return row.name;
+  return shown_name(row.name) + (row.kind == row_kind::aggregated ? " (aggregated)" : "");
 }
 
 std::string table_title(const compared_times& row) {
-  return std::string_view(row.kind) == "batch" ? quantity_title(row.name) : title_of(row);
+  return row.kind == row_kind::batch ? quantity_title(row.name) : title_of(row);
 }
 
-std::string change_text(double grown_by) {
-  return is_factor(grown_by) ? factor(grown_by) : signed_share(grown_by);
+std::string growth(const compared_value& value) {
+  const std::optional<double> by = value.grown_by();
+  return !by ? "" : is_factor(*by) ? factor(*by) : signed_share(*by);
 }
 
 change_texts texts_of_change(const compared_times& row) {
@@ -147,8 +179,9 @@ change_texts texts_of_change(const compared_times& row) {
   texts.factors = (known && is_factor(grown_by)) || (interval && is_factor(row.likely->high));
   if (known) texts.change = texts.factors ? factor(grown_by) : signed_share(grown_by);
   if (!row.likely) return texts;
+  texts.uncertain = !interval;
   if (!interval) {
-    texts.interval = uncertain_interval;
+    texts.interval = "uncertain";
   } else if (texts.factors) {
     texts.interval = factor(row.likely->low) + " to " + factor(row.likely->high);
   } else {
@@ -159,11 +192,32 @@ change_texts texts_of_change(const compared_times& row) {
   return texts;
 }
 
+std::vector<std::string> explanations_of(const compared_loader& l) {
+  const auto any = [&l](bool change_texts::*is) {
+    return std::any_of(l.rows.begin(), l.rows.end(),
+                       [is](const compared_times& r) { return texts_of_change(r).*is; });
+  };
+  std::vector<std::string> all;
+  if (any(&change_texts::factors)) {
+    all.emplace_back("Changes written with x are factors: 2x means twice the first value.");
+  }
+  if (any(&change_texts::uncertain)) {
+    all.emplace_back("'uncertain': the interval is so wide that it says nothing.");
+  }
+  return all;
+}
+
+std::string side_names::head_of(const field& column) const {
+  const bool is_before = (column.outputs & of_before) != 0;
+  const bool is_after = (column.outputs & of_after) != 0;
+  return replaced(std::string(column.shown.title), "*", is_before ? before : is_after ? after : "");
+}
+
 std::string conclusion_of(const compared_loader& l) {
   const compared_times* const r = main_row(l);
   if (r == nullptr) return "the two sides have nothing in common that shows how long a batch takes";
   const std::string what =
-      std::string(r->kind) == "batch" ? "preprocessing of a batch" : shown_name(r->name);
+      r->kind == row_kind::batch ? "preprocessing of a batch" : shown_name(r->name);
   if (!r->likely) {
     const std::string but =
         r->enough() ? "; there is no interval for that" : "; with so few values that may be chance";
@@ -183,16 +237,40 @@ std::string conclusion_of(const compared_loader& l) {
          runs_text(l);
 }
 
-std::vector<std::string> unlike_of(const compared_loader& l, const comparison& found) {
-  std::vector<std::string> all = found.unlike;
-  if (!l.other_size.empty()) all.push_back(l.other_size);
-  all.insert(all.end(), l.other_threads.begin(), l.other_threads.end());
+std::string lock_of(const cause& of) {
+  return of.lock ? lock_name(*of.lock) + ", held by " + of.lock->held_by : "";
+}
+
+std::vector<std::string> facts_of(const compared_loader& l) {
+  std::vector<std::string> all;
+  add_difference("bottleneck", l.limits, all, " or ");
+  for (const finding& of : l.found_before) all.push_back("before: " + text_of(of.because));
+  for (const finding& of : l.found_after) all.push_back("after: " + text_of(of.because));
+  return all;
+}
+
+std::vector<std::string> unlike_of(const compared_loader& l) {
+  std::vector<std::string> all;
+  add_difference("machines", l.machines, all);
+  add_difference("CPUs that could be used", l.cpus, all);
+  if (l.other_size) {
+    all.push_back("batch size (mean " + shown_name(l.other_size->name) +
+                  " calls per batch: " + three_digits(l.other_size->before) + " before, " +
+                  three_digits(l.other_size->after) + " after)");
+  }
+  add_difference("the number of workers", l.workers, all);
+  for (const auto& [stage, threads] : l.stage_threads) {
+    add_difference("the number of threads in " + stage, threads, all);
+  }
   return all;
 }
 
 std::string failure_text(const compared_loader& l, double allowed) {
-  const std::string names = joined(slower_rows(l, allowed), ", ",
-                                   [](const compared_times* row) { return title_of(*row); });
+  std::vector<std::string> slower;
+  for (const compared_times& r : l.rows) {
+    if (r.failed) slower.push_back(title_of(r));
+  }
+  const std::string names = joined(slower, ", ");
   const std::string limit = " (--fail-above " + three_digits(100 * allowed) + " %)";
   if (names.empty()) return "Passed" + limit + ": nothing became slower.";
   return is_faster(l, allowed)

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "aggregates/data/aggregated.hpp"
 #include "log/batch_kinds.hpp"
 #include "model/pipeline/stages.hpp"
 #include "model/run_data.hpp"
@@ -24,6 +23,18 @@ std::optional<double> pooled_times::mean_ns() const {
 std::optional<double> pooled_times::mean_cpu_ns() const {
   if (durations_.count() == 0 || !cpu_known_) return std::nullopt;
   return cpu_ns_ / static_cast<double>(durations_.count());
+}
+
+void pooled_counts::add(const aggregated_op& op) {
+  const auto count = static_cast<double>(op.count);
+  const auto total_ns = static_cast<double>(op.total_ns);
+  count_ += count;
+  total_ns_ += total_ns;
+  run_means_ns_.push_back(total_ns / count);
+}
+
+std::optional<double> pooled_counts::mean_ns() const {
+  return count_ > 0 ? std::optional(total_ns_ / count_) : std::nullopt;
 }
 
 void pooled_stage::add(double mean_service_ns, std::size_t numbers,
@@ -94,21 +105,13 @@ pooled_runs pool(const std::vector<run_files>& runs, const compared_sides& sides
       all.records.dropped += data.records.dropped;
       all.records.lost += data.records.lost;
       add_machines(all, run, data);
-      ++all.runs;
     }
     pooled_loader& loader = all.loaders[run.loader];
     ++loader.runs;
     for (const op_samples& op : data.ops) {
       loader.ops[std::string(op.name)].add(op.details().blocks, op.details().cpu);
     }
-    for (const aggregated_op& op : data.aggregated) {
-      pooled_counts& counts = loader.aggregated[op.name];
-      const auto count = static_cast<double>(op.count);
-      const auto total_ns = static_cast<double>(op.total_ns);
-      counts.count += count;
-      counts.total_ns += total_ns;
-      counts.run_means_ns.push_back(total_ns / count);
-    }
+    for (const aggregated_op& op : data.aggregated) loader.aggregated[op.name].add(op);
     for (const quantity wanted : all_quantities) {
       loader.quantities[wanted].add(values_of(data.batches, wanted, sides.skip_batches),
                                     cpu_of(data, wanted, sides.skip_batches));

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "aggregates/data/aggregated.hpp"
 #include "base/diagnostics.hpp"
 #include "comparison/comparison.hpp"
 #include "log/folder/log_files.hpp"
@@ -30,6 +31,7 @@ class pooled_times {
   void add(const value_blocks& durations, const std::optional<cpu_split>& cpu);
 
   const value_blocks& durations() const noexcept { return durations_; }
+  std::size_t count() const noexcept { return durations_.count(); }
   /// Returns the mean of each run that has any values.
   const std::vector<double>& run_means_ns() const noexcept { return run_means_ns_; }
   std::optional<double> mean_ns() const;  ///< mean of all values; nullopt if there are none
@@ -46,14 +48,20 @@ class pooled_times {
 
 /// Calls of one aggregated operation, which are counted and summed but not recorded, from several
 /// runs.
-struct pooled_counts {
-  double count = 0;
-  double total_ns = 0;
-  std::vector<double> run_means_ns;  ///< mean of each run that has any calls
+class pooled_counts {
+ public:
+  void add(const aggregated_op& op);
 
-  std::optional<double> mean_ns() const {
-    return count > 0 ? std::optional(total_ns / count) : std::nullopt;
-  }
+  std::size_t count() const noexcept { return static_cast<std::size_t>(count_); }
+  /// Returns the mean of each run that has any calls.
+  const std::vector<double>& run_means_ns() const noexcept { return run_means_ns_; }
+  std::optional<double> mean_ns() const;
+  std::optional<double> mean_cpu_ns() const { return std::nullopt; }
+
+ private:
+  double count_ = 0;
+  double total_ns_ = 0;
+  std::vector<double> run_means_ns_;
 };
 
 /// Times and capacity of one stage, from several runs.
@@ -113,8 +121,7 @@ struct pooled_loader {
 
 struct pooled_runs {
   std::map<std::string, pooled_loader> loaders;  ///< loaders by name; "" is the default loader
-  record_counts records;  ///< counts of records; each process is counted once
-  std::size_t runs = 0;
+  record_counts records;           ///< counts of records; each process is counted once
   std::set<std::string> machines;  ///< names of machines such as "node17", if recorded
   std::set<double> cpus;           ///< numbers of CPUs that the runs could use, if recorded
 };
