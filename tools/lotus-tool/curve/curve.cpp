@@ -9,7 +9,7 @@
 #include "base/errors.hpp"
 #include "base/nearest.hpp"
 #include "base/printable.hpp"
-#include "base/terminal/table.hpp"
+#include "base/text.hpp"
 #include "describe/description.hpp"
 #include "findings/checks/check.hpp"
 #include "findings/claims.hpp"
@@ -28,6 +28,13 @@ using axis_kind = curve_axis::kind;
 
 constexpr std::array<std::string_view, 5> axis_names{"workers", "prefetch", "cpus", "threads",
                                                      "speed"};
+/// The noun for each kind of quantity without the s of its plural, and the words that follow it.
+constexpr std::pair<std::string_view, std::string_view> axis_words[] = {
+    {"worker", ""},
+    {"batche", " in flight per worker"},
+    {"CPU", ""},
+    {"thread", " in "},
+    {"time", " as fast: "}};
 
 /// Returns the values to predict, among them `now`: all up to twice as many as now and at least 8
 /// or, if that is more than 16, only some of them.
@@ -43,25 +50,6 @@ std::set<double> values_around(double now) {
     }
   }
   return values;
-}
-
-std::set<double> values_of_axis(const curve_axis& axis, const recorded_pipeline& p) {
-  switch (axis.is) {
-    case axis_kind::workers:
-      return values_around(p.makes_itself ? 0 : static_cast<double>(p.workers()));
-    case axis_kind::prefetch:
-      return values_around(static_cast<double>(p.prefetch()));
-    case axis_kind::cpus:
-      return values_around(p.cpus.value_or(1));
-    case axis_kind::threads:
-      for (const recorded_stage& s : p.stages) {
-        if (s.name == axis.name) return values_around(static_cast<double>(s.threads));
-      }
-      return {};
-    case axis_kind::speed:
-      break;
-  }
-  return {1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4};
 }
 
 /// Returns the change that sets the quantity to a value.
@@ -132,20 +120,9 @@ std::vector<curve_limit> limits_of(const what_if& run, const diagnosis& of,
 
 }  // namespace
 
-std::string speed_curve::title() const {
-  switch (axis.is) {
-    case axis_kind::workers:
-      return "workers";
-    case axis_kind::prefetch:
-      return "batches in flight per worker";
-    case axis_kind::cpus:
-      return "CPUs";
-    case axis_kind::threads:
-      return "threads in " + axis.name;
-    case axis_kind::speed:
-      break;
-  }
-  return "times as fast: " + axis.name;
+std::string title_of(const curve_axis& axis, bool of_one) {
+  const auto& [noun, rest] = axis_words[static_cast<std::size_t>(axis.is)];
+  return std::string(noun).append(of_one ? "" : "s").append(rest).append(axis.name);
 }
 
 double speed_curve::top_per_s() const {
@@ -166,12 +143,17 @@ std::vector<curve_limit> speed_curve::shown_limits() const {
   return shown;
 }
 
-phrase why_not_predicted(const diagnosis& of, const what_if& run) {
-  const phrase facts = claims(of).why_not_simulated();
-  if (facts.empty()) return why_unlike(run);
-  phrase all = phrase{"the simulation leaves out what limits this run: "}.add(facts);
-  all.pattern.pop_back();  // the final period
+phrase with_facts(std::string_view before, const phrase& facts) {
+  if (facts.empty()) return {};
+  phrase all{std::string(before)};
+  all.add(facts).pattern.pop_back();  // the final period
   return all;
+}
+
+phrase why_not_predicted(const diagnosis& of, const what_if& run) {
+  const phrase facts = with_facts("the simulation leaves out what limits this run: ",
+                                  claims(of).why_not_simulated());
+  return facts.empty() ? why_unlike(run) : facts;
 }
 
 phrase why_not_simulated(const run_data& run, const judgement& judged) {
@@ -221,13 +203,11 @@ curve_axis axis_named(const std::string& name, const recorded_pipeline& p,
   for (const std::string& one : {name, shown_name(name)}) {
     if (std::find(known.begin(), known.end(), one) != known.end()) return {axis_kind::speed, one};
   }
-  std::string all;
-  for (const std::string& one : known) all += ", " + printable_line(one);
   const std::string meant = printable_line(did_you_mean(name, known));
   throw input_error("--curve: no '" + printable_line(name) + "' in this run; " +
-                    (meant.empty()
-                         ? "give workers, prefetch, cpus, stage:NAME or one of" + all.substr(1)
-                         : meant));
+                    (meant.empty() ? "give workers, prefetch, cpus, stage:NAME or one of " +
+                                         joined(known, ", ", printable_line)
+                                   : meant));
 }
 
 std::vector<curve_axis> setting_axes(const recorded_pipeline& p) {
@@ -280,11 +260,14 @@ speed_curve draw_curve(const what_if& run, const run_data& data, const diagnosis
   }
   std::stable_sort(curve.dots.begin(), curve.dots.end(),
                    [](const curve_dot& a, const curve_dot& b) { return a.at < b.at; });
-  curve.dots.insert(curve.dots.begin(), {recorded, recorded.at(axis, recorded).value_or(1), true});
+  const double now = recorded.at(axis, recorded).value_or(1);
+  curve.dots.insert(curve.dots.begin(), {recorded, now, true});
   if (!curve.why_not.empty()) return curve;
   const claims facts(of);
-  std::set<double> values = values_of_axis(axis, p);
-  if (axis.is == axis_kind::speed) {  // the measured speeds are seldom round
+  std::set<double> values = values_around(now);
+  if (axis.is == axis_kind::speed) {
+    values = {1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4};
+    // The measured speeds are seldom round.
     for (const curve_dot& dot : curve.dots) values.insert(std::clamp(dot.at, 0.1, 10.0));
   }
   for (const double value : values) {
@@ -299,8 +282,7 @@ speed_curve draw_curve(const what_if& run, const run_data& data, const diagnosis
       curve.note = phrase{"More is not predicted: "}.add(forbidden);
       continue;
     }
-    const bool is_now = value == curve.dots.front().at;
-    point.text = is_now ? "as recorded" : change_text(point.change, p);
+    point.text = value == now ? "as recorded" : change_text(point.change, p);
     curve.points.push_back(std::move(point));
   }
   curve.limits = limits_of(run, of, axis);
@@ -308,20 +290,19 @@ speed_curve draw_curve(const what_if& run, const run_data& data, const diagnosis
 }
 
 const description<curve_point>& description_of(const curve_point*) {
-  using c = const curve_point&;
+  const auto predicted = [](double prediction::*value) {
+    return [value](const curve_point& of) { return if_finite(of.would_be.*value); };
+  };
   static const description<curve_point> all(
       "curve_point", "a predicted point of the curve",
       {
           {"at", &curve_point::at, "the value, such as the number of workers"},
           {"change", &curve_point::text, "the change in words"},
-          {"batches_per_s", [](c of) { return if_finite(of.would_be.per_s); },
-           "throughput of the whole run"},
-          {"low", [](c of) { return if_finite(of.would_be.low); },
-           "lower end of its 90 % interval"},
-          {"high", [](c of) { return if_finite(of.would_be.high); }, "upper end of it"},
-          {"gain", [](c of) { return if_finite(of.would_be.gain); },
-           "length of the run divided by the predicted one"},
-          {"run_ns", [](c of) { return if_finite(of.would_be.run_ns); }, "predicted length in ns"},
+          {"batches_per_s", predicted(&prediction::per_s), "throughput of the whole run"},
+          {"low", predicted(&prediction::low), "lower end of its 90 % interval"},
+          {"high", predicted(&prediction::high), "upper end of it"},
+          {"gain", predicted(&prediction::gain), "length of the run divided by the predicted one"},
+          {"run_ns", predicted(&prediction::run_ns), "predicted length in ns"},
       });
   return all;
 }
@@ -360,7 +341,7 @@ const description<speed_curve>& description_of(const speed_curve*) {
            [](c of) { return std::string(axis_names[static_cast<std::size_t>(of.axis.is)]); },
            "the kind of quantity", words{{axis_names.begin(), axis_names.end()}}},
           {"of", [](c of) { return of.axis.name; }, "its stage or operation", if_any},
-          {"title", [](c of) { return of.title(); }, "the quantity in words"},
+          {"title", [](c of) { return title_of(of.axis); }, "the quantity in words"},
           {"points", &speed_curve::points, "the predicted curve", if_any},
           {"limits", &speed_curve::limits, "what the throughput cannot exceed", if_any},
           {"measured", &speed_curve::dots, "this run and others of the same program"},

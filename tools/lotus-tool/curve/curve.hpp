@@ -46,14 +46,19 @@ struct speed_curve {
   phrase why_not;               ///< why nothing is predicted
   phrase note;                  ///< why the curve ends where it does; may be empty
 
-  /// Returns the quantity in words, such as "workers" or "threads in Decode".
-  std::string title() const;
   /// Returns the throughput at the top of a picture of this curve.
   double top_per_s() const;
   /// Returns the limits that such a picture shows, the lowest first.
   std::vector<curve_limit> shown_limits() const;
 };
 
+/// Returns a quantity in words, such as "workers" or "threads in Decode".
+/// @param of_one  whether the words follow the number 1, as in "1 thread in Decode".
+std::string title_of(const curve_axis& axis, bool of_one = false);
+
+/// Returns facts that contradict a prediction, after words that say so, without the final period;
+/// empty if there are none.
+phrase with_facts(std::string_view before, const phrase& facts);
 /// Returns why a run cannot be simulated; empty if it can.
 phrase why_not_simulated(const run_data& run, const judgement& judged);
 /// Returns why the effects of changes are not predicted; empty if they are. whatif prints nothing

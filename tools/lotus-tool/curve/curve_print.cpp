@@ -166,11 +166,7 @@ std::string dot_text(const speed_curve& curve, const curve_dot& dot) {
   if (curve.axis.is == curve_axis::kind::speed) {
     text += curve.axis.name + ' ' + three_digits(dot.at) + "x as fast";
   } else {
-    // 1 worker, 2 workers; 1 thread in Decode, 2 threads in Decode
-    std::string what = curve.title();
-    const std::size_t plural = std::min(what.find(' '), what.size()) - 1;
-    if (dot.at == 1 && what[plural] == 's') what.erase(plural, 1);
-    text += three_digits(dot.at) + ' ' + what;
+    text += three_digits(dot.at) + ' ' + title_of(curve.axis, dot.at == 1);
   }
   text += ", " + three_digits(dot.run.per_s) + " batches/s";
   const std::optional<double> predicted = value_at(curve, dot.at, &prediction::per_s);
@@ -180,7 +176,7 @@ std::string dot_text(const speed_curve& curve, const curve_dot& dot) {
 
 void print_curve(const speed_curve& curve, const std::string& title, std::ostream& out) {
   out << styled(out, style::bold,
-                fitted(out, printable_line(title) + ": batches/s over " + curve.title()))
+                fitted(out, printable_line(title) + ": batches/s over " + title_of(curve.axis)))
       << '\n';
   if (!curve.why_not.empty() || curve.points.size() < 2) {
     const phrase& why = curve.why_not.empty() ? curve.note : curve.why_not;

@@ -55,7 +55,8 @@ class svg_picture {
       : curve_(curve), out_(out), top_(curve.top_per_s()) {}
 
   void write(const std::string& title) {
-    const std::string name = "How fast would it be? Batches/s over " + xml_text(curve_.title());
+    const std::string name =
+        "How fast would it be? Batches/s over " + xml_text(title_of(curve_.axis));
     out_ << R"(<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 )" << width_px << ' '
          << height_px << "\" width=\"" << width_px << "\">\n<title>" << name << "</title>\n<desc>"
          << description() << "</desc>\n"
@@ -158,7 +159,7 @@ class svg_picture {
   }
   void write_legend() {
     const double at = height_px - 14;
-    text(right_px, bottom_px + 38, "quiet", "end", xml_text(curve_.title()));
+    text(right_px, bottom_px + 38, "quiet", "end", xml_text(title_of(curve_.axis)));
     out_ << R"(<rect class="band" width="26" height="14" x=")" << left_px << R"(" y=")" << at - 12
          << "\"/>\n";
     line("line", left_px, at - 5, left_px + 26, at - 5);
