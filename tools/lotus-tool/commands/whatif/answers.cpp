@@ -63,6 +63,17 @@ std::string accuracy_text(double off) {
          " than the recorded run. The predictions are corrected for this difference.";
 }
 
+/// An operation or stage that was simulated with several speeds.
+struct faster_work {
+  std::string name;
+  std::map<double, const prediction*> by_speed;
+
+  const prediction* at(double speed) const {
+    const auto found = by_speed.find(speed);
+    return found == by_speed.end() ? nullptr : found->second;
+  }
+};
+
 /// Returns the operation or stage that is all that a change makes faster; "" if it is another kind
 /// of change.
 std::string work_of(const pipeline_change& change) {
@@ -72,31 +83,48 @@ std::string work_of(const pipeline_change& change) {
   return change == only ? change.faster.begin()->first : "";
 }
 
+std::string interval_of(const prediction& of) {
+  return three_digits(of.low) + " to " + three_digits(of.high);
+}
+
+const description<faster_work>& description_of(const faster_work*) {
+  using w = const faster_work&;
+  const auto rate_at = [](double speed) {
+    return [speed](w of) {
+      const prediction* const found = of.at(speed);
+      return found != nullptr ? std::optional(found->per_s) : std::nullopt;
+    };
+  };
+  static const description<faster_work> all(
+      "faster_work", "",
+      {
+          {"", rate_at(1.25),
+           "predicted throughput if calls of this operation or stage take 1/1.25 of their time",
+           column{"1.25x faster", unit::three_digits, 1}},
+          {"", rate_at(2), "predicted throughput if they take half their time",
+           column{"2x faster", unit::three_digits}},
+          {"", [](w of) { return of.at(2) != nullptr ? interval_of(*of.at(2)) : "-"; },
+           "of the prediction to its left; contains the true value 9 times in 10",
+           column{"90 % interval", unit::plain, 2}},
+          {"", rate_at(HUGE_VAL), "predicted throughput if they take no time",
+           column{"without it", unit::three_digits}},
+      });
+  return all;
+}
+
 /// Prints a row for each operation and stage that was simulated with several speeds.
 void print_work(const std::vector<const answer*>& answers, std::ostream& out) {
-  const std::vector<double> speeds{1.25, 2, HUGE_VAL};
-  table work;
-  work.row({"batches/s with", "1.25x faster", "2x faster", "90 % interval", "without it"});
-  work.spare({"1.25x faster", "90 % interval"});
-  std::vector<std::string> shown;
+  std::vector<faster_work> rows;
   for (const answer* one : answers) {
-    const std::string name = work_of(one->change);
-    if (std::find(shown.begin(), shown.end(), name) != shown.end()) continue;
-    shown.push_back(name);
-    table::cells row(5, "-");
-    row[0] = printable_line(name);
-    for (const answer* of : answers) {
-      if (work_of(of->change) != name) continue;
-      const prediction& p = of->would_be;
-      const auto speed = std::find(speeds.begin(), speeds.end(), of->change.faster.begin()->second);
-      const std::size_t at[] = {1, 2, 4};
-      if (speed == speeds.end()) continue;
-      row[at[speed - speeds.begin()]] = three_digits(p.per_s);
-      if (*speed == 2) row[3] = three_digits(p.low) + " to " + three_digits(p.high);
-    }
-    work.row(std::move(row));
+    const auto& [name, speed] = *one->change.faster.begin();
+    auto row = std::find_if(rows.begin(), rows.end(),
+                            [&name](const faster_work& of) { return of.name == name; });
+    if (row == rows.end()) row = rows.insert(row, {name, {}});
+    row->by_speed[speed] = &one->would_be;
   }
-  work.print(out);
+  print_rows(
+      "batches/s with", rows, description_of(rows.data()),
+      [](const faster_work& of) { return printable_line(of.name); }, out);
 }
 
 /// Prints the changes: settings, then faster work, then what changes next to nothing.
@@ -143,7 +171,11 @@ void print_changes(const std::vector<answer>& answers, const recorded_pipeline& 
 std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   const what_if& run = *answers.run;
   const recorded_pipeline& p = run.recorded();
-  std::vector<std::string> all = answers.notes;
+  std::vector<std::string> all = texts_of(answers.notes);
+  if (answers.as_fast) {
+    all.push_back(change_text(*answers.as_fast, p) +
+                  " are about as fast: the others wait for each other");
+  }
   if (!p.cpu_known) {
     if (run.law().law.cpus > 0) {
       all.emplace_back("CPU time was not recorded: all preprocessing counts as time on a CPU");
@@ -292,10 +324,7 @@ const description<answer>& description_of(const answer*) {
            column{"batches/s", unit::three_digits}},
           {"low", predicted(&prediction::low), "lower end of its 90 % interval"},
           {"high", predicted(&prediction::high), "upper end of it"},
-          {"",
-           [](a of) {
-             return three_digits(of.would_be.low) + " to " + three_digits(of.would_be.high) + "/s";
-           },
+          {"", [](a of) { return interval_of(of.would_be) + "/s"; },
            "of the prediction to its left; contains the true value 9 times in 10",
            column{"90 % interval"}},
           {"gain", predicted(&prediction::gain), "length of the run divided by the predicted one"},

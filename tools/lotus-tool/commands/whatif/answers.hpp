@@ -35,7 +35,9 @@ struct whatif_answers {
   bool has_second_run = false;  ///< whether the user gave a second run (--also)
   /// The changes and their effects; the one with the largest gain comes first.
   std::vector<answer> changes;
-  std::vector<std::string> notes;  ///< what the prediction of the asked change assumes
+  std::vector<phrase> notes;  ///< what the prediction of the asked change assumes
+  /// Fewer threads that are about as fast, because the others wait for each other.
+  std::optional<pipeline_change> as_fast;
   std::optional<path_to_target> way;
   bool target_is_consumer = false;   ///< whether the target is what the consumer can receive
   std::optional<speed_curve> curve;  ///< with --curve, instead of changes

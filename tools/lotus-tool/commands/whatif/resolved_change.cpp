@@ -14,6 +14,7 @@
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
+#include "curve/curve.hpp"
 #include "log/shown_name.hpp"
 #include "replay/recorded/calls_in_batches.hpp"
 #include "replay/single_changes.hpp"
@@ -70,11 +71,16 @@ void check_not_operations(const std::map<std::string, std::size_t>& threads,
   }
 }
 
+bool has_items(const recorded_pipeline& pipeline) {
+  return std::any_of(pipeline.stages.begin(), pipeline.stages.end(),
+                     [](const recorded_stage& s) { return s.of_items; });
+}
+
 const unknown_name no_such_work{"no operation or stage '", "' is part of building a batch; "};
 
 /// Finds what a cache of the results of pipeline_change::cache replaces.
 void resolve_cache(pipeline_change& change, const recorded_pipeline& pipeline, const run_data& run,
-                   const std::vector<std::string>& known, std::vector<std::string>& notes) {
+                   const std::vector<std::string>& known, std::vector<phrase>& notes) {
   change.cache = known_name(change.cache, known, no_such_work);
   const calls_in_batches calls(run, change.cache);
   change.cached = calls.up_to();
@@ -88,23 +94,25 @@ void resolve_cache(pipeline_change& change, const recorded_pipeline& pipeline, c
   for (std::size_t s = 0; is_stage && pipeline.stages[s].name != last; ++s) {
     change.cached.insert(pipeline.stages[s].name);
   }
-  notes.emplace_back("results of " + printable_line(change.cache) +
-                     " are the same in every epoch, and take no time to get from the cache");
+  notes.push_back(
+      {"results of % are the same in every epoch, and take no time to get from the cache",
+       {name_word{change.cache}}});
   if (pipeline.epochs.size() < 2) {
-    notes.emplace_back("the run has one epoch: the prediction is for a later one");
+    notes.push_back({"the run has one epoch: the prediction is for a later one"});
   }
-  const std::optional<double> bytes = calls.result_bytes();
-  notes.push_back(bytes
-                      ? "the cache needs " +
-                            human_bytes(*bytes / static_cast<double>(std::max<std::size_t>(
-                                                     1, pipeline.epochs.size()))) +
-                            " of RAM: what these operations had allocated and not freed in an epoch"
-                      : "the RAM for the cache is unknown: record with 'lotus-tool run --memory'");
+  if (const std::optional<double> bytes = calls.result_bytes()) {
+    const auto epochs = static_cast<double>(std::max<std::size_t>(1, pipeline.epochs.size()));
+    notes.push_back(
+        {"the cache needs % of RAM: what these operations had allocated and not freed in an epoch",
+         {name_word{human_bytes(*bytes / epochs)}}});
+  } else {
+    notes.push_back({"the RAM for the cache is unknown: record with 'lotus-tool run --memory'"});
+  }
 }
 
 /// Finds the share of the work of pipeline_change::order.later that is left.
 void resolve_order(pipeline_change& change, const recorded_pipeline& pipeline, const run_data& run,
-                   const std::vector<std::string>& known, std::vector<std::string>& notes) {
+                   const std::vector<std::string>& known, std::vector<phrase>& notes) {
   moved_operation& order = change.order;
   order.earlier = known_name(order.earlier, known, no_such_work);
   order.later = known_name(order.later, known, no_such_work);
@@ -123,13 +131,13 @@ void resolve_order(pipeline_change& change, const recorded_pipeline& pipeline, c
                         moved + ',' + printable_line(order.later) + "=0.25");
     }
   }
-  notes.push_back(printable_line(order.later) + " then has " + human_share(order.share) +
-                  " of its work; the results stay the same");
+  notes.push_back({"% then has % of its work; the results stay the same",
+                   {name_word{order.later}, exact_share_word{order.share}}});
 }
 
 /// Finds how much of the blocked time of each operation is spent waiting for files.
 void resolve_cached_reads(pipeline_change& change, const run_blocked_on& joined,
-                          const std::vector<std::string>& known, std::vector<std::string>& notes) {
+                          const std::vector<std::string>& known, std::vector<phrase>& notes) {
   constexpr std::uint64_t fewest_samples = 10;
   for (const std::string& name : known) {
     const blocked_list* const list = joined.of('S' + name);
@@ -146,19 +154,16 @@ void resolve_cached_reads(pipeline_change& change, const run_blocked_on& joined,
         "--cached-reads: no wait samples show an operation that waits for a file; "
         "record with 'lotus-tool run'");
   }
-  notes.emplace_back(
-      "no read waits for a disk any more; the interval begins at no gain, because the recorded "
-      "waits may be for other disk work, and ends where reading takes no CPU time either");
+  notes.push_back(
+      {"no read waits for a disk any more; the interval begins at no gain, because the recorded "
+       "waits may be for other disk work, and ends where reading takes no CPU time either"});
 }
 
 /// Finds how many samples a batch has.
 void resolve_ready_samples(pipeline_change& change, const recorded_pipeline& pipeline,
-                           const run_data& run, std::vector<std::string>& notes) {
-  notes.emplace_back("each batch may contain any samples");
-  if (std::any_of(pipeline.stages.begin(), pipeline.stages.end(),
-                  [](const recorded_stage& s) { return s.of_items; })) {
-    return;
-  }
+                           const run_data& run, std::vector<phrase>& notes) {
+  notes.push_back({"each batch may contain any samples"});
+  if (has_items(pipeline)) return;
   const double samples =
       calls_in_batches(run, {}).most_calls() / static_cast<double>(pipeline.units.size());
   if (pipeline.makes_itself || pipeline.stages.size() != 1 || samples < 2) {
@@ -167,12 +172,12 @@ void resolve_ready_samples(pipeline_change& change, const recorded_pipeline& pip
         "sample with LOTUS_SCOPE or as a stage of items");
   }
   change.ready_samples = static_cast<std::size_t>(std::lround(samples));
-  notes.push_back("the " + std::to_string(change.ready_samples) +
-                  " samples of a batch take equally long");
+  notes.push_back(
+      {"the % samples of a batch take equally long", {count_word{change.ready_samples}}});
 }
 
 void check_loader_cpus(const pipeline_change& change, const recorded_pipeline& pipeline,
-                       std::vector<std::string>& notes) {
+                       std::vector<phrase>& notes) {
   if (pipeline.makes_itself) {
     throw input_error("--loader-cpus: the consumer builds its batches itself");
   }
@@ -183,14 +188,14 @@ void check_loader_cpus(const pipeline_change& change, const recorded_pipeline& p
     throw input_error("--loader-cpus: the consumer needs one of the " +
                       three_digits(*pipeline.cpus) + " CPUs");
   }
-  notes.emplace_back("the consumer's step needs one CPU, which no other thread uses");
+  notes.push_back({"the consumer's step needs one CPU, which no other thread uses"});
 }
 
 }  // namespace
 
 pipeline_change resolved_change(pipeline_change change, const recorded_pipeline& pipeline,
                                 const run_data& run, const diagnosis& d,
-                                std::vector<std::string>& notes) {
+                                std::vector<phrase>& notes) {
   const std::vector<std::string> known = names_of_work(pipeline, run.names);
   change.faster = known_names(change.faster, known, no_such_work);
   std::set<std::string> offload;
@@ -199,9 +204,9 @@ pipeline_change resolved_change(pipeline_change change, const recorded_pipeline&
   }
   change.offload = std::move(offload);
   if (!change.offload.empty()) {
-    notes.emplace_back(
-        "the prediction is the most that offloading can gain; its interval begins "
-        "where threads wait as long for the result");
+    notes.push_back(
+        {"the prediction is the most that offloading can gain; its interval begins "
+         "where threads wait as long for the result"});
   }
   if (!change.cache.empty()) resolve_cache(change, pipeline, run, known, notes);
   if (!change.order.later.empty()) resolve_order(change, pipeline, run, known, notes);
@@ -213,9 +218,7 @@ pipeline_change resolved_change(pipeline_change change, const recorded_pipeline&
   stages.reserve(pipeline.stages.size());
   for (const recorded_stage& s : pipeline.stages) stages.push_back(s.name);
   change.threads = known_names(change.threads, stages, {"--workers: no stage is named '", "'; "});
-  const bool of_items = std::any_of(pipeline.stages.begin(), pipeline.stages.end(),
-                                    [](const recorded_stage& s) { return s.of_items; });
-  if (change.batch_size != 1 && of_items) {
+  if (change.batch_size != 1 && has_items(pipeline)) {
     throw input_error("--batch-size: not available for runs whose stages handle items");
   }
   if (change.prefetch && pipeline.stages.size() > 1) {
@@ -224,9 +227,7 @@ pipeline_change resolved_change(pipeline_change change, const recorded_pipeline&
   }
   if (change.workers && !pipeline.has_workers()) {
     // The message suggests a stage that may need more threads.
-    std::size_t busy = 0;
-    while (busy + 1 < pipeline.stages.size() && !may_need_threads(pipeline, {}, busy)) ++busy;
-    const std::string name = printable_line(pipeline.stages[busy].name);
+    const std::string name = printable_line(setting_axes(pipeline).front().name);
     throw input_error("--workers: stages build these batches; name one, as in --workers " + name +
                       '=' + std::to_string(*change.workers));
   }

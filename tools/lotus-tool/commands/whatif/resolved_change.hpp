@@ -2,10 +2,10 @@
 #ifndef LOTUS_TOOL_COMMANDS_WHATIF_RESOLVED_CHANGE_HPP
 #define LOTUS_TOOL_COMMANDS_WHATIF_RESOLVED_CHANGE_HPP
 
-#include <string>
 #include <vector>
 
 #include "findings/diagnosis.hpp"
+#include "findings/words.hpp"
 #include "model/run_data.hpp"
 #include "replay/change.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
@@ -19,7 +19,7 @@ namespace lotus::tool {
 /// @param notes   receives what the prediction assumes.
 pipeline_change resolved_change(pipeline_change change, const recorded_pipeline& pipeline,
                                 const run_data& run, const diagnosis& d,
-                                std::vector<std::string>& notes);
+                                std::vector<phrase>& notes);
 
 }  // namespace lotus::tool
 

@@ -21,7 +21,6 @@
 #include "findings/words.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "model/run_data.hpp"
-#include "replay/change_text.hpp"
 #include "replay/prediction.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 #include "replay/single_changes.hpp"
@@ -37,14 +36,6 @@ struct asked_run {
   std::optional<recorded_pipeline> also;
   std::shared_ptr<const what_if> asked;
 };
-
-/// Returns why a prediction would contradict what was recorded; empty if the facts are.
-phrase with_facts(const char* reason, const phrase& facts) {
-  if (facts.empty()) return {};
-  phrase all{reason};
-  all.add(facts).pattern.pop_back();  // the final period
-  return all;
-}
 
 class asker {
  public:
@@ -115,11 +106,10 @@ class asker {
     } else {
       std::vector<pipeline_change> tried = single_changes(answers.run->recorded(), kept.run.names);
       if (!answers.limit.empty()) {
-        if (const auto fewer = fewest_threads(*answers.run, kept.run.names)) {
-          answers.notes.push_back(change_text(*fewer, answers.run->recorded()) +
-                                  " are about as fast: the others wait for each other");
-          if (std::find(tried.begin(), tried.end(), *fewer) == tried.end()) tried.push_back(*fewer);
-        }
+        answers.as_fast = fewest_threads(*answers.run, kept.run.names);
+        const bool is_new = answers.as_fast &&
+                            std::find(tried.begin(), tried.end(), *answers.as_fast) == tried.end();
+        if (is_new) tried.push_back(*answers.as_fast);
       }
       for (const pipeline_change& one : tried) add(answers, one);
       std::vector<answer>& all = answers.changes;
