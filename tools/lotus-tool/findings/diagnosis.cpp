@@ -173,7 +173,8 @@ bool is_consumer_slower(const run_facts& f, const bound_gain& largest) {
 void decide(const what_if& asked, const claims& facts, const run_facts& f, diagnosis& d) {
   const bool simulates = facts.why_not_simulated().empty();
   // What the simulation leaves out explains why it differs from the run.
-  const phrase unlike = simulates ? why_unlike(asked, f.unmarked_in) : phrase{};
+  const phrase unlike =
+      simulates ? why_unlike(asked, f.unmarked_in ? words_of(*f.unmarked_in) : phrase{}) : phrase{};
   const finding* const cause = largest_cause(d);
   if (simulates && unlike.empty()) {
     d.gains = gains_of(asked);

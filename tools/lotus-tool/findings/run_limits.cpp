@@ -27,7 +27,7 @@ double share_without_cpu(const recorded_pipeline& p) {
 
 }  // namespace
 
-phrase why_unlike(const fitted_model& run, const std::string& unmarked_in) {
+phrase why_unlike(const fitted_model& run, const phrase& unmarked_in) {
   if (!run.is_unlike()) return {};
   if (run.fitted() < run.achieved()) {
     return {
@@ -64,7 +64,7 @@ phrase why_unlike(const fitted_model& run, const std::string& unmarked_in) {
     if (unmarked_in.empty()) {
       text.add(". 'lotus-tool run' and then 'lotus-tool threads' show which functions these are");
     } else {
-      text.add(", most of it in %", {name_word{unmarked_in}});
+      text.add(", most of it in ").add(unmarked_in);
     }
   }
   return text;

@@ -14,7 +14,7 @@
 namespace lotus::tool {
 
 /// Returns why the simulation of a run cannot be trusted; empty if it reproduces the recorded run.
-phrase why_unlike(const fitted_model& run, const std::string& unmarked_in = {});
+phrase why_unlike(const fitted_model& run, const phrase& unmarked_in = {});
 
 /// Returns the share (0..1) of the run's CPU time that was used outside of recorded work, for
 /// example by threads without markers; 0 if it is unknown.

@@ -14,6 +14,7 @@
 #include "findings/facts/wait_parts.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/run_data.hpp"
+#include "threads/analysis/thread_activity.hpp"
 #include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {
@@ -42,6 +43,16 @@ struct short_threads {
   double cpu_ns = 0;      ///< mean CPU time of one of them
 };
 
+/// The threads that used most of the unmarked CPU time.
+struct unmarked_use {
+  /// Whether threads with records used it, outside of these; then nothing else is known of them.
+  bool have_markers = false;
+  thread_activity group{};     ///< with only those threads that have no records
+  bool others_marked = false;  ///< whether threads with records began in the same function
+  std::string function{};      ///< the function that used most of it; "" if not sampled
+};
+phrase words_of(const unmarked_use& use);
+
 struct run_facts {
   const run_data& run;
   const diagnosis& d;  ///< the measured figures
@@ -50,13 +61,12 @@ struct run_facts {
   /// Changes over time of the parts that have a tenth of the critical path, largest part first.
   std::vector<time_change> changes{};
   double run_ns = 0;
-  double cpus = 0;                      ///< CPUs that the process may use; 0: unknown
-  double used_cpus = 0;                 ///< mean number of CPUs that the process used
-  double unmarked_cpus = 0;             ///< the part of used_cpus outside of recorded work
-  double unmarked_share = 0;            ///< unmarked_cpus / used_cpus
-  std::optional<double> others_cpus{};  ///< mean number of CPUs that other programs used
-  /// Which threads used the unmarked CPU time, such as "8 threads in `spin`"; "" if not sampled.
-  std::string unmarked_in{};
+  double cpus = 0;                            ///< CPUs that the process may use; 0: unknown
+  double used_cpus = 0;                       ///< mean number of CPUs that the process used
+  double unmarked_cpus = 0;                   ///< the part of used_cpus outside of recorded work
+  double unmarked_share = 0;                  ///< unmarked_cpus / used_cpus
+  std::optional<double> others_cpus{};        ///< mean number of CPUs that other programs used
+  std::optional<unmarked_use> unmarked_in{};  ///< nullopt if not sampled
   short_threads started{};
   /// What the program did before the run's first work, and after its last.
   outside_work before{};
@@ -100,15 +110,9 @@ struct call_bursts {
 /// each interval. Returns nullopt otherwise.
 std::optional<call_bursts> bursts_of(const run_data& run, std::string_view operation);
 
-/// What busiest_unmarked() returns for time that threads with records used outside of them.
-inline constexpr std::string_view marked_threads = "threads that also have markers";
-
-/// Returns the group of threads without records that used most of the unmarked CPU time, and the
-/// function in which it did, such as "8 threads in `resize` (mostly `gomp_barrier`)". If none did,
-/// returns marked_threads. Returns "" if `lotus-tool run` did not sample the program's threads.
-/// Throws input_error.
+/// Returns nullopt if `lotus-tool run` did not sample the program's threads. Throws input_error.
 /// @param f  has its CPU times.
-std::string busiest_unmarked(const run_data& run, const run_facts& f);
+std::optional<unmarked_use> busiest_unmarked(const run_data& run, const run_facts& f);
 
 /// Returns the threads of which the program started more than one for each batch, if starting them
 /// takes a part of the run that is worth naming. Throws input_error.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -57,7 +58,7 @@ std::string busiest_function(const thread_samples& samples, const named_stacks& 
 
 }  // namespace
 
-std::string busiest_unmarked(const run_data& run, const run_facts& f) {
+std::optional<unmarked_use> busiest_unmarked(const run_data& run, const run_facts& f) {
   const std::string& dir = run.files->info_dir;
   if (run.files->is_part() || !has_thread_samples(dir)) return {};
   diagnostic_log silent = diagnostic_log::silenced();
@@ -65,8 +66,7 @@ std::string busiest_unmarked(const run_data& run, const run_facts& f) {
   const named_stacks stacks(samples);
   std::set<std::uint64_t> marked;
   for (const log_file& file : run.files->files) marked.insert(file.number);
-  thread_activity most;  // of the threads without records
-  std::size_t with_records = 0;
+  unmarked_use most;
   double most_ns = 0;
   for (thread_activity& group : activity_of(samples, stacks)) {
     // Threads with and without records may have begun in the same function.
@@ -84,21 +84,24 @@ std::string busiest_unmarked(const run_data& run, const run_facts& f) {
     // The main thread probably did what was done outside of the run.
     if (group.is_main) ns -= f.before.cpu_ns + f.after.cpu_ns;
     if (ns <= most_ns) continue;
-    with_records = group.members.size() - unmarked.size();
-    most = std::move(group);
-    most.threads = unmarked.size();
-    most.members = std::move(unmarked);
+    most.others_marked = group.members.size() > unmarked.size();
+    most.group = std::move(group);
+    most.group.threads = unmarked.size();
+    most.group.members = std::move(unmarked);
     most_ns = ns;
   }
-  if (most_ns <= 0 || most_ns < 0.5 * f.unmarked_cpus * f.run_ns) {
-    return std::string(marked_threads);
-  }
-  const std::string function = busiest_function(samples, stacks, [&most](const thread_sample& s) {
-    return most.members.count(s.thread) == 0 ? 0.0 : static_cast<double>(s.count);
+  if (most_ns <= 0 || most_ns < 0.5 * f.unmarked_cpus * f.run_ns) return unmarked_use{true};
+  most.function = busiest_function(samples, stacks, [&most](const thread_sample& s) {
+    return most.group.members.count(s.thread) == 0 ? 0.0 : static_cast<double>(s.count);
   });
-  std::string text = most.is_main ? "the main thread" : shown_group(most);
-  if (with_records > 0) text += " without markers";
-  return function.empty() ? text : text + " (mostly " + function + ')';
+  return most;
+}
+
+phrase words_of(const unmarked_use& use) {
+  if (use.have_markers) return {"threads that also have markers"};
+  const std::string group = use.group.is_main ? "the main thread" : shown_group(use.group);
+  phrase text{use.others_marked ? "% without markers" : "%", {name_word{group}}};
+  return use.function.empty() ? text : text.add(" (mostly %)", {name_word{use.function}});
 }
 
 short_threads started_threads_of(const run_data& run, const run_facts& f) {

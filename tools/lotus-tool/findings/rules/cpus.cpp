@@ -98,11 +98,11 @@ std::optional<finding> unmarked_threads(const run_facts& f) {
   if (is_one && !queues) {
     to_do = {"Mark what this thread does with LOTUS_STAGE(name, i), and make it faster."};
   }
-  if (f.unmarked_in.empty()) {
+  if (!f.unmarked_in) {
     to_do.add(" Record with 'lotus-tool run' to see which threads these are.");
   } else {
-    because.add(" most of it in %,", {name_word{f.unmarked_in}});
-    if (f.unmarked_in == marked_threads) {
+    because.add(" most of it in ").add(words_of(*f.unmarked_in)).add(",");
+    if (f.unmarked_in->have_markers) {
       to_do = {
           "Let them sleep while they wait, such as at a condition variable, or mark the rest."};
     }

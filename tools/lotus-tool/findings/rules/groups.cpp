@@ -110,10 +110,11 @@ phrase when_idle(const run_facts& f) {
             {time_word{f.waits.idle_ns()}, time_word{f.waits.all_ns}, name_word{where}}};
   }
   if (f.started.count > 0) text.add(", such as the start of %", {name_word{f.started.shown}});
-  const bool is_known = f.unmarked_share >= worth_naming && !f.unmarked_in.empty();
+  const bool is_known = f.unmarked_share >= worth_naming && f.unmarked_in;
   if (is_known && !unmarked_threads(f)) {
-    text.add(". Code outside of all markers used % of the program's CPU time, most of it in %",
-             {share_word{f.unmarked_share}, name_word{f.unmarked_in}});
+    text.add(". Code outside of all markers used % of the program's CPU time, most of it in ",
+             {share_word{f.unmarked_share}})
+        .add(words_of(*f.unmarked_in));
   }
   return text;
 }
