@@ -6,30 +6,21 @@
 #include <utility>
 
 #include "accelerator/accelerator_text.hpp"
-#include "accelerator/accelerator_words.hpp"
 #include "accelerator/device_figures.hpp"
 #include "accelerator/host_timeline.hpp"
 #include "describe/description.hpp"
 
 namespace lotus::tool {
 
-/// Idle time with its cause.
-struct shown_cause {
-  idle_cause cause = idle_cause::unknown;
-  std::int64_t ns = 0;
-  std::optional<std::string> op;
-};
 /// The idle time in a step, or in a batch.
 struct shown_step : idle_part {};
 struct shown_batch : idle_part {};
-/// A rank of a training.
-struct shown_rank {
-  std::string name;
-  std::int64_t own_ns = 0;
-  shown_trace trace;
-};
 
 namespace {
+
+// The fields without a key are columns of tables; the meaning of one that JSON contains in us
+// is there.
+constexpr unit in_time = unit::time_ns;
 
 /// A time in microseconds, as in traces; without decimals if it is a whole number.
 using microseconds = std::variant<std::int64_t, double>;
@@ -59,6 +50,36 @@ auto idle_us(idle_cause cause) {
   return [cause](const idle_part& part) { return in_us(part.causes.of(cause)); };
 }
 
+auto idle_ns(idle_cause cause) {
+  return [cause](const idle_part& part) { return part.causes.of(cause); };
+}
+
+auto time_and_share(std::int64_t device_figures::*ns) {
+  return [ns](const device_figures& of) {
+    return time_text(of.*ns) + " " + share_text(of.*ns, of.span_ns);
+  };
+}
+
+/// Returns a time as a share of the whole time of a rank's devices.
+template <class Time>
+auto rank_share(Time ns_of) {
+  return [ns_of](const shown_rank& rank) {
+    return share_text(ns_of(*rank.trace.of), rank.trace.of->span_ns());
+  };
+}
+
+auto rank_sum(std::int64_t device_figures::*ns) {
+  return rank_share([ns](const accelerator_analysis& of) { return of.sum(ns); });
+}
+
+auto rank_idle(idle_cause cause) {
+  return rank_share([cause](const accelerator_analysis& of) { return of.all_causes().of(cause); });
+}
+
+std::optional<std::uint64_t> known_bytes(const copy_sum& of) {
+  return of.bytes > 0 ? std::optional(of.bytes) : std::nullopt;
+}
+
 /// Returns the sum of the copies of one kind of memory; nullopt if there are none.
 auto copies_of(host_memory memory) {
   return [memory](const copy_figures& of) {
@@ -82,8 +103,8 @@ std::vector<shown_cause> causes_of(const accelerator_analysis& of) {
   for (const idle_cause cause : all_idle_causes) {
     std::int64_t rest_ns = causes.of(cause);
     if (cause == idle_cause::batch_wait) {
-      for (const auto& [name, ns] : of.late_ns) {
-        shown.push_back({cause, ns, name});
+      for (const auto& [activity, ns] : of.late_ns) {
+        shown.push_back({cause, ns, std::string(activity.key())});
         rest_ns -= ns;
       }
       if (rest_ns == 0 && !of.late_ns.empty()) continue;
@@ -111,7 +132,7 @@ auto of_trace(Value accelerator_analysis::*part) {
 auto rank_named(std::optional<std::size_t> rank_comparison::*index) {
   return [index](const shown_ranks& of) {
     const std::optional<std::size_t> rank = of.compared.*index;
-    return rank ? std::optional(of.compared.names[*rank]) : std::nullopt;
+    return rank ? std::optional(of.compared.names[*rank].text()) : std::nullopt;
   };
 }
 
@@ -122,11 +143,12 @@ const description<copy_sum>& description_of(const copy_sum*) {
       "copies", "copies of one direction and kind of memory",
       {
           {"us", us(&copy_sum::ns), "their time, in us"},
-          {"bytes",
-           [](const copy_sum& of) { return of.bytes > 0 ? std::optional(of.bytes) : std::nullopt; },
-           "bytes copied; null if unknown"},
-          {"count", &copy_sum::count, "number of copies"},
-          {"gb_per_s", bandwidth, "bytes divided by their time; null if unknown"},
+          {"bytes", known_bytes, "bytes copied; null if unknown"},
+          {"count", &copy_sum::count, "number of copies", column{"count"}},
+          {"gb_per_s", &copy_sum::gb_per_s, "bytes divided by their time; null if unknown"},
+          {"", &copy_sum::ns, "their time", column{"time", in_time}},
+          {"", known_bytes, "bytes copied", column{"bytes", unit::bytes, 0, "unknown"}},
+          {"", bandwidth_text, "bytes divided by their time", column{"bandwidth"}},
       });
   return all;
 }
@@ -152,17 +174,23 @@ const description<stream_idle>& description_of(const stream_idle*) {
 }
 
 const description<stream_figures>& description_of(const stream_figures*) {
+  using s = const stream_figures&;
   static const description<stream_figures> all(
       "stream", "a stream (queue) of a device",
       {
           {"stream", &stream_figures::number, "its number"},
           {"busy_us", us(&stream_figures::busy_ns), "time with work, in us"},
           {"idle", &stream_figures::idle, "its idle time"},
+          {"", &stream_figures::busy_ns, "with work", column{"in use", in_time}},
+          {"", [](s of) { return of.idle.host_wait_ns; }, "", column{"waits for host", in_time}},
+          {"", [](s of) { return of.idle.kernel_wait_ns; }, "", column{"gaps < 30 us", in_time}},
+          {"", [](s of) { return of.idle.other_ns; }, "", column{"longer gaps", in_time}},
       });
   return all;
 }
 
 const description<device_figures>& description_of(const device_figures*) {
+  using f = device_figures;
   using d = const device_figures&;
   static const description<device_figures> all(
       "device", "a device, such as a GPU",
@@ -191,28 +219,39 @@ const description<device_figures>& description_of(const device_figures*) {
              return copies;
            },
            "by direction, such as HtoD"},
+          {"", &f::span_ns, "from its first to its last work", column{"whole time", in_time}},
+          {"", [](d of) { return share_text(of.busy_ns(), of.span_ns); }, "busy", column{"in use"}},
+          {"", time_and_share(&f::compute_ns), "with compute kernels", column{"compute"}},
+          {"", time_and_share(&f::communication_ns), "", column{"communication", {}, 1}},
+          {"", time_and_share(&f::only_copies_ns), "", column{"copies alone", {}, 2}},
+          {"", time_and_share(&f::idle_ns), "without work", column{"idle"}},
       });
   return all;
 }
 
 const description<shown_cause>& description_of(const shown_cause*) {
+  using c = const shown_cause&;
   static const description<shown_cause> all(
       "idle_cause", "idle time of all devices with one cause",
       {
-          {"cause", [](const shown_cause& of) { return idle_cause_name(of.cause); },
-           "what the host did", cause_names()},
+          {"cause", [](c of) { return idle_cause_name(of.cause); }, "what the host did",
+           cause_names()},
           {"us", us(&shown_cause::ns), "idle time, in us"},
           {"op", &shown_cause::op, "for batch-wait with logs: what was late"},
+          {"", &shown_cause::ns, "idle time", column{"time", in_time}},
+          {"", [](c of) { return share_text(of.ns, of.all_ns); }, "", column{"% of idle time"}},
+          {"", [](c of) { return share_text(of.ns, of.span_ns); }, "", column{"% of whole time"}},
       });
   return all;
 }
 
 /// Times in us of a step or batch by cause.
 const description<idle_part>& description_of(const idle_part*) {
+  using p = const idle_part&;
   static const description<idle_part> all(
       "idle_part", "the idle time of all devices in a step or batch, with that of outside_us",
       {
-          {"idle_us", [](const idle_part& of) { return in_us(of.causes.sum()); }, "idle, in us"},
+          {"idle_us", [](p of) { return in_us(of.causes.sum()); }, "idle, in us"},
           {"batch-wait_us", idle_us(idle_cause::batch_wait),
            "idle while the consumer waited for a batch, in us"},
           {"copy_us", idle_us(idle_cause::copy), "idle while the host copied to it, in us"},
@@ -223,6 +262,12 @@ const description<idle_part>& description_of(const idle_part*) {
           {"device_us", idle_us(idle_cause::device),
            "idle between works that were launched before, in us"},
           {"unknown_us", idle_us(idle_cause::unknown), "idle for an unknown reason, in us"},
+          {"", [](p of) { return of.causes.sum(); }, "idle", column{"idle", in_time}},
+          {"", idle_ns(idle_cause::batch_wait), "", column{"batch-wait", in_time}},
+          {"", idle_ns(idle_cause::copy), "", column{"copy", in_time}},
+          {"", idle_ns(idle_cause::synchronization), "", column{"synchronization", in_time}},
+          {"", idle_ns(idle_cause::launch), "", column{"launch", in_time}},
+          {"", [](p of) { return of.causes.other(); }, "others", column{"other", in_time}},
       });
   return all;
 }
@@ -283,7 +328,7 @@ const description<shown_trace>& description_of(const shown_trace*) {
            "start-up"},
           {"cause_us", [](t trace) { return in_us(trace.of->judged.of(trace.of->is)); },
            "how much of judged_us the verdict is about, in us"},
-          {"at_most_times_as_fast", [](t trace) { return at_most_times(*trace.of); },
+          {"at_most_times_as_fast", [](t trace) { return trace.of->at_most_times_as_fast(); },
            "how many times as fast the devices would be at most without it; null if they are "
            "busy"},
           {"outside_us", [](t trace) { return in_us(trace.of->judged.edges_ns); },
@@ -313,13 +358,40 @@ const description<shown_trace>& description_of(const shown_trace*) {
 }
 
 const description<shown_rank>& description_of(const shown_rank*) {
+  using r = const shown_rank&;
+  using a = const accelerator_analysis&;
   static const description<shown_rank> all(
       "rank", "a rank of a training",
       {
           {"name", &shown_rank::name, "such as rank 3"},
           {"own_us", us(&shown_rank::own_ns), "time outside communication, in us"},
           {"accelerator", &shown_rank::trace, "its trace"},
+          {"", [](r of) { return device_verdict_name(of.trace.of->is); }, "", column{"verdict"}},
+          {"", &shown_rank::own_ns, "per step", column{"own time/step", in_time},
+           &shown_rank::by_step},
+          {"", &shown_rank::own_ns, "in total", column{"own time", in_time},
+           [](r of) { return !of.by_step; }},
+          {"", rank_sum(&device_figures::compute_ns), "", column{"compute", {}, 1}},
+          {"", rank_share([](a of) { return of.judged.only_communication_ns; }), "",
+           column{"communication alone", {}, 2}},
+          {"", rank_share([](a of) { return of.judged.only_copies_ns; }), "",
+           column{"copies alone"}},
+          {"", rank_sum(&device_figures::idle_ns), "without work", column{"idle"}},
+          {"", rank_idle(idle_cause::batch_wait), "", column{"batch-wait"}},
+          {"", rank_idle(idle_cause::copy), "", column{"copy"}},
+          {"", rank_idle(idle_cause::synchronization), "", column{"sync."}},
+          {"", rank_idle(idle_cause::launch), "", column{"launch"}},
+          {"", rank_share([](a of) { return of.all_causes().other(); }), "", column{"other"}},
       });
+  return all;
+}
+
+std::vector<shown_rank> each_of(const shown_ranks& ranks) {
+  std::vector<shown_rank> all;
+  const rank_comparison& c = ranks.compared;
+  for (std::size_t i = 0; i < ranks.ranks->size(); ++i) {
+    all.push_back({c.names[i].text(), c.own_ns[i], {&(*ranks.ranks)[i], ranks.parts}, c.by_step});
+  }
   return all;
 }
 
@@ -345,17 +417,7 @@ const description<shown_ranks>& description_of(const shown_ranks*) {
            "its time"},
           {"own_by_step", [](r of) { return of.compared.by_step; },
            "whether own_us is per profiler step"},
-          {"ranks",
-           [](r of) {
-             std::vector<shown_rank> ranks;
-             ranks.reserve(of.ranks->size());
-             for (std::size_t i = 0; i < of.ranks->size(); ++i) {
-               ranks.push_back(
-                   {of.compared.names[i], of.compared.own_ns[i], {&(*of.ranks)[i], of.parts}});
-             }
-             return ranks;
-           },
-           "by rank"},
+          {"ranks", each_of, "by rank"},
       });
   return all;
 }

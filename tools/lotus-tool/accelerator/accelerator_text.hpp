@@ -1,15 +1,39 @@
-// Formats the analyses of the traces of one or several ranks, as text.
+// Puts the analyses of the traces of one or several ranks into words and tables.
 #ifndef LOTUS_TOOL_ACCELERATOR_ACCELERATOR_TEXT_HPP
 #define LOTUS_TOOL_ACCELERATOR_ACCELERATOR_TEXT_HPP
 
+#include <cstdint>
 #include <ostream>
 #include <string>
 #include <vector>
 
-#include "accelerator/accelerator_words.hpp"
 #include "accelerator/analysis.hpp"
+#include "accelerator/trace/device_trace.hpp"
 
 namespace lotus::tool {
+
+/// Returns the verdict in one or two sentences, such as "copy-bound: the device waits …".
+std::string accelerator_headline(const accelerator_analysis& of);
+
+/// Returns what the user should change; "" if the accelerators are busy.
+std::string accelerator_advice(const accelerator_analysis& of);
+
+/// Returns where the time of the verdict lies, in one sentence; "" if there is none.
+std::string places_text(const accelerator_analysis& of);
+
+/// Returns a sentence for each kind of fault in the trace that was mended, or whose events were
+/// left out.
+std::vector<std::string> fault_notes(const trace_faults& faults);
+
+/// Returns what limits the statement of the trace or is left out of it, in sentences.
+std::vector<std::string> limit_notes(const accelerator_analysis& of);
+
+/// Returns a text such as "12.3 GB/s"; "-" if it is unknown.
+std::string bandwidth_text(const copy_sum& copies);
+
+/// Returns a share in whole percent, such as "12 %".
+std::string share_text(std::int64_t ns, std::int64_t of_ns);
+std::string time_text(std::int64_t ns);
 
 /// Returns the verdict as one sentence. If there are several ranks, this is the verdict of the
 /// slowest rank or, if no rank is much slower, of the rank whose device is idle longest.

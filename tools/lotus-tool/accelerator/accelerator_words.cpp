@@ -1,21 +1,16 @@
-#include "accelerator/accelerator_words.hpp"
-
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <string_view>
 #include <utility>
 
+#include "accelerator/accelerator_text.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
-#include "model/path/critical_path.hpp"
 
 namespace lotus::tool {
 namespace {
-
-double share(std::int64_t ns, std::int64_t of_ns) {
-  return of_ns > 0 ? static_cast<double>(ns) / static_cast<double>(of_ns) : 0;
-}
 
 std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
   return std::to_string(count) + " " + std::string(count == 1 ? one : many);
@@ -44,8 +39,8 @@ std::string_view reason_of(const accelerator_analysis& of) noexcept {
 
 std::string busy_headline(const accelerator_analysis& of) {
   const judged_time& judged = of.judged;
-  const double busy = share(judged.busy_ns(), judged.span_ns);
-  const double working = busy - share(judged.only_communication_ns, judged.span_ns);
+  const double busy = time_share(judged.busy_ns(), judged.span_ns);
+  const double working = busy - time_share(judged.only_communication_ns, judged.span_ns);
   const std::string text =
       std::string(of.devices.size() > 1 ? "the devices are" : "the device is") + " busy " +
       whole_percent(busy) + " of the time";
@@ -82,7 +77,7 @@ std::string copy_advice(const accelerator_analysis& of) {
   }
   const copy_sum& pageable = in.of(host_memory::pageable);
   if (2 * pageable.ns >= in.all.ns && pageable.ns > 0) {
-    const std::string rate = bandwidth(pageable) ? " at " + bandwidth_text(pageable) : "";
+    const std::string rate = pageable.gb_per_s() ? " at " + bandwidth_text(pageable) : "";
     return "Copies to the device read pageable memory" + rate +
            ". Pin the batches in memory (pin_memory=True, cudaHostAlloc). Copy them "
            "asynchronously (non_blocking=True, cudaMemcpyAsync).";
@@ -116,12 +111,6 @@ std::string input_advice(const accelerator_analysis& of) {
 
 }  // namespace
 
-std::optional<double> at_most_times(const accelerator_analysis& of) {
-  const std::int64_t rest_ns = of.judged.span_ns - of.judged.of(of.is);
-  if (of.is == device_verdict::busy || rest_ns <= 0) return std::nullopt;
-  return static_cast<double>(of.judged.span_ns) / static_cast<double>(rest_ns);
-}
-
 std::string accelerator_headline(const accelerator_analysis& of) {
   std::string text;
   if (of.is == device_verdict::busy) {
@@ -140,17 +129,16 @@ std::string accelerator_headline(const accelerator_analysis& of) {
     if (is_one_gap(of)) {
       text += ". Nearly all of it is one gap of " + time_text(of.places.longest_ns) +
               ", which may be start-up";
-    } else if (const std::optional<double> times = at_most_times(of)) {
+    } else if (const std::optional<double> times = of.at_most_times_as_fast()) {
       text += ". Without this it would be at most " + fixed_point(*times, *times < 10 ? 2 : 0) +
               " times as fast";
     }
-    const std::string late = of.latest();
-    if (of.is == device_verdict::batch_wait && late == path_kind_name(path_kind::unrecorded)) {
-      text +=
-          ". No operation is marked in the loader, so only preprocessing as a whole is known to "
-          "be late";
-    } else if (of.is == device_verdict::batch_wait && !late.empty()) {
-      text += ". The operation that was late is mostly " + late;
+    const late_activity* const late = of.latest();
+    if (of.is == device_verdict::batch_wait && late != nullptr) {
+      text += late->is_unmarked()
+                  ? ". No operation is marked in the loader, so only preprocessing as a whole is "
+                    "known to be late"
+                  : ". The operation that was late is mostly " + std::string(late->key());
     }
   }
   return of.start_up.gaps > 0 ? text + start_up_text(of) : text;
@@ -217,33 +205,20 @@ std::string accelerator_advice(const accelerator_analysis& of) {
 }
 
 std::vector<std::string> fault_notes(const trace_faults& faults) {
+  // The words for one and for several repairs of each kind; some are made only once.
+  constexpr std::array<std::pair<std::string_view, std::string_view>, all_json_repairs.size()>
+      kinds{{{"a byte order mark", ""},
+             {"text that is not UTF-8", "texts that are not UTF-8"},
+             {"control byte in a text", "control bytes in texts"},
+             {"single backslash", "single backslashes"},
+             {"value such as nan", "values such as nan"},
+             {"comma too many or too few", "commas too many or too few"},
+             {"no end of the list of events, as if it were cut off there", ""}}};
   std::vector<std::string> notes, repairs;
   for (const json_repair repair : all_json_repairs) {
+    const auto& [one, many] = kinds[static_cast<std::size_t>(repair)];
     const std::uint64_t n = faults.json.of(repair);
-    if (n == 0) continue;
-    switch (repair) {
-      case json_repair::byte_order_mark:
-        repairs.emplace_back("a byte order mark");
-        break;
-      case json_repair::encoding:
-        repairs.push_back(counted(n, "text that is not UTF-8", "texts that are not UTF-8"));
-        break;
-      case json_repair::control_byte:
-        repairs.push_back(counted(n, "control byte in a text", "control bytes in texts"));
-        break;
-      case json_repair::escape:
-        repairs.push_back(counted(n, "single backslash", "single backslashes"));
-        break;
-      case json_repair::word:
-        repairs.push_back(counted(n, "value such as nan", "values such as nan"));
-        break;
-      case json_repair::comma:
-        repairs.push_back(counted(n, "comma too many or too few", "commas too many or too few"));
-        break;
-      case json_repair::open_array:
-        repairs.emplace_back("no end of the list of events, as if it were cut off there");
-        break;
-    }
+    if (n > 0) repairs.push_back(many.empty() ? std::string(one) : counted(n, one, many));
   }
   if (!repairs.empty()) notes.push_back("is not quite JSON, read with: " + joined(repairs, ", "));
   const auto add = [&](std::uint64_t n, std::string_view what) {
@@ -262,45 +237,30 @@ std::vector<std::string> fault_notes(const trace_faults& faults) {
 
 std::vector<std::string> limit_notes(const accelerator_analysis& of) {
   std::vector<std::string> notes;
-  if (of.judged.edges_ns > 0) {
-    notes.emplace_back(
-        "The rest is the time of recorded steps, or of waits for batches, before the first and "
-        "after "
-        "the last work.");
-  }
-  if (of.step_count == 1) {
-    notes.emplace_back(
-        "Only one step is analyzed, which may not be like the others: record several "
-        "(schedule(..., active=5)).");
-  }
-  if (of.skipped_steps > 0) {
-    notes.push_back("Left out by --skip-steps: " + counted(of.skipped_steps, "step.", "steps."));
-  }
-  if (of.start_up.gaps > 0) {
-    notes.emplace_back(
-        "The verdict is without start-up, the tables are with it. --skip-steps 0 includes it.");
-  }
-  if (of.without_last_step) {
-    notes.emplace_back(
-        "The last profiler step is left out, because its recording may be incomplete. --last-step "
-        "includes the last profiler step.");
-  }
-  if (of.rounded) {
-    notes.emplace_back(
-        "Times are rounded to whole microseconds, as HolisticTraceAnalysis does. Rounding "
-        "lengthens "
-        "each idle time by up to 2 us. Option --exact does not round.");
-  }
+  const auto add = [&notes](bool holds, std::string note) {
+    if (holds) notes.push_back(std::move(note));
+  };
+  add(of.judged.edges_ns > 0,
+      "The rest is the time of recorded steps, or of waits for batches, before the first and after "
+      "the last work.");
+  add(of.step_count == 1,
+      "Only one step is analyzed, which may not be like the others: record several "
+      "(schedule(..., active=5)).");
+  add(of.skipped_steps > 0,
+      "Left out by --skip-steps: " + counted(of.skipped_steps, "step.", "steps."));
+  add(of.start_up.gaps > 0,
+      "The verdict is without start-up, the tables are with it. --skip-steps 0 includes it.");
+  add(of.without_last_step,
+      "The last profiler step is left out, because its recording may be incomplete. --last-step "
+      "includes the last profiler step.");
+  add(of.rounded,
+      "Times are rounded to whole microseconds, as HolisticTraceAnalysis does. Rounding lengthens "
+      "each idle time by up to 2 us. Option --exact does not round.");
   return notes;
 }
 
-std::optional<double> bandwidth(const copy_sum& copies) {
-  if (copies.ns_known <= 0 || copies.bytes == 0) return std::nullopt;
-  return static_cast<double>(copies.bytes) / static_cast<double>(copies.ns_known);
-}
-
 std::string bandwidth_text(const copy_sum& copies) {
-  const std::optional<double> rate = bandwidth(copies);
+  const std::optional<double> rate = copies.gb_per_s();
   if (!rate) return "-";
   const bool slow = *rate < 0.1;
   const auto tenths = std::llround(*rate * (slow ? 10'000 : 10));
@@ -309,7 +269,7 @@ std::string bandwidth_text(const copy_sum& copies) {
 }
 
 std::string share_text(std::int64_t ns, std::int64_t of_ns) {
-  return whole_percent(share(ns, of_ns));
+  return whole_percent(time_share(ns, of_ns));
 }
 
 std::string time_text(std::int64_t ns) {

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "accelerator/gap_causes.hpp"
-#include "accelerator/recorded_waits.hpp"
 #include "accelerator/start_up.hpp"
 #include "accelerator/trace/nsys_reader.hpp"
 
@@ -234,7 +233,7 @@ class gap_analysis {
     std::vector<path_part> path_parts = recorded_.path;
     for_each_overlap(parts, path_parts,
                      [&](const path_part& of, idle_cause cause, std::int64_t ns) {
-                       if (cause == idle_cause::batch_wait) found_.late_ns[of.name] += ns;
+                       if (cause == idle_cause::batch_wait) found_.late_ns[of.activity] += ns;
                      });
   }
 
@@ -267,15 +266,9 @@ std::int64_t judged_time::of(device_verdict verdict) const noexcept {
   return causes.of(*cause) + (*cause == idle_cause::copy ? only_copies_ns : 0);
 }
 
-std::int64_t accelerator_analysis::span_ns() const noexcept {
+std::int64_t accelerator_analysis::sum(std::int64_t device_figures::*ns) const noexcept {
   std::int64_t sum_ns = 0;
-  for (const device_figures& d : devices) sum_ns += d.span_ns;
-  return sum_ns;
-}
-
-std::int64_t accelerator_analysis::idle_ns() const noexcept {
-  std::int64_t sum_ns = 0;
-  for (const device_figures& d : devices) sum_ns += d.idle_ns;
+  for (const device_figures& d : devices) sum_ns += d.*ns;
   return sum_ns;
 }
 
@@ -292,17 +285,17 @@ cause_times accelerator_analysis::shown_causes() const noexcept {
   return sum;
 }
 
-std::string accelerator_analysis::latest() const {
+const late_activity* accelerator_analysis::latest() const {
   const auto most =
       std::max_element(late_ns.begin(), late_ns.end(),
                        [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == late_ns.end() ? std::string() : most->first;
+  return most == late_ns.end() ? nullptr : &most->first;
 }
 
-std::int64_t accelerator_analysis::own_ns() const noexcept {
-  std::int64_t sum_ns = 0;
-  for (const device_figures& d : devices) sum_ns += d.span_ns - d.only_communication_ns;
-  return sum_ns;
+std::optional<double> accelerator_analysis::at_most_times_as_fast() const {
+  const std::int64_t rest_ns = judged.span_ns - judged.of(is);
+  if (is == device_verdict::busy || rest_ns <= 0) return std::nullopt;
+  return static_cast<double>(judged.span_ns) / static_cast<double>(rest_ns);
 }
 
 void for_each_trace(const std::string& path, time_rounding rounding,

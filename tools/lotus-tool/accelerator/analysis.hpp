@@ -17,6 +17,7 @@
 #include "accelerator/device_figures.hpp"
 #include "accelerator/host_timeline.hpp"
 #include "accelerator/places.hpp"
+#include "accelerator/recorded_waits.hpp"
 #include "accelerator/trace/device_trace.hpp"
 #include "model/run_data.hpp"
 
@@ -37,12 +38,9 @@ class cause_times {
     for (const std::int64_t ns : ns_) sum_ns += ns;
     return sum_ns;
   }
-  /// Returns the times in the columns of tables: one for each of the first four causes, and in the
-  /// last column the sum over all other causes.
-  std::array<std::int64_t, 5> columns() const noexcept {
-    return {of(idle_cause::batch_wait), of(idle_cause::copy), of(idle_cause::synchronization),
-            of(idle_cause::launch),
-            of(idle_cause::host) + of(idle_cause::device) + of(idle_cause::unknown)};
+  /// Returns the time for the causes that have no column in tables.
+  std::int64_t other() const noexcept {
+    return of(idle_cause::host) + of(idle_cause::device) + of(idle_cause::unknown);
   }
 
  private:
@@ -150,9 +148,9 @@ struct accelerator_analysis {
   std::vector<device_figures> devices;
   /// Idle time by cause, one element per device. The sum of an element is the device's idle_ns.
   std::vector<cause_times> causes;
-  /// The time in which devices waited for batches, by the operation, stage or other activity that
-  /// was on the run's critical path at that time. Empty if no run that Lotus recorded is given.
-  std::map<std::string, std::int64_t> late_ns;
+  /// The time in which devices waited for batches, by what was on the run's critical path at that
+  /// time. Empty if no run that Lotus recorded is given.
+  std::map<late_activity, std::int64_t> late_ns;
   std::vector<idle_part> steps;  ///< the profiler's steps, named ProfilerStep#N
   /// The idle time during each batch, which lasts from the wait for this batch to the next wait.
   std::vector<idle_part> batches;
@@ -168,8 +166,9 @@ struct accelerator_analysis {
   /// also builds the batches.
   bool has_waits = false;
 
-  std::int64_t span_ns() const noexcept;
-  std::int64_t idle_ns() const noexcept;
+  /// Returns the sum of a time over all devices.
+  std::int64_t sum(std::int64_t device_figures::*ns) const noexcept;
+  std::int64_t span_ns() const noexcept { return sum(&device_figures::span_ns); }
   cause_times all_causes() const noexcept;
   /// Returns all idle time that the analysis knows: also that before the first and after the last
   /// work, if the verdict is about it too.
@@ -177,10 +176,13 @@ struct accelerator_analysis {
   /// Returns the sum over all devices of the time from the start of the device's first work to the
   /// end of its last work, without the time in which it only communicated. Communication includes
   /// waiting for other ranks.
-  std::int64_t own_ns() const noexcept;
-  /// Returns the operation, stage or other activity for which devices waited longest, according to
-  /// late_ns; "" if late_ns is empty.
-  std::string latest() const;
+  std::int64_t own_ns() const noexcept {
+    return span_ns() - sum(&device_figures::only_communication_ns);
+  }
+  /// Returns for what devices waited longest, according to late_ns; nullptr if late_ns is empty.
+  const late_activity* latest() const;
+  /// Returns how many times as fast the devices would be at most without the cause of the verdict.
+  std::optional<double> at_most_times_as_fast() const;
 };
 
 struct analysis_options {

@@ -6,11 +6,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "accelerator/trace/device_trace.hpp"
 
 namespace lotus::tool {
+
+/// Returns a part of a time as a share (0..1); 0 of no time.
+inline double time_share(std::int64_t ns, std::int64_t of_ns) noexcept {
+  return of_ns > 0 ? static_cast<double>(ns) / static_cast<double>(of_ns) : 0;
+}
 
 /// The idle time of a stream, divided as in HolisticTraceAnalysis (a tool for PyTorch traces). The
 /// gap before a kernel or copy is the time since the previous kernel or copy of the stream ended.
@@ -40,6 +46,11 @@ struct copy_sum {
     ns += copy.end_ns - copy.start_ns;
     bytes += copy.bytes;
     if (copy.bytes != 0) ns_known += copy.end_ns - copy.start_ns;
+  }
+  /// Returns bytes per nanosecond, which is the same as GB/s; nullopt if it is unknown.
+  std::optional<double> gb_per_s() const noexcept {
+    if (ns_known <= 0 || bytes == 0) return std::nullopt;
+    return static_cast<double>(bytes) / static_cast<double>(ns_known);
   }
   void add(const copy_sum& more) noexcept {
     count += more.count;

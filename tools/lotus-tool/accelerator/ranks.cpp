@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "accelerator/accelerator_words.hpp"
+#include "accelerator/accelerator_text.hpp"
 #include "accelerator/rank_logs.hpp"
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
@@ -36,26 +36,21 @@ bool is_same_rank(const accelerator_analysis& a, const accelerator_analysis& b) 
 }
 
 /// Returns the short name of a rank. It is used only if no other rank has the same name.
-std::string own_name(const accelerator_analysis& of) {
-  if (of.rank) return "rank " + std::to_string(*of.rank);
-  if (of.processes.size() == 1) return "process " + std::to_string(*of.processes.begin());
-  return fs::path(of.path).filename().string();
+rank_name own_name(const accelerator_analysis& of) {
+  if (of.rank) return {"rank ", std::to_string(*of.rank)};
+  if (of.processes.size() == 1) return {"process ", std::to_string(*of.processes.begin())};
+  return {"", fs::path(of.path).filename().string()};
 }
 
-std::vector<std::string> names_of(const std::vector<accelerator_analysis>& ranks) {
-  std::vector<std::string> names;
+std::vector<rank_name> names_of(const std::vector<accelerator_analysis>& ranks) {
+  std::vector<rank_name> names;
   names.reserve(ranks.size());
   for (const accelerator_analysis& rank : ranks) names.push_back(own_name(rank));
-  const std::vector<std::string> first = names;
+  const std::vector<rank_name> first = names;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (std::count(first.begin(), first.end(), names[i]) > 1) names[i] = ranks[i].path;
+    if (std::count(first.begin(), first.end(), names[i]) > 1) names[i] = {"", ranks[i].path};
   }
   return names;
-}
-
-double share_of_span(const accelerator_analysis& of, std::int64_t ns) {
-  const std::int64_t span_ns = of.span_ns();
-  return span_ns > 0 ? static_cast<double>(ns) / static_cast<double>(span_ns) : 0;
 }
 
 /// Whether a rank takes longer than others beyond chance. Times of steps that follow one another
@@ -66,7 +61,7 @@ bool is_beyond_chance(const std::vector<accelerator_analysis>& ranks, std::size_
     for (const device_figures& d : of.devices) {
       alone_ns += d.only_communication_of_parts_ns[part];
     }
-    return 1 - share_of_span(of, alone_ns) * static_cast<double>(span_parts);
+    return 1 - time_share(alone_ns, of.span_ns()) * static_cast<double>(span_parts);
   };
   double sum = 0, squares = 0, least = 1;
   for (std::size_t part = 0; part < span_parts; ++part) {
@@ -269,13 +264,11 @@ rank_comparison compare_ranks(const std::vector<accelerator_analysis>& ranks) {
     found.own_ns.push_back(rank.own_ns() / parts);
   }
   const auto idle_share = [](const accelerator_analysis& r) {
-    return r.judged.span_ns > 0 ? static_cast<double>(r.judged.span_ns - r.judged.busy_ns() +
-                                                      r.judged.only_copies_ns) /
-                                      static_cast<double>(r.judged.span_ns)
-                                : 0;
+    const judged_time& of = r.judged;
+    return time_share(of.span_ns - of.busy_ns() + of.only_copies_ns, of.span_ns);
   };
   const auto wait_share = [](const accelerator_analysis& r) {
-    return share_of_span(r, r.all_causes().of(idle_cause::batch_wait));
+    return time_share(r.all_causes().of(idle_cause::batch_wait), r.span_ns());
   };
   found.decisive = highest(ranks, idle_share);
   const std::size_t waits = highest(ranks, wait_share);

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -68,11 +69,20 @@ run_data read_run_and_waits(const run_files& run, run_parts parts, diagnostic_lo
 /// communication. Then a faster input pipeline could gain at most a tenth of the run's time.
 bool are_busy(const std::vector<accelerator_analysis>& ranks, const run_data& run) noexcept;
 
+/// What a rank is called: by its number, by that of its only process, or by the trace's file.
+struct rank_name {
+  std::string_view word;  ///< the word before the number; "" before a file
+  std::string id;         ///< the number, or the name or path of the file
+
+  std::string text() const { return std::string(word) + id; }
+  bool operator==(const rank_name& of) const { return word == of.word && id == of.id; }
+};
+
 /// Shows which rank makes the other ranks wait. When ranks communicate, each rank waits for the
 /// slowest one. Therefore all ranks take equally long for a step, and the slowest rank is the one
 /// that spends the least time in communication.
 struct rank_comparison {
-  std::vector<std::string> names;    ///< "rank 3", or the process's number, or the file's name
+  std::vector<rank_name> names;
   std::vector<std::int64_t> own_ns;  ///< time outside communication, in total or per step
   bool by_step = false;              ///< whether own_ns is per profiler step
   /// The rank that spends the most time outside communication (own_ns), if this time is 5 % above

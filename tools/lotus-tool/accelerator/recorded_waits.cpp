@@ -5,7 +5,6 @@
 #include <set>
 
 #include "log/shown_name.hpp"
-#include "model/path/critical_path.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {
@@ -76,9 +75,9 @@ recorded_waits find_recorded_waits(const run_data& run, const device_trace& trac
   std::vector<path_activity> activities;
   find_critical_path(run, &activities);
   for (const path_activity& s : activities) {
-    found.path.push_back(
-        {s.start_ns - trace.base_ns, s.end_ns - trace.base_ns,
-         s.name ? shown_name(run.names.name(*s.name)) : std::string(path_kind_name(s.kind))});
+    path_part& part = found.path.emplace_back();
+    part = {s.start_ns - trace.base_ns, s.end_ns - trace.base_ns, {std::nullopt, s.kind}};
+    if (s.name) part.activity.name = shown_name(run.names.name(*s.name));
   }
   sort_by_start(found.path);
   return found;

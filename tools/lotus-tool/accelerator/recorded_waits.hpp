@@ -4,20 +4,35 @@
 #define LOTUS_TOOL_ACCELERATOR_RECORDED_WAITS_HPP
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "accelerator/host_timeline.hpp"
 #include "accelerator/trace/device_trace.hpp"
+#include "model/path/critical_path.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {
+
+/// What was on the critical path: an operation or stage, or an activity without a name.
+struct late_activity {
+  std::optional<std::string> name;         ///< of the operation or stage, without S
+  path_kind kind = path_kind::unrecorded;  ///< of what has no name
+
+  /// Whether it is work of the loader outside of all operations.
+  bool is_unmarked() const noexcept { return !name && kind == path_kind::unrecorded; }
+  /// Returns what it is called in outputs that programs read.
+  std::string_view key() const noexcept { return name ? *name : path_kind_name(kind); }
+  bool operator<(const late_activity& other) const noexcept { return key() < other.key(); }
+};
 
 /// An interval of the critical path with one activity.
 struct path_part {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  std::string name;  ///< name of the operation or stage, or of the kind of activity
+  late_activity activity;
 };
 
 /// The start of the consumer's wait for a batch.

@@ -61,36 +61,24 @@ std::vector<run_files> runs_in(const std::vector<std::string>& folders,
 
 /// Finds and reads the logs of the process that recorded an accelerator trace. Warns if there are
 /// none, or if the logs of several runs could belong to the trace.
-class log_reader {
- public:
-  log_reader(const std::vector<run_files>& runs, diagnostic_log& diagnostics)
-      : logs_(runs), given_(!runs.empty()), diagnostics_(diagnostics) {}
-
-  std::shared_ptr<const run_data> read(const device_trace& trace) {
-    if (!given_) return nullptr;
-    const std::vector<const run_files*> found = logs_.of(trace);
-    if (found.size() == 1) {
-      return std::make_shared<const run_data>(
-          read_run(*found.front(), diagnosis_parts, diagnostics_));
-    }
-    if (found.empty()) {
-      diagnostics_.warning(trace.path + ": no logs of its rank; what was late is unknown");
-      return nullptr;
-    }
-    std::set<std::string> folders;
-    for (const run_files* const logs : found) folders.insert(logs->dir);
-    diagnostics_.warning(trace.path +
-                         ": belongs to one of several runs or loaders, and their logs "
-                         "are not used; give the folder of one: " +
-                         joined(folders, ", "));
+std::shared_ptr<const run_data> read_logs(const rank_logs& logs, const device_trace& trace,
+                                          diagnostic_log& diagnostics) {
+  const std::vector<const run_files*> found = logs.of(trace);
+  if (found.size() == 1) {
+    return std::make_shared<const run_data>(read_run(*found.front(), diagnosis_parts, diagnostics));
+  }
+  if (found.empty()) {
+    diagnostics.warning(trace.path + ": no logs of its rank; what was late is unknown");
     return nullptr;
   }
-
- private:
-  rank_logs logs_;
-  bool given_;
-  diagnostic_log& diagnostics_;
-};
+  std::set<std::string> folders;
+  for (const run_files* const of : found) folders.insert(of->dir);
+  diagnostics.warning(trace.path +
+                      ": belongs to one of several runs or loaders, and their logs "
+                      "are not used; give the folder of one: " +
+                      joined(folders, ", "));
+  return nullptr;
+}
 
 /// Warns about each trace that does not overlap in time with the first one: it is probably from
 /// another training, because the ranks of one training compute at the same time.
@@ -108,9 +96,14 @@ void check_times(const std::vector<accelerator_analysis>& ranks, diagnostic_log&
 int run_accelerator(const accelerator_options& options, std::ostream& out, std::ostream& err) {
   diagnostic_log diagnostics(err, options.quiet);
   const given_paths given = sorted_paths(options.paths);
-  log_reader logs(runs_in(given.folders, options, !given.traces.empty(), diagnostics), diagnostics);
+  const std::vector<run_files> runs =
+      runs_in(given.folders, options, !given.traces.empty(), diagnostics);
+  const rank_logs logs(runs);
   rank_collector collector(
-      options.analysis, [&logs](const device_trace& trace) { return logs.read(trace); },
+      options.analysis,
+      [&](const device_trace& trace) {
+        return runs.empty() ? nullptr : read_logs(logs, trace, diagnostics);
+      },
       diagnostics);
   for (const std::string& path : given.traces) collector.add(path);
   if (given.traces.empty()) {

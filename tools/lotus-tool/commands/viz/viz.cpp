@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "accelerator/accelerator_words.hpp"
+#include "accelerator/accelerator_text.hpp"
 #include "accelerator/ranks.hpp"
 #include "accelerator/trace/torch_trace.hpp"
 #include "base/diagnostics.hpp"
