@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "findings/finding.hpp"
 #include "tool/diagnose/planted_answer.hpp"
-#include "waits/join/limiting_lock.hpp"
+#include "waits/join/blocked_on.hpp"
 
 using namespace lotus::tool_test;
 
@@ -245,10 +246,10 @@ TEST_CASE("more workers are doubtful if workers wait at a semaphore") {
 
 TEST_CASE("the advice for a lock of the allocator can be followed") {
   lotus::tool::blocked_on lock;
-  CHECK(contains(lock_advice(lock), "under the lock"));
+  CHECK(contains(text_of(lock_advice(lock)), "under the lock"));
   lock.taken_in = "malloc";
-  CHECK(contains(lock_advice(lock), "Allocate less"));
-  CHECK_FALSE(contains(lock_advice(lock), "under the lock"));
+  CHECK(contains(text_of(lock_advice(lock)), "Allocate less"));
+  CHECK_FALSE(contains(text_of(lock_advice(lock)), "under the lock"));
 }
 
 TEST_CASE("a run whose CPUs other threads of the program use is not balanced") {

@@ -100,7 +100,7 @@ bool claims::has_more_threads(const pipeline_change& change) const {
 phrase claims::why_not(const pipeline_change& change) const {
   const bool more = has_more_threads(change);
   if (more || change.cpus) {
-    if (d_.lock) return {"%.", {name_word{lock_text(*d_.lock)}}};
+    if (d_.lock) return lock_words(*d_.lock).add(".");
     for (const finding& one : d_.findings) {
       const bool is_simulated = one.is == verdict::start_up_bound;
       if ((more && one.has(forbids_threads) && !is_simulated) ||

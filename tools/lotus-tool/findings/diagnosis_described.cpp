@@ -66,7 +66,7 @@ std::optional<shown_bound> bound_of(const diagnosis& d) {
   if (d.is == verdict::stage_bound) {
     bound.name = d.stage;
   } else if (d.lock) {
-    bound.name = d.lock->of.what;
+    bound.name = object_text(d.lock->of.what);
   } else if (d.is == verdict::preprocessing_bound && !d.path_gains.empty()) {
     bound.name = d.path_gains.front().path.name;
   } else if (d.is == verdict::preprocessing_bound) {

@@ -14,6 +14,8 @@
 namespace lotus::tool {
 
 struct run_facts;
+struct limiting_lock;
+struct blocked_on;
 
 /// What else holds while a finding does; finding::effects has a sum of these.
 enum finding_effect : unsigned {
@@ -82,6 +84,10 @@ finding_rule step_waits_for_lock, perhaps_a_lock, waits_for_one_pipe, time_chang
 finding_rule workers_start_anew, waits_at_start, waits_while_built, waits_for_order;
 finding_rule step_waits_for_cpu, steps_take_the_run, forked_batches;
 finding_rule work_outside_operations, nobody_builds, rate_limit;
+
+/// The words about a lock that limits a run, and what to do about it.
+phrase lock_words(const limiting_lock& lock);
+phrase lock_advice(const blocked_on& lock);
 
 }  // namespace lotus::tool
 

@@ -196,11 +196,12 @@ class table_writer {
     };
     for (const scaled_waits& of : scale_waits(run_, joined)) {
       for (const blocked_on& one : of.by) {
+        const std::string what = object_text(one.what);
         const std::string stack = calls_text(one.calls);
         sink_.row(
             blocked,
             {number_, std::string_view(loader_), std::string_view(part_name(of.part)),
-             known(of.name), std::string_view(reason_word(one.reason)), known(one.what),
+             known(of.name), std::string_view(reason_word(one.reason)), known(what),
              known(one.held_by), one.held_by.empty() ? cell() : cell(one.held_share), one.ns,
              one.share, static_cast<std::int64_t>(one.samples), known(stack), known(one.held_in)});
       }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "findings/facts/facts.hpp"
 #include "findings/finding.hpp"
@@ -16,11 +17,6 @@
 
 namespace lotus::tool {
 namespace {
-
-/// Whether a lock belongs to Lotus: new threads wait for it when they make their first record.
-bool is_of_lotus(const blocked_on& lock) {
-  return lock_name(lock).find(" lotus::") != std::string::npos;
-}
 
 const blocked_on* lock_in(const blocked_list& list) {
   for (const blocked_on& one : list.by) {
@@ -66,21 +62,25 @@ std::optional<finding> shared_library_lock(const run_facts& f) {
 
 /// Finds what else than a lock the consumer's step waits for.
 std::optional<finding> step_waits(const run_facts& f) {
-  std::map<std::string, double> shares;  // by what the step waits for
+  // By what is waited for: calls that wait for a process may differ, and so may addresses.
+  std::map<std::pair<wait_reason, std::string>, std::pair<double, const blocked_on*>> waits;
   for (const blocked_on& one : f.d.blocked_on.steps.by) {
-    if (!is_lock_or_sleep(one.reason)) shares[wait_phrase(one, {})] += one.share;
+    if (is_lock_or_sleep(one.reason)) continue;
+    auto& [sum, of] = waits[{one.reason, one.reason == wait_reason::process ? "" : one.what.name}];
+    sum += one.share;
+    of = &one;
   }
-  const auto most =
-      std::max_element(shares.begin(), shares.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most == shares.end() || f.d.blocked_on.steps.samples < 5) return std::nullopt;
-  const double share = most->second * f.states(path_kind::step).blocked;
+  const auto most = std::max_element(waits.begin(), waits.end(), [](const auto& a, const auto& b) {
+    return a.second.first < b.second.first;
+  });
+  if (most == waits.end() || f.d.blocked_on.steps.samples < 5) return std::nullopt;
+  const double share = most->second.first * f.states(path_kind::step).blocked;
   if (share < 0.3) return std::nullopt;
-  finding of{
-      "step-waits",
-      {"the consumer's step % during % of the run", {name_word{most->first}, share_word{share}}},
-      {"Shorten this wait, or wait later; 'lotus-tool threads' shows the line."},
-      share};
+  finding of{"step-waits",
+             {"the consumer's step % during % of the run",
+              {name_word{wait_phrase(*most->second.second, {})}, share_word{share}}},
+             {"Shorten this wait, or wait later; 'lotus-tool threads' shows the line."},
+             share};
   if (f.waits.share() < waits_much) {
     of.is = verdict::consumer_bound;
     of.effects = gives_reason | (share > 0.5 ? forbids_faster_step : 0U);
@@ -133,10 +133,26 @@ std::optional<finding> perhaps_a_lock(const run_facts& f) {
   return finding{"perhaps-a-lock",
                  {"Work on batches waits for % during about % of the run (% samples).",
                   {shown(*lock), share_word{share}, count_word{lock->samples}}},
-                 {"%.", {name_word{lock_advice(*lock)}}},
+                 lock_advice(*lock).add("."),
                  share,
                  {},
                  forbids_threads | names_lock};
+}
+
+phrase lock_words(const limiting_lock& lock) {
+  return {"% %: % of the time of preprocessing",
+          {name_word{lock.operation.empty() ? "preprocessing" : lock.operation},
+           name_word{wait_phrase(lock.of, lock.operation)}, share_word{lock.share}}};
+}
+
+phrase lock_advice(const blocked_on& lock) {
+  const std::string& in = lock.taken_in;
+  const bool allocates = in == "malloc" || in == "calloc" || in == "realloc" || in == "free";
+  return phrase{"More workers do not help. "}.add(
+      allocates
+          ? "Allocate less often, such as by reusing buffers, or use an allocator with a heap "
+            "for each thread"
+          : "Do less work under the lock, or split the lock");
 }
 
 }  // namespace lotus::tool

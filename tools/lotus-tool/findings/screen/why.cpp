@@ -113,7 +113,7 @@ phrase why(const diagnosis& d) {
     case verdict::stage_bound:
       return with_wait(d, d.limit_of_stage && !d.limit.empty() ? d.limit : stage_evidence(d));
     case verdict::lock_bound:
-      return {"%. %.", {name_word{lock_text(*d.lock)}, name_word{lock_advice(d.lock->of)}}};
+      return lock_words(*d.lock).add(". ").add(lock_advice(d.lock->of)).add(".");
     case verdict::consumer_bound:
       return phrase{"the consumer's own work (its steps) takes most of the run%.",
                     {name_word{d.makes_itself ? ", and no batch is built meanwhile" : ""}}}

@@ -25,6 +25,10 @@ class variable_names {
   std::string at(const std::string& module_path, std::uint64_t distance);
   /// Returns the module's name and the distance.
   static std::string unknown(const std::string& module_path, std::uint64_t distance);
+  /// Whether a name is one that unknown() returns for a place in a shared library.
+  static bool is_place_in_library(const std::string& name) {
+    return name.find(".so") != std::string::npos && name.find("+0x") != std::string::npos;
+  }
   /// Removes what follows a variable's name, unless the names contain several parts of it.
   static void drop_distances(const std::vector<std::string*>& names);
 

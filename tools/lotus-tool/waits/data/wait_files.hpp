@@ -18,6 +18,9 @@ namespace lotus::tool {
 
 using lotus::detail::wait_reason;
 
+/// wait_sample::what of a wait for the end of a thread.
+inline constexpr std::string_view thread_end_word = "the end of a thread";
+
 /// One observation of a waiting thread. The recorded program takes such samples at random times.
 struct wait_sample {
   std::int64_t time_ns = 0;  ///< time of the sample, in ns since 1970

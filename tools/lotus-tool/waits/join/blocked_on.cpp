@@ -4,14 +4,11 @@
 #include <cmath>
 #include <cstddef>
 #include <set>
-#include <sstream>
 #include <tuple>
 #include <utility>
 
-#include "base/printable.hpp"
-#include "base/terminal/table.hpp"
-#include "describe/description.hpp"
 #include "log/shown_name.hpp"
+#include "sampling/read/variable_names.hpp"
 #include "waits/join/sampled_waits.hpp"
 
 namespace lotus::tool {
@@ -19,18 +16,6 @@ namespace {
 
 /// Holds a lock in a sample whose holder is a thread of the program that has no operation open.
 constexpr const char* unmarked_code = "code outside of all operations";
-
-std::string address_text(std::uint64_t address) {
-  std::ostringstream text;
-  text << "0x" << std::hex << address;
-  return text.str();
-}
-
-/// Removes the address that follows a name, because an address does not help the user.
-std::string without_address(const std::string& what) {
-  const std::size_t at = what.rfind(" (0x");
-  return at == std::string::npos || what.back() != ')' ? what : what.substr(0, at);
-}
 
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -40,7 +25,7 @@ std::string folder_of(const std::string& path) {
 /// Groups the wait samples of one operation by what the operation waited for, and counts them.
 class collector {
  public:
-  void add(const wait_sample& sample, std::size_t process, const std::string& what,
+  void add(const wait_sample& sample, std::size_t process, const wait_object& what,
            const std::string& held_by) {
     group& to = groups_[{sample.reason, what}];
     ++to.samples;
@@ -114,16 +99,14 @@ class collector {
     constexpr std::size_t max_files = 3;
     std::map<std::string, std::size_t> files;
     for (const auto& [key, of] : groups_) {
-      if (key.first == wait_reason::file) ++files[folder_of(key.second)];
+      if (key.first == wait_reason::file) ++files[folder_of(key.second.name)];
     }
-    std::map<std::pair<wait_reason, std::string>, group> merged;
+    std::map<std::pair<wait_reason, wait_object>, group> merged;
     for (auto& [key, of] : groups_) {
-      const std::string folder = folder_of(key.second);
+      const std::string folder = folder_of(key.second.name);
       const bool many =
           key.first == wait_reason::file && !folder.empty() && files[folder] > max_files;
-      group& to =
-          merged[{key.first,
-                  many ? folder + " (" + std::to_string(files[folder]) + " files)" : key.second}];
+      group& to = merged[{key.first, many ? wait_object{folder, 0, files[folder]} : key.second}];
       to.samples += of.samples;
       to.ns += of.ns;
       for (const auto& [name, count] : of.holders) to.holders[name] += count;
@@ -133,7 +116,7 @@ class collector {
     groups_ = std::move(merged);
   }
 
-  std::map<std::pair<wait_reason, std::string>, group> groups_;
+  std::map<std::pair<wait_reason, wait_object>, group> groups_;
 };
 
 /// Returns run_blocked_on::during_steps.
@@ -178,13 +161,10 @@ std::string work_during_steps(const run_data& run, const sampled_waits& waits) {
 
 }  // namespace
 
-std::string what_of(const wait_sample& sample) {
-  if (sample.address == 0 || (sample.reason == wait_reason::condition && !sample.what.empty() &&
-                              sample.what.find(' ') != std::string::npos)) {
-    return sample.what;  // complete: a wait without an address, or for the end of a thread
-  }
-  if (sample.what.empty()) return address_text(sample.address);
-  return sample.what + " (" + address_text(sample.address) + ')';
+wait_object what_of(const wait_sample& sample) {
+  const bool is_complete =
+      sample.reason == wait_reason::condition && sample.what.find(' ') != std::string::npos;
+  return {sample.what, is_complete ? 0 : sample.address, 0};
 }
 
 std::vector<blocked_on> blocked_list::of(std::optional<std::int64_t> blocked_ns) const {
@@ -210,7 +190,7 @@ run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics) {
   for (const process_waits& process : waits.processes()) joined.processes.push_back(process.ending);
   std::map<std::uint32_t, collector> collectors;
   for (const sampled_wait& wait : waits.all()) {
-    const std::string what = what_of(*wait.sample);
+    const wait_object what = what_of(*wait.sample);
     const std::string held_by = waits.name_of(wait.holder);
     for (const std::uint32_t name : wait.open) {
       collectors[name].add(*wait.sample, wait.process, what, held_by);
@@ -230,61 +210,6 @@ run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics) {
   return joined;
 }
 
-const description<blocked_on>& description_of(const blocked_on*) {
-  using b = const blocked_on&;
-  static const description<blocked_on> all(
-      "blocked_on", "one thing that was waited for; times of an operation include those inside it",
-      {
-          {"reason", [](b of) { return reason_word(of.reason); }, "why a thread was blocked",
-           words_of(lotus::detail::wait_reason_words)},
-          {"what", &blocked_on::what, "name or path of what was waited for; absent if unknown",
-           if_any},
-          {"held_by", &blocked_on::held_by,
-           "the operation that mostly held the lock, or \"code outside of all operations\"",
-           if_any},
-          {"held_share", &blocked_on::held_share,
-           "share of the looks with a known holder in which it held the lock",
-           [](b of) { return !of.held_by.empty(); }},
-          {"held_in", &blocked_on::held_in,
-           "the function in which the holder itself mostly waited; absent if it mostly ran",
-           if_any},
-          {"taken_in", &blocked_on::taken_in,
-           "the function that takes the lock, if its variable has no symbol", if_any},
-          {"ns", &blocked_on::ns, "part of blocked_ns, in ns; estimated if that is unknown"},
-          {"share", &blocked_on::share, "share of the looks at waiting threads"},
-          {"samples", &blocked_on::samples, "number of these looks"},
-          {"stack", &blocked_on::calls,
-           "the calls in which a thread waited most often, the innermost first: from the function "
-           "of the C or C++ library that the program called, to the thread's first function; "
-           "absent if no stack was recorded, or if its file belongs to another user",
-           if_any},
-      });
-  return all;
-}
-
-const description<run_blocked_on>& description_of(const run_blocked_on*) {
-  using lists = named_values<std::vector<blocked_on>>;
-  using r = const run_blocked_on&;
-  static const description<run_blocked_on> all(
-      "run_blocked_on", "what operations and batches waited for, with estimated times",
-      {
-          {"ops",
-           [](r of) {
-             return lists{[&of](const auto& visit) {
-               for (const auto& [name, list] : of.ops) {
-                 visit(shown_name(name), listed(&list, std::nullopt));
-               }
-             }};
-           },
-           "by operation: what it waited for, most frequent first"},
-          {"wait", [](r of) { return listed(&of.waits, std::nullopt); },
-           "what the consumer waited for while it waited for batches", if_any},
-          {"preprocess", [](r of) { return listed(&of.preprocessing, std::nullopt); },
-           "what threads waited for while they built batches", if_any},
-      });
-  return all;
-}
-
 std::vector<blocked_on> listed(const blocked_list* list, std::optional<std::int64_t> blocked_ns) {
   constexpr std::size_t most = 20;
   if (list == nullptr) return {};
@@ -297,94 +222,13 @@ bool is_lock_or_sleep(wait_reason reason) noexcept {
   return reason == wait_reason::lock || reason == wait_reason::sleep;
 }
 
-std::string name_of_lock(const blocked_on& of) {
-  std::string name = without_address(of.what);
-  const bool in_library =
-      name.find(".so") != std::string::npos && name.find("+0x") != std::string::npos;
-  return in_library || name.substr(0, 2) == "0x" ? std::string() : name;
+bool has_name(const blocked_on& lock) {
+  return !lock.what.name.empty() && !variable_names::is_place_in_library(lock.what.name);
 }
 
-std::string lock_name(const blocked_on& of) {
-  const std::string name = name_of_lock(of);
-  if (!name.empty())
-    return (name[0] == '/' ? "the file lock " : "the lock ") + printable_line(name);
-  return of.taken_in.empty() ? "a lock" : "the lock taken in " + printable_line(of.taken_in);
-}
-
-std::string wait_phrase(const blocked_on& of, const std::string& name) {
-  const std::string what = printable_line(without_address(of.what));
-  const std::string behind = what.empty() ? "" : ' ' + what;
-  switch (of.reason) {
-    case wait_reason::lock: {
-      std::string text = "waits for " + lock_name(of);
-      if (!of.held_by.empty()) {
-        text += " held by " + printable_line(of.held_by);
-        if (of.held_by == name) text += " on other threads";
-      }
-      if (of.held_in.empty()) return text;
-      return text + " (its holder waits in " + printable_line(of.held_in) + ')';
-    }
-    case wait_reason::condition:
-      if (what == "the end of a thread") return "waits for the end of a thread";
-      return what.empty() || what.substr(0, 2) == "0x"
-                 ? "waits for a condition variable or similar (futex)"
-                 : "waits for the condition" + behind;
-    case wait_reason::file:
-      return "waits for the disk:" + (behind.empty() ? " a file" : behind);
-    case wait_reason::pipe:
-      return "waits for the pipe" + behind;
-    case wait_reason::socket:
-      return "waits for the network:" + (behind.empty() ? " a socket" : behind);
-    case wait_reason::poll:
-      return "waits in" + behind + " for descriptors to become ready";
-    case wait_reason::sleep:
-      return "sleeps";
-    case wait_reason::process:
-      return "waits for a child process";
-    case wait_reason::page_fault:
-      return "waits for pages of memory that are read from the disk";
-    case wait_reason::other:
-      break;
-  }
-  return behind.empty() ? "waits in the kernel" : "waits in the kernel:" + behind;
-}
-
-std::string wait_phrases(const blocked_list& list, const std::string& name, double blocked) {
-  constexpr double worth_naming = 0.1;
-  // Waits for different objects may have the same words.
-  std::vector<std::pair<std::string, double>> parts;
-  for (const blocked_on& one : list.by) {
-    std::string words = wait_phrase(one, name);
-    const auto same = std::find_if(parts.begin(), parts.end(),
-                                   [&words](const auto& part) { return part.first == words; });
-    if (same == parts.end()) {
-      parts.emplace_back(std::move(words), one.share);
-    } else {
-      same->second += one.share;
-    }
-  }
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
-  std::string text;
-  for (const auto& [words, of_blocked] : parts) {
-    const double share = std::min(1.0, of_blocked * blocked);
-    if (!text.empty() && share < worth_naming) break;
-    text +=
-        (text.empty() ? "" : " and ") + words + " during " + whole_percent(share) + " of its time";
-  }
-  return text;
-}
-
-std::string waiting_text(const run_blocked_on& joined, const std::string& name,
-                         std::optional<std::int64_t> blocked_ns, std::int64_t total_ns,
-                         double min_blocked) {
-  constexpr std::uint64_t min_samples = 10;
-  const blocked_list* const list = joined.of('S' + name);
-  if (list == nullptr || list->samples < min_samples || total_ns <= 0) return {};
-  const double blocked =
-      static_cast<double>(blocked_ns.value_or(list->ns)) / static_cast<double>(total_ns);
-  if (blocked < min_blocked) return {};
-  return printable_line(name) + ' ' + wait_phrases(*list, name, blocked);
+bool is_of_lotus(const blocked_on& lock) {
+  const std::string& name = has_name(lock) ? lock.what.name : lock.taken_in;
+  return name.rfind("lotus::", 0) == 0 || name.find(" lotus::") != std::string::npos;
 }
 
 }  // namespace lotus::tool

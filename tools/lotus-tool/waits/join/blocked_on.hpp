@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "base/diagnostics.hpp"
@@ -25,10 +26,21 @@ struct seen_stack {
   std::uint64_t samples = 0;
 };
 
+/// What a thread waited for; empty if it is unknown.
+struct wait_object {
+  std::string name{};         ///< of a variable, file, network peer or system call
+  std::uint64_t address = 0;  ///< of a lock or condition variable; 0: none
+  std::size_t files = 0;      ///< how many files of the folder `name` these are; 0: no such files
+
+  auto parts() const noexcept { return std::tie(name, address, files); }
+  bool operator==(const wait_object& other) const noexcept { return parts() == other.parts(); }
+  bool operator<(const wait_object& other) const noexcept { return parts() < other.parts(); }
+};
+
 /// One thing that an operation waited for, such as a lock or a file.
 struct blocked_on {
   wait_reason reason = wait_reason::other;
-  std::string what;  ///< such as "decoder_mutex (0x55d0c0de)" or a path; "" if unknown
+  wait_object what{};
   /// The operation that held the lock most often, without S, or "code outside of all operations";
   /// "": unknown.
   std::string held_by;
@@ -78,7 +90,7 @@ struct run_blocked_on {
   /// The operation that another thread, which builds no batches, runs while the steps wait, and
   /// that ends before the step does; "" if there is none. Without S.
   std::string during_steps;
-  std::map<std::string, lock_samples> locks;  ///< by blocked_on::what
+  std::map<wait_object, lock_samples> locks;
   std::vector<std::string> processes;  ///< process_waits::ending of each process with samples
 
   bool empty() const noexcept { return ops.empty() && waits.empty() && preprocessing.empty(); }
@@ -92,8 +104,7 @@ struct run_blocked_on {
 /// @param run  a run that was read with run_parts::operations.
 run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics);
 
-/// Returns what a sample's thread waited for, as in blocked_on::what.
-std::string what_of(const wait_sample& sample);
+wait_object what_of(const wait_sample& sample);
 
 const description<blocked_on>& description_of(const blocked_on*);
 const description<run_blocked_on>& description_of(const run_blocked_on*);
@@ -106,9 +117,15 @@ std::vector<blocked_on> listed(const blocked_list* list, std::optional<std::int6
 /// and a sleep may stand for work of a device.
 bool is_lock_or_sleep(wait_reason reason) noexcept;
 
-/// Returns the name of a lock without the address that may follow it; "" if its variable has no
-/// symbol, as on the heap or in a library.
-std::string name_of_lock(const blocked_on& of);
+/// Whether the variable of a lock has a symbol; on the heap or in a library, it has none.
+bool has_name(const blocked_on& lock);
+
+/// Whether a lock belongs to Lotus: new threads wait for it when they make their first record,
+/// which limits no run.
+bool is_of_lotus(const blocked_on& lock);
+
+/// Returns a text such as "decoder_mutex (0x55d0c0de)" or a path; "" if the object is unknown.
+std::string object_text(const wait_object& of);
 
 /// Returns a text such as "the lock decoder_mutex", "the file lock /data/cache" or "the lock taken
 /// in malloc"; "a lock" if nothing is known.

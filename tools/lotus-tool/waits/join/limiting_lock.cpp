@@ -6,7 +6,6 @@
 #include <map>
 #include <vector>
 
-#include "base/terminal/table.hpp"
 #include "log/shown_name.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/pipeline/stages.hpp"
@@ -52,7 +51,7 @@ std::string operation_that_waits(const run_blocked_on& joined, const blocked_on&
   std::uint64_t all = 0;
   for (const auto& [name, list] : joined.ops) {
     for (const blocked_on& one : list.by) {
-      if (one.reason != lock.reason || one.what != lock.what) continue;
+      if (one.reason != lock.reason || !(one.what == lock.what)) continue;
       if (one.samples < most || (one.samples == most && list.samples >= all)) continue;
       most = one.samples;
       all = list.samples;
@@ -96,9 +95,8 @@ std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_b
   const blocked_list* const seen = stage.empty() ? &joined.preprocessing : joined.of('S' + stage);
   if (seen == nullptr || seen->empty()) return std::nullopt;
   const auto& all = seen->by;
-  // New threads wait for the lock of Lotus with their first record, which limits no run.
   const auto found = std::find_if(all.begin(), all.end(), [](const blocked_on& one) {
-    return one.reason == wait_reason::lock && lock_name(one).find(" lotus::") == std::string::npos;
+    return one.reason == wait_reason::lock && !is_of_lotus(one);
   });
   if (found == all.end() || found->samples < min_samples) return std::nullopt;
   const preprocessing_time time =
@@ -150,21 +148,6 @@ std::optional<sampled_lock> find_sampled_lock(const run_blocked_on& joined) {
   found.relative_sd = std::sqrt(std::max(0.0, 1 - found.share) / samples);
   found.users = users_of(joined.locks.at(lock->what));
   return found;
-}
-
-std::string lock_text(const limiting_lock& lock) {
-  const std::string who = lock.operation.empty() ? "preprocessing" : lock.operation;
-  return who + ' ' + wait_phrase(lock.of, lock.operation) + ": " + whole_percent(lock.share) +
-         " of the time of preprocessing";
-}
-
-std::string lock_advice(const blocked_on& lock) {
-  const std::string& in = lock.taken_in;
-  const bool allocates = in == "malloc" || in == "calloc" || in == "realloc" || in == "free";
-  return std::string("More workers do not help. ") +
-         (allocates ? "Allocate less often, such as by reusing buffers, or use an allocator with a "
-                      "heap for each thread"
-                    : "Do less work under the lock, or split the lock");
 }
 
 }  // namespace lotus::tool

@@ -35,13 +35,6 @@ std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_b
 /// samples to estimate how long the operation waited.
 std::optional<sampled_lock> find_sampled_lock(const run_blocked_on& joined);
 
-/// Returns a text such as "Decode waits for the lock decoder_mutex held by Decode on other threads:
-/// 64 % of the time of preprocessing".
-std::string lock_text(const limiting_lock& lock);
-
-/// Returns advice for a user whose run is limited by the lock.
-std::string lock_advice(const blocked_on& lock);
-
 }  // namespace lotus::tool
 
 #endif  // LOTUS_TOOL_WAITS_JOIN_LIMITING_LOCK_HPP

@@ -103,10 +103,10 @@ log_waits log_waits::read(const run_data& run, diagnostic_log& diagnostics) {
   };
   const sampled_waits waits(run, sampled_waits::operations_of::holders, names, each_operation,
                             diagnostics);
-  std::map<std::tuple<wait_reason, std::string, std::string>, std::uint32_t> known;
+  std::map<std::tuple<wait_reason, wait_object, std::string>, std::uint32_t> known;
   found.of_log_.resize(run.files->files.size());
   for (const sampled_wait& wait : waits.all()) {
-    std::string what = what_of(*wait.sample);
+    wait_object what = what_of(*wait.sample);
     std::string held_by =
         wait.sample->reason == wait_reason::lock ? waits.name_of(wait.holder) : std::string();
     const auto [entry, fresh] = known.try_emplace({wait.sample->reason, what, held_by},
@@ -141,42 +141,12 @@ bool log_waits::has(std::size_t file, std::int64_t start_ns, std::int64_t end_ns
   return at != of_log_[file].end() && at->time_ns < end_ns;
 }
 
-std::string log_waits::text(std::size_t file, std::int64_t start_ns, std::int64_t end_ns,
-                            const std::string& name) const {
-  constexpr std::size_t max_named = 3;
-  if (file >= of_log_.size()) return {};
-  std::map<std::string, std::uint64_t> samples;
-  for (auto at = first(file, start_ns); at != of_log_[file].end() && at->time_ns < end_ns; ++at) {
-    ++samples[wait_phrase(entries_[at->entry], name)];
-  }
-  std::vector<std::pair<std::string, std::uint64_t>> all(samples.begin(), samples.end());
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
-  std::string text;
-  for (std::size_t i = 0; i < std::min(all.size(), max_named); ++i) {
-    text.append(i == 0 ? "" : ", ").append(all[i].first);
-    text += " (" + std::to_string(all[i].second) + (all[i].second == 1 ? " sample)" : " samples)");
-  }
-  if (all.size() > max_named) text += " and " + std::to_string(all.size() - max_named) + " more";
-  return text;
-}
-
-namespace {
-
-std::optional<std::int64_t> blocked_ns_of(const std::optional<cpu_split>& cpu) {
-  return cpu ? cpu->blocked_ns : std::nullopt;
-}
-
-}  // namespace
-
-const char* part_name(waiting_part part) noexcept {
-  static constexpr const char* names[] = {"operation", "wait", "preprocess"};
-  return names[static_cast<std::size_t>(part)];
-}
-
 std::vector<scaled_waits> scale_waits(const run_data& run, const run_blocked_on& joined) {
   std::vector<scaled_waits> all;
   if (joined.empty()) return all;
+  const auto blocked_ns_of = [](const std::optional<cpu_split>& cpu) {
+    return cpu ? cpu->blocked_ns : std::nullopt;
+  };
   std::map<std::string_view, const op_samples*> operations;
   for (const op_samples& op : run.ops) {
     if (joined.of(op.name) != nullptr) operations.emplace(op.name, &op);

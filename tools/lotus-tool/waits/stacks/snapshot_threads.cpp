@@ -164,7 +164,7 @@ std::vector<snapshot_thread> threads_at_snapshot(const run_data& run, diagnostic
 
 void print_snapshot_threads(const std::vector<snapshot_thread>& threads, std::ostream& out) {
   if (threads.empty()) return;
-  out << '\n' << snapshot_threads_title;
+  out << "\nthreads when the snapshot was taken\n";
   constexpr std::size_t max_numbers = 4;
   std::vector<bool> printed(threads.size());
   for (std::size_t i = 0; i < threads.size(); ++i) {
@@ -176,7 +176,7 @@ void print_snapshot_threads(const std::vector<snapshot_thread>& threads, std::os
     for (std::size_t other = i + 1; other < threads.size(); ++other) {
       const snapshot_thread& o = threads[other];
       if (o.batch_wait_ns > 0 || o.name != t.name || o.calls != t.calls || o.last != t.last ||
-          o.waits != t.waits || o.reason != t.reason || o.what != t.what) {
+          o.waits != t.waits || o.reason != t.reason || !(o.what == t.what)) {
         continue;
       }
       printed[other] = true;
@@ -210,8 +210,8 @@ const description<snapshot_thread>& description_of(const snapshot_thread*) {
           {"running", [](t of) { return !of.waits; }, "whether it was running"},
           {"reason", [](t of) { return reason_word(of.reason); }, "why it was blocked",
            [](t of) { return of.waits; }, words_of(lotus::detail::wait_reason_words)},
-          {"what", &snapshot_thread::what, "name or path of what it waited for",
-           [](t of) { return of.waits && !of.what.empty(); }},
+          {"what", [](t of) { return object_text(of.what); }, "name or path of what it waited for",
+           if_any},
           {"holder", &snapshot_thread::holder, "id of the thread that held the lock",
            [](t of) { return of.waits && of.holder != 0; }},
           {"stack", &snapshot_thread::calls, "its open calls, the innermost first", if_any},

@@ -6,13 +6,12 @@
 #include <cstdint>
 #include <ostream>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/diagnostics.hpp"
 #include "describe/described.hpp"
 #include "model/run_data.hpp"
-#include "waits/data/wait_files.hpp"
+#include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {
 
@@ -24,7 +23,7 @@ struct snapshot_thread {
   std::string name;
   bool waits = false;  ///< otherwise the thread was running
   wait_reason reason = wait_reason::other;
-  std::string what;                ///< as in blocked_on; "" if unknown
+  wait_object what{};
   std::uint64_t holder = 0;        ///< id of the thread that held the lock; 0: unknown
   std::int64_t batch_wait_ns = 0;  ///< for how long it had waited for a batch; 0: it did not
   std::string last;                ///< name of the last recorded operation, without S; "": none
@@ -36,10 +35,6 @@ struct snapshot_thread {
 /// record their threads too. Empty if the run is no snapshot. Throws input_error.
 /// @param run  read with run_parts::operations.
 std::vector<snapshot_thread> threads_at_snapshot(const run_data& run, diagnostic_log& diagnostics);
-
-/// The first line that print_snapshot_threads() prints after an empty line. All lines that follow
-/// it begin with a blank.
-inline constexpr std::string_view snapshot_threads_title = "threads when the snapshot was taken\n";
 
 /// Prints a few lines for each thread, the threads that wait for a batch or a lock first.
 void print_snapshot_threads(const std::vector<snapshot_thread>& threads, std::ostream& out);

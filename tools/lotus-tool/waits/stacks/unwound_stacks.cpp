@@ -156,7 +156,7 @@ void for_each_entry(run_blocked_on& joined, const Each& each) {
 bool needs_place(const blocked_on& one) {
   constexpr std::uint64_t min_samples = 3;
   return one.reason == wait_reason::lock && one.samples >= min_samples && !one.stacks.empty() &&
-         name_of_lock(one).empty();
+         !has_name(one);
 }
 
 /// Returns the function that takes a lock: that of the C library if the lock is its own, as in
@@ -257,7 +257,7 @@ std::string calls_of_wait(const run_blocked_on& joined, const std::string& name,
   const blocked_list* const list = joined.of('S' + name);
   if (list == nullptr) return {};
   for (const blocked_on& one : list->by) {
-    if (of != nullptr && (one.reason != of->reason || one.what != of->what)) continue;
+    if (of != nullptr && (one.reason != of->reason || !(one.what == of->what))) continue;
     if (one.calls.empty()) return {};
     return printable_line(name) + ' ' + wait_phrase(one, name) + " in " + calls_text(one.calls);
   }
