@@ -15,6 +15,7 @@
 #include "base/printable.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
+#include "describe/described_table.hpp"
 #include "describe/description.hpp"
 #include "log/folder/loaders.hpp"
 #include "mapping/mapping.hpp"
@@ -22,6 +23,21 @@
 #include "sampling/read/located_samples.hpp"
 
 namespace lotus::tool {
+
+/// Threads of one name, with their samples.
+struct shown_threads {
+  const joined_run* run = nullptr;
+  thread_group group;
+};
+/// An operation, or what is outside of operations.
+struct shown_op {
+  const joined_run* run = nullptr;
+  const joined_op* op = nullptr;
+
+  bool is_outside() const { return op == &run->outside; }
+  bool is_op() const { return !is_outside(); }
+};
+
 namespace {
 
 const joined_samples& total_of(const joined_samples& samples) {
@@ -51,27 +67,6 @@ std::vector<std::pair<std::string, std::uint64_t>> samples_of(
   return samples;
 }
 
-}  // namespace
-
-/// Threads of one name, with their samples.
-struct shown_threads {
-  const joined_run* run = nullptr;
-  thread_group group;
-};
-/// An operation, or what is outside of operations.
-struct shown_op {
-  const joined_run* run = nullptr;
-  const joined_op* op = nullptr;
-
-  bool is_outside() const { return op == &run->outside; }
-};
-
-namespace {
-
-bool is_op(const shown_op& of) {
-  return !of.is_outside();
-}
-
 std::vector<shown_threads> threads_of(const thread_groups& groups, const joined_run& run) {
   std::vector<shown_threads> threads;
   for (const thread_group& group : groups.sorted()) threads.push_back({&run, group});
@@ -89,11 +84,15 @@ const description<shown_threads>& description_of(const shown_threads*) {
           {"threads", [](t of) { return of.group.tids.size(); }, "how many"},
           {"scopes", [](t of) { return of.group.recorded; },
            "whether these threads recorded scopes"},
-          {"samples", [](t of) { return of.group.total.samples; }, "number of samples"},
+          {"samples", [](t of) { return of.group.total.samples; }, "number of samples",
+           column{"samples"}},
           {"cpu_ns", [](t of) { return cpu_ns(of.group.total, *of.run); },
-           "time on a CPU in ns; null if no sampled event measures time"},
+           "time on a CPU in ns; null if no sampled event measures time",
+           column{"sampled CPU", unit::time_ns}},
+          {"", [](t) { return 0; }, "not known of threads", column{"self time"},
+           [](t) { return false; }},
           {"share", [](t of) { return of.group.total.share_of(of.run->total()); },
-           "share of all, 0 to 1"},
+           "share of all, 0 to 1", column{"share", unit::share}},
       });
   return all;
 }
@@ -104,18 +103,21 @@ const description<shown_op>& description_of(const shown_op*) {
   static const description<shown_op> all(
       "samples", "the samples of an operation, or those outside of operations",
       {
-          {"samples", [](o of) { return of.op->total.samples; }, "number of samples"},
+          {"samples", [](o of) { return of.op->total.samples; }, "number of samples",
+           column{"samples"}},
           {"cpu_ns", [](o of) { return cpu_ns(of.op->total, *of.run); },
-           "time on a CPU in ns; null if no sampled event measures time"},
-          {"wall_ns", [](o of) { return of.op->wall_ns; }, "time in the operation in ns", is_op},
+           "time on a CPU in ns; null if no sampled event measures time",
+           column{"sampled CPU", unit::time_ns}},
+          {"wall_ns", [](o of) { return of.op->wall_ns; }, "time in the operation in ns",
+           &shown_op::is_op, column{"self time", unit::time_ns}},
           {"may_wait_for_others", [](o of) { return may_wait_for_others(*of.op, *of.run); },
-           "whether other threads may do its work", is_op},
+           "whether other threads may do its work", &shown_op::is_op},
           {"share", [](o of) { return of.op->total.share_of(of.run->total()); },
-           "share of all, 0 to 1"},
+           "share of all, 0 to 1", column{"share", unit::share}},
           {"meanwhile", [](o of) { return threads_of(of.op->meanwhile, *of.run); },
-           "threads without scopes that ran meanwhile, by name", is_op},
+           "threads without scopes that ran meanwhile, by name", &shown_op::is_op},
           {"threads", [](o of) { return threads_of(of.run->outside_threads, *of.run); },
-           "the threads outside of operations, by name", [](o of) { return of.is_outside(); }},
+           "the threads outside of operations, by name", &shown_op::is_outside},
           {"functions", [](o of) { return samples_of(of.op->functions); },
            "by function, FUNCTION|MODULE: samples"},
           {"inlined",
@@ -157,6 +159,8 @@ const description<joined_run>& description_of(const joined_run*) {
 
 namespace {
 
+constexpr const char* outside_name = "(outside of operations)";
+
 void print_csv(const joined_run& run, std::ostream& out) {
   out << "op,function,module,samples\n";
   const auto rows = [&out](const std::string& name, const joined_op& op) {
@@ -179,6 +183,19 @@ void inlined_rows(const joined_function& function, table& to) {
   }
 }
 
+/// Returns a text such as "4 threads named av:h264:df*, without operations".
+std::string group_text(const thread_group& of) {
+  const std::size_t n = of.tids.size();
+  std::string text = std::to_string(n) + (n == 1 ? " thread" : " threads");
+  const std::string& first = *of.names.begin();
+  const std::string name = of.name();
+  if (first == "lotus-drain" || first == "lotus-sampler" || first == "lotus-waits") {
+    return text + " of Lotus (" + name + ')';
+  }
+  text += name.empty() ? " without a name" : " named " + name;
+  return of.recorded ? text : text + ", without operations";
+}
+
 /// Prints a note if an operation may wait for work of other threads, so that its CPU time does not
 /// show its full cost.
 void print_others(const std::string& name, const joined_op& op, const joined_run& run,
@@ -189,7 +206,7 @@ void print_others(const std::string& name, const joined_op& op, const joined_run
                      " CPU; meanwhile ran";
   std::string_view before = " ";
   for (const thread_group& group : op.meanwhile.sorted()) {
-    text.append(before).append(printable_line(group.description())).append(", for ");
+    text.append(before).append(printable_line(group_text(group))).append(", for ");
     text += human_time(static_cast<double>(group.total.value));
     before = "; ";
   }
@@ -200,19 +217,17 @@ void print_others(const std::string& name, const joined_op& op, const joined_run
 
 void print_tables(const joined_run& run, std::ostream& out) {
   constexpr std::size_t max_functions = 10;
-  table summary;
-  summary.row({"operation", "samples", "sampled CPU", "self time", "share"});
-  const auto add = [&](const std::string& name, const joined_samples& of, const std::string& wall) {
-    const auto ns = cpu_ns(of, run);
-    summary.row({name, std::to_string(of.samples), ns ? human_time(static_cast<double>(*ns)) : "-",
-                 wall, human_share(of.share_of(run.total()))});
+  const auto columns = columns_of(description_of(static_cast<const shown_op*>(nullptr)));
+  table summary = table_with("operation", columns);
+  const auto add = [&](const std::string& name, const joined_op& op) {
+    const shown_op of{&run, &op};
+    summary.row(row_of(name, &of, columns));
   };
-  for (const auto& [name, op] : run.ops) {
-    add(name, op.total, human_time(static_cast<double>(op.wall_ns)));
-  }
-  add("(outside of operations)", run.outside.total, "-");
-  for (const thread_group& group : run.outside_threads.sorted()) {
-    add("  " + group.description(), group.total, "-");
+  for (const auto& [name, op] : run.ops) add(name, op);
+  add(outside_name, run.outside);
+  const auto of_threads = columns_of(description_of(static_cast<const shown_threads*>(nullptr)));
+  for (const shown_threads& threads : threads_of(run.outside_threads, run)) {
+    summary.row(row_of("  " + group_text(threads.group), &threads, of_threads));
   }
   summary.print(out);
   for (const auto& [name, op] : run.ops) print_others(name, op, run, out);
@@ -234,33 +249,16 @@ void print_tables(const joined_run& run, std::ostream& out) {
     rows.print(out);
   };
   for (const auto& [name, op] : run.ops) functions(name, op);
-  functions("(outside of operations)", run.outside);
+  functions(outside_name, run.outside);
 }
-
-}  // namespace
-
-std::optional<std::uint64_t> cpu_ns(const joined_samples& samples, const joined_run& run) {
-  if (!is_cpu_time(run.event)) return std::nullopt;
-  return samples.value;
-}
-
-void print_joined(const joined_run& run, print_as print, std::ostream& out) {
-  if (print == print_as::json) return lotus::tool::print_json(run, out);
-  if (print == print_as::csv) return print_csv(run, out);
-  print_tables(run, out);
-}
-
-namespace {
 
 joined_run join_all(const map_join_options& options, diagnostic_log& diagnostics) {
   joined_run result;
   const std::vector<run_files> runs =
       whole_runs(find_runs(options.dir, options.prefix, diagnostics));
-  if (!options.samples.empty()) {
-    // Samples are assigned by thread id, and different threads of two runs may have the same id.
-    if (runs.size() > 1) {
-      throw usage_error(options.dir + ": holds several runs; give the folder of one");
-    }
+  // Samples are assigned by thread id, and different threads of two runs may have the same id.
+  if (!options.samples.empty() && runs.size() > 1) {
+    throw usage_error(options.dir + ": holds several runs; give the folder of one");
   }
   bool any = false;
   for (const run_files& run : runs) {
@@ -280,6 +278,17 @@ joined_run join_all(const map_join_options& options, diagnostic_log& diagnostics
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> cpu_ns(const joined_samples& samples, const joined_run& run) {
+  if (!is_cpu_time(run.event)) return std::nullopt;
+  return samples.value;
+}
+
+void print_joined(const joined_run& run, print_as print, std::ostream& out) {
+  if (print == print_as::json) return lotus::tool::print_json(run, out);
+  if (print == print_as::csv) return print_csv(run, out);
+  print_tables(run, out);
+}
 
 int run_map_join(const map_join_options& options, std::ostream& out, std::ostream& err) {
   diagnostic_log diagnostics(err, options.quiet);

@@ -254,17 +254,6 @@ std::string thread_group::name() const {
   return std::string(without_number(*names.begin())) + '*';
 }
 
-std::string thread_group::description() const {
-  const std::size_t n = tids.size();
-  std::string text = std::to_string(n) + (n == 1 ? " thread" : " threads");
-  const std::string& first = *names.begin();
-  if (first == "lotus-drain" || first == "lotus-sampler" || first == "lotus-waits") {
-    return text + " of Lotus (" + name() + ')';
-  }
-  text += name().empty() ? " without a name" : " named " + name();
-  return recorded ? text : text + ", without operations";
-}
-
 void thread_groups::count(std::uint32_t tid, std::string_view name, bool recorded,
                           const joined_samples& more) {
   thread_group& group = groups_[{recorded, std::string(without_number(name))}];

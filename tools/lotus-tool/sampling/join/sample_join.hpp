@@ -37,8 +37,6 @@ struct thread_group {
 
   /// Returns a text such as "av:h264", or "av:h264:df*" if the threads have different names.
   std::string name() const;
-  /// Returns a text such as "4 threads named av:h264:df*, without operations".
-  std::string description() const;
 };
 
 class thread_groups {
@@ -96,9 +94,6 @@ void join(const run_files& run, const located_samples& samples, joined_run& to,
 
 /// Returns the CPU time in ns of some samples; nullopt if no sampled event measures time.
 std::optional<std::uint64_t> cpu_ns(const joined_samples& samples, const joined_run& run);
-inline std::optional<std::uint64_t> cpu_ns(const joined_op& op, const joined_run& run) {
-  return cpu_ns(op.total, run);
-}
 
 /// Whether an operation may wait for the work of threads without scopes, so that its CPU time does
 /// not show its full cost. This is assumed if the operation used the CPU for less than half of its
