@@ -72,7 +72,8 @@ TEST_CASE("the check 'dropped' fails until a killed process is recovered") {
   const support::temp_directory run;
   leave_records(run.prefix());
   const auto before = lotus::tool_test::run({"stats", run.path().c_str(), "--json"});
-  CHECK(contains(before.out, "{\"id\":\"dropped\",\"text\":\"a process was killed or called _exit"));
+  CHECK(
+      contains(before.out, "{\"id\":\"dropped\",\"text\":\"a process was killed or called _exit"));
   CHECK(contains(before.out, "lotus-tool recover"));
   CHECK(lotus::tool_test::run({"recover", run.path().c_str()}).status == 0);
   CHECK_FALSE(contains(lotus::tool_test::run({"stats", run.path().c_str(), "--json"}).out,
