@@ -210,7 +210,7 @@ TEST_CASE("repeated batch numbers are not mixed up at the beginning of the windo
             std::to_string(taken + 3000) + ",1000\n";
   }
   dir.file("run/lotustrace_log_worker_pid_11", worker);
-  dir.file("lotustrace_log_main_pid_10", main);
+  dir.file("run/lotustrace_log_main_pid_10", main);
   for (const char* const window : {"2s", "1.5s", "600ms"}) {
     const result r = run({"top", dir.path(), "--once", "--window", window});
     INFO(r.out << r.err);

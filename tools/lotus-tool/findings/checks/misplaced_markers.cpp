@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <string>
 #include <vector>
@@ -53,7 +54,7 @@ struct both_sides {
   std::int64_t shift(std::size_t epochs) const {
     const std::int64_t first = built_numbers.first - received_numbers.first;
     const std::int64_t last = built_numbers.last - received_numbers.last;
-    const std::size_t missing = (first < 0 ? -first : first) * epochs;
+    const std::size_t missing = static_cast<std::size_t>(std::abs(first)) * epochs;
     const bool is_shifted = first == last && built - both == missing && received - both == missing;
     return is_shifted ? first : 0;
   }
