@@ -56,31 +56,27 @@ double idle_share(const run_facts& f) {
   return share < worth_naming ? 0 : share;
 }
 
-/// Returns whether the threads with markers and the consumer could both have done many more
-/// batches.
-bool have_time(const run_facts& f) {
+/// Returns whether a part of the pipeline with this capacity could have done many more batches.
+bool could_do_more(const run_facts& f, const std::optional<double>& per_s) {
   constexpr double many_more = 1.5;
-  const auto could_do = [&f](const std::optional<double>& per_s) {
-    return per_s && f.d.achieved && *per_s > many_more * *f.d.achieved;
-  };
-  return could_do(f.d.preprocessing_capacity) && could_do(f.d.consumer_capacity);
+  return per_s && f.d.achieved && *per_s > many_more * *f.d.achieved;
 }
 
-/// Whether batches are begun late, although some are being built most of the time.
+/// Returns whether batches are begun late, although some are being built most of the time: neither
+/// the threads with markers nor the consumer have so much to do.
 bool begins_late(const run_facts& f) {
   constexpr double much_of_it = 0.25;
   return !f.d.pushed && !f.d.makes_itself && f.waits.every == 0 && f.waits.share() >= waits_much &&
-         f.waits.not_begun_ns > f.waits.between_ns && have_time(f) &&
+         f.waits.not_begun_ns > f.waits.between_ns &&
+         could_do_more(f, f.d.preprocessing_capacity) && could_do_more(f, f.d.consumer_capacity) &&
          f.states(path_kind::prefetch).all >= much_of_it;
 }
 
 /// Returns whether something before or between the stages, which has no marker, limits the run:
 /// often nobody built a batch, and the stages could have built many more.
 bool limits_unmarked(const run_facts& f) {
-  constexpr double many_more = 1.5;
-  const bool idle = idle_share(f) > 0 && !f.d.stages.empty() && f.d.preprocessing_capacity &&
-                    f.d.achieved && *f.d.preprocessing_capacity > many_more * *f.d.achieved;
-  return idle || begins_late(f);
+  const bool idle = idle_share(f) > 0 && !f.d.stages.empty();
+  return (idle && could_do_more(f, f.d.preprocessing_capacity)) || begins_late(f);
 }
 
 /// Whether most of the time in which nobody built a batch was between two stages.
