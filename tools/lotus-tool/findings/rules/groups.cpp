@@ -176,13 +176,13 @@ std::optional<finding> waits_for_order(const run_facts& f) {
 }
 
 std::optional<finding> step_waits_for_cpu(const run_facts& f) {
-  constexpr double worth_naming = 0.3;
+  constexpr double worth_naming = 0.25;
   const path_states steps = f.states(path_kind::step);
-  const bool mostly_queues = steps.queue >= worth_naming && 2 * steps.queue > steps.all;
+  const bool often_queues = steps.queue >= worth_naming && 3 * steps.queue > steps.all;
   // The program's own marked work must be what uses the CPUs.
   const bool own = f.cpus > 0 && f.used_cpus >= 0.7 * f.cpus && f.unmarked_share < 0.25 &&
                    f.others_cpus.value_or(0) < 0.3 * f.used_cpus;
-  if (f.d.pushed || !mostly_queues || !own || consumer_by_workers(f).value_or(0) < clearly) {
+  if (f.d.pushed || !often_queues || !own || consumer_by_workers(f).value_or(0) < clearly) {
     return std::nullopt;
   }
   return finding{

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -92,6 +93,18 @@ phrase busy_workers(const diagnosis& d) {
   return text.add(".");
 }
 
+/// Whether batches that are built faster might help although the consumer limits the run: it waits
+/// for data, or for a CPU that the workers use.
+bool gains_from_workers(const diagnosis& d) {
+  constexpr double often = 0.15;
+  std::int64_t queued_ns = 0;
+  for (const path_share& s : d.path.shares) {
+    if (s.kind == path_kind::step && s.cpu) queued_ns += s.cpu->run_queue_ns.value_or(0);
+  }
+  return d.wait_share >= waits_much ||
+         static_cast<double>(queued_ns) > often * static_cast<double>(d.path.run_ns);
+}
+
 /// Returns the evidence for the verdict.
 phrase why(const diagnosis& d) {
   if (*d.is == verdict::preprocessing_bound && !d.predicted) {
@@ -117,7 +130,7 @@ phrase why(const diagnosis& d) {
     case verdict::consumer_bound:
       return phrase{"the consumer's own work (its steps) takes most of the run%.",
                     {name_word{d.makes_itself ? ", and no batch is built meanwhile" : ""}}}
-          .add(d.wait_share >= waits_much ? "" : " Building batches faster would not help.")
+          .add(gains_from_workers(d) ? "" : " Building batches faster would not help.")
           .add(ask);
     case verdict::order_bound:
       return {"during % of the waits, a later batch was ready, but not the next one.",

@@ -155,13 +155,15 @@ class policy_finder {
   }
 
   /// Returns whether nearly every batch was preprocessed during the consumer's wait for it, and
-  /// these waits consist mostly of preprocessing. A thread may begin a batch when the step ends,
-  /// which is just before the wait.
+  /// these waits consist mostly of preprocessing, which begins soon after the wait does. If it
+  /// begins later, the batch was not begun because the consumer asked for it. A thread may begin a
+  /// batch when the step ends, which is just before the wait.
   bool is_on_demand() const {
     std::size_t within = 0;
     std::size_t all = 0;
     std::int64_t waits_ns = 0;
     std::int64_t preprocessing_ns = 0;
+    std::int64_t before_ns = 0;  // from the begin of the wait to that of the preprocessing
     for (std::uint32_t u = 0; u < units_.size(); ++u) {
       const batch_record* const wait = run_.batches.record(batch_of(u).wait);
       const std::optional<time_span> made = run_.batches.made(batch_of(u));
@@ -172,10 +174,11 @@ class policy_finder {
         ++within;
         waits_ns += wait->duration_ns;
         preprocessing_ns += made->duration_ns();
+        before_ns += std::max<std::int64_t>(0, made->start_ns - wait->start_ns);
       }
     }
     return p_.stages.size() == 1 && all >= 3 && 100 * within >= 95 * all &&
-           2 * preprocessing_ns > waits_ns;
+           2 * preprocessing_ns > waits_ns && 4 * before_ns < waits_ns;
   }
 
   bool makes_itself() const {

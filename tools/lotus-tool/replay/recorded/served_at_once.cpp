@@ -333,7 +333,7 @@ bool has_slow_thread(const std::vector<operation_call>& calls) {
   });
 }
 
-/// Returns whether a few calls took much longer than most, while others went on as usual. Then
+/// Returns whether some calls took much longer than most, while others went on as usual. Then
 /// these calls have more to do; they do not wait for each other.
 bool has_rare_long_calls(const std::vector<operation_call>& calls) {
   constexpr double much_longer = 5;
@@ -354,7 +354,7 @@ bool has_rare_long_calls(const std::vector<operation_call>& calls) {
     });
     if (is_passed) ++passed;
   }
-  return rare >= 3 && 5 * rare <= calls.size() && 2 * passed > rare;
+  return rare >= 3 && 5 * rare <= 2 * calls.size() && 2 * passed > rare;
 }
 
 /// Returns whether the calls of one part of the run took so much longer than those of another that
