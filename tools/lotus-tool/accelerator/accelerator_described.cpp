@@ -389,6 +389,7 @@ const description<shown_rank>& description_of(const shown_rank*) {
 std::vector<shown_rank> each_of(const shown_ranks& ranks) {
   std::vector<shown_rank> all;
   const rank_comparison& c = ranks.compared;
+  all.reserve(ranks.ranks->size());
   for (std::size_t i = 0; i < ranks.ranks->size(); ++i) {
     all.push_back({c.names[i].text(), c.own_ns[i], {&(*ranks.ranks)[i], ranks.parts}, c.by_step});
   }

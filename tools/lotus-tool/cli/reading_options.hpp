@@ -100,11 +100,10 @@ inline constexpr const char* window_options[] = {"--from", "--to", "--last"};
 /// Adds the options that select a part of each run. The command itself ignores them: run_cli() sets
 /// which part is read.
 inline void add_window(CLI::App& command) {
-  constexpr const char* meanings[] = {
-      "begin at this time after the start (such as 2.5s), or\n"
-      "at this batch (batch:INDEX or batch:EPOCH/INDEX)",
-      "end at this time, or at the end of this batch",
-      "read only the end of the run, such as the last 5s"};
+  constexpr const char* meanings[] = {("begin at this time after the start (such as 2.5s), or\n"
+                                       "at this batch (batch:INDEX or batch:EPOCH/INDEX)"),
+                                      "end at this time, or at the end of this batch",
+                                      "read only the end of the run, such as the last 5s"};
   for (std::size_t i = 0; i < std::size(window_options); ++i) {
     command.add_option(window_options[i])
         ->description(meanings[i])

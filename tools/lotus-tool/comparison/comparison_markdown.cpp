@@ -72,8 +72,8 @@ std::string markdown_text(std::string_view text) {
   std::string safe;
   for (std::size_t i = 0; i < shown.size(); ++i) {
     const char c = shown[i];
-    const auto entity = std::find_if(std::begin(entities), std::end(entities),
-                                     [c](const auto& of) { return of.first == c; });
+    const auto* const entity = std::find_if(std::begin(entities), std::end(entities),
+                                            [c](const auto& of) { return of.first == c; });
     // "://" would become a link and ":smile:" an image.
     const bool is_plain = (c == ':' && (i + 1 == shown.size() || shown[i + 1] == ' ')) ||
                           (c == 'w' && shown.compare(i, 4, "www.") != 0);

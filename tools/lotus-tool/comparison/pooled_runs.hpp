@@ -56,7 +56,7 @@ class pooled_counts {
   /// Returns the mean of each run that has any calls.
   const std::vector<double>& run_means_ns() const noexcept { return run_means_ns_; }
   std::optional<double> mean_ns() const;
-  std::optional<double> mean_cpu_ns() const { return std::nullopt; }
+  static std::optional<double> mean_cpu_ns() { return std::nullopt; }
 
  private:
   double count_ = 0;

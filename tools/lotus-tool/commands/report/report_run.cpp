@@ -288,6 +288,7 @@ std::map<std::string, std::vector<worded_wait>> waits_of_operations(
 
 std::vector<std::string> numbers_of_slowest(const item_stats& of) {
   std::vector<std::string> numbers;
+  numbers.reserve(of.slowest.size());
   for (const slow_item& it : of.slowest) {
     numbers.push_back(std::to_string(shown_number(it.number)));
   }

@@ -138,6 +138,7 @@ part operations_part(const live_figures& now, const screen_state& state) {
   column& order = fields[of_orders[static_cast<std::size_t>(state.order)]].shown;
   order.dropped = 0;
   std::vector<const field*> columns;
+  columns.reserve(fields.size());
   for (const field& one : fields) columns.push_back(&one);
   return table_part(
       "operation (by " + std::string(order.title) + ')', ordered,

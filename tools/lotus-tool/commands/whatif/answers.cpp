@@ -116,7 +116,8 @@ const description<faster_work>& description_of(const faster_work*) {
 void print_work(const std::vector<const answer*>& answers, std::ostream& out) {
   std::vector<faster_work> rows;
   for (const answer* one : answers) {
-    const auto& [name, speed] = *one->change.faster.begin();
+    const std::string& name = one->change.faster.begin()->first;
+    const double speed = one->change.faster.begin()->second;
     auto row = std::find_if(rows.begin(), rows.end(),
                             [&name](const faster_work& of) { return of.name == name; });
     if (row == rows.end()) row = rows.insert(row, {name, {}});

@@ -55,7 +55,8 @@ std::string openmetrics_text(const std::vector<live_run>& runs) {
     text += head_of(name, gauge.meaning);
     for (const live_run& run : runs) {
       const std::string value = exact_text(gauge.value(&run));
-      if (!value.empty()) text += name + '{' + labels_of(run) + "} " + value + '\n';
+      if (value.empty()) continue;
+      text.append(name).append("{").append(labels_of(run)).append("} ").append(value).append("\n");
     }
   }
   text += head_of("lotus_verdict", "1 for what limits the run, 0 for the other verdicts.");
