@@ -155,9 +155,8 @@ class policy_finder {
   }
 
   /// Returns whether nearly every batch was preprocessed during the consumer's wait for it, and
-  /// these waits consist mostly of preprocessing, which begins soon after the wait does. If it
-  /// begins later, the batch was not begun because the consumer asked for it. A thread may begin a
-  /// batch when the step ends, which is just before the wait.
+  /// these waits consist mostly of preprocessing, which begins soon after the consumer asked, or
+  /// when the step ends, which is just before the wait.
   bool is_on_demand() const {
     std::size_t within = 0;
     std::size_t all = 0;
