@@ -185,6 +185,26 @@ TEST_CASE("a part has no calls in stages that cross its ends") {
   CHECK(ops["SScale"]["count"].integer() == 14);
 }
 
+TEST_CASE("batches that are in flight at both ends of a part have no other numbers") {
+  const temp_dir dir;
+  thread_logs worker;
+  thread_logs consumer;
+  for (std::int64_t i = 0; i < 100; ++i) {
+    const std::int64_t at_ms = 10 * i;
+    worker.worker += columns("SBatchPreprocessed_" + std::to_string(i), at_ms, 9) + '\n';
+    // Four batches are ready when the consumer asks for one.
+    consumer.wait(i, at_ms + 41, 1);
+    consumer.consumed(i, at_ms + 42);
+  }
+  worker.write(dir, "", 2);
+  consumer.write(dir, "", 1);
+  const auto document =
+      parse_json(run({"stats", dir.path(), "--json", "--from", "200ms", "--to", "600ms"}).out);
+  for (const auto& check : document["runs"][0]["checks"].array()) {
+    CHECK_FALSE(contains(check["id"].text(), "number"));
+  }
+}
+
 TEST_CASE("a part that was not recorded is reported in one line, and gives no figures") {
   const temp_dir dir;
   write(slow_second_half(), dir.path());

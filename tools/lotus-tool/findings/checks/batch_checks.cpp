@@ -54,7 +54,7 @@ void items_as_batches(checked_run& r) {
 /// before a wait of nearly no time, again and again.
 void late_waits(checked_run& r) {
   constexpr double hardly = 0.01;
-  const wait_parts waits = r.waits;
+  const wait_parts& waits = r.waits;
   if (waits.waits < few_batches || waits.share() > hardly || waits.steps_ns <= 0) return;
   const double step_ns = waits.steps_ns / static_cast<double>(waits.waits);
   std::size_t just_ready = 0;

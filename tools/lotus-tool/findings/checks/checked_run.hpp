@@ -39,7 +39,7 @@ struct checked_run {
   /// Returns whether the program has all markers, and the run was recorded and read as a whole.
   bool shows_all_markers() const {
     const bool is_part =
-        run.files->window || run.records.whole_from_ns != 0 || run.records.dropped > 0;
+        run.files->is_part() || run.records.whole_from_ns != 0 || run.records.dropped > 0;
     return !lacks_markers && !is_part && !run.batches.pushed();
   }
 };
