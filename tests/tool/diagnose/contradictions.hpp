@@ -136,6 +136,14 @@ inline std::vector<std::string> contradictions(const json& d, const std::string&
     const std::string name = texts.substr(begin + 2, at - begin - 2);
     if (calls_at_once(folder, name) > 1) wrong.push_back("calls of " + name + " overlap");
   }
+  // More threads do not surely cure a slow one.
+  for (const json& one : d["findings"].array()) {
+    if (one["id"].text() != "slow-worker") continue;
+    for (const json& move : d["moves"].array()) {
+      const bool threads = move["change"].has("workers") || move["change"].has("threads");
+      if (threads) wrong.emplace_back("more workers as a sure cure of a slow one");
+    }
+  }
   // The setting that the verdict names is among the suggestions.
   bool named = false;
   std::size_t suggested = 0;

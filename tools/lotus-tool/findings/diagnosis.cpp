@@ -326,9 +326,7 @@ bool waits_for_others(const diagnosis& d) {
 /// for other threads that do part of their work, or for a slow worker. More workers help only if
 /// these threads can do more work, and the recording does not show whether they can.
 void doubt_more_workers(diagnosis& d) {
-  constexpr double much_slower = 1.5;
-  const bool has_slow =
-      !d.slow_workers.empty() && d.slow_workers.front().slower_than >= much_slower;
+  const bool has_slow = first_with(doubts_threads, d.findings) != nullptr;
   if (!has_slow && !waits_for_others(d)) return;
   const auto is_sure = [](const suggestion& m) {
     return !m.change.workers && m.change.threads.empty();

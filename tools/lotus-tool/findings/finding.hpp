@@ -37,6 +37,8 @@ enum finding_effect : unsigned {
   forbids_balanced = 1U << 7U,
   /// It says for which lock work on batches waits.
   names_lock = 1U << 8U,
+  /// More threads may not help, because one of them is slow.
+  doubts_threads = 1U << 9U,
 };
 
 struct finding {

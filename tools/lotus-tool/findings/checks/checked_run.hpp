@@ -17,6 +17,8 @@ namespace lotus::tool {
 
 /// A run with fewer batches is short.
 inline constexpr std::size_t few_batches = 20;
+/// Fewer batches do not show how markers are used: a few at the ends of a run may lack records.
+inline constexpr std::size_t enough_batches = 8;
 
 struct checked_run {
   checked_run(const run_data& the_run, const recorded_work& the_work)

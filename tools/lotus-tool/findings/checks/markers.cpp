@@ -78,8 +78,8 @@ void missing_markers(checked_run& r) {
             "no SBatchConsumed records, so it is unknown when the consumer's steps began",
             "call wait.consumed(i), or LOTUS_BATCH_CONSUMED(i), right after the wait");
   }
-  if (marked.consumed.count() >= 8 && 2 * marked.wait.count() < marked.consumed.count() &&
-      marked.wait.count() > 0) {
+  if (marked.consumed.count() >= enough_batches &&
+      2 * marked.wait.count() < marked.consumed.count() && marked.wait.count() > 0) {
     r.fail("few-waits", true,
            {"waits are recorded for only % of % received batches",
             {count_word{marked.wait.count()}, count_word{marked.consumed.count()}}},

@@ -16,8 +16,6 @@
 namespace lotus::tool {
 namespace {
 
-constexpr std::size_t enough_batches = 8;  // a few batches at the ends of a run may lack records
-
 /// The smallest and the largest number of some batches.
 struct number_range {
   std::int64_t first = std::numeric_limits<std::int64_t>::max();

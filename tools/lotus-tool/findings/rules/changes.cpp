@@ -36,8 +36,8 @@ phrase phrase_of(const time_change& c) {
 }  // namespace
 
 std::optional<finding> slow_worker_found(const run_facts& f) {
-  // With most workers slow, or a change over time, the means of workers say little.
-  // Of two workers, one is often somewhat slower by chance.
+  // With most workers slow, or a change over time, the means of workers say little. Of two workers,
+  // one is often somewhat slower by chance.
   const double much_slower = f.d.workers <= 2 ? 2 : 1.5;
   if (f.d.slow_workers.empty() || f.d.slow_workers.front().slower_than < much_slower) {
     return std::nullopt;
@@ -47,7 +47,9 @@ std::optional<finding> slow_worker_found(const run_facts& f) {
                  {name_word{std::to_string(w.worker)}, time_word{w.mean_ns}}};
   if (!w.stage.empty()) because.add(" in %", {name_word{w.stage}});
   because.add(", % times as long as the others.", {count_word{w.slower_than}});
-  return finding{"slow-worker", std::move(because), {"Find out what is different on this thread."}};
+  return finding{
+      "slow-worker", std::move(because), {"Find out what is different on this thread."}, 0, {},
+      doubts_threads};
 }
 
 std::optional<finding> time_changes(const run_facts& f) {
