@@ -70,7 +70,7 @@ const std::vector<cause>& causes() {
       {"pipe", "preprocessing-bound", "more threads at the same pipe gain nothing"},
       {"stage-pipe", "stage-bound", "what is at the other end of its pipe"},
       {"stage-rate", "stage-bound", "calls of Fetch end at a steady 125 per second"},
-      {"stage-copy", "preprocessing-bound", "without markers (mostly `planted::grind`)",
+      {"stage-copy", "preprocessing-bound", "without markers (mostly `planted::",
        how_recorded::by_run},
       {"short-threads", "preprocessing-bound", "64 for each batch", how_recorded::by_run},
       {"read-in-wait", "hand-over-bound", "its own thread waits for the pipe"},
