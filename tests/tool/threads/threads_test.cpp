@@ -331,7 +331,8 @@ TEST_CASE("the other end of a socket is found, also if the program polls") {
   REQUIRE(getsockname(door, at, &bytes) == 0);
   std::thread server([door] {
     const int fd = accept(door, nullptr, nullptr);
-    for (int i = 0; i < 60; ++i) {
+    // Long enough for 20 samples also if taking one is slow, as below a sanitizer.
+    for (int i = 0; i < 200; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(15));
       if (send(fd, "x", 1, MSG_NOSIGNAL) != 1) break;
     }

@@ -1,7 +1,6 @@
 #include "findings/claims.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <string>
 
 #include "findings/facts/facts.hpp"
@@ -25,12 +24,14 @@ const finding* largest_cause(const diagnosis& d) {
   return most;
 }
 
-bool claims::takes_the_run(verdict is) const {
-  const auto steps = std::find_if(d_.path.shares.begin(), d_.path.shares.end(),
-                                  [](const path_share& s) { return s.kind == path_kind::step; });
-  if (is != verdict::consumer_bound || steps == d_.path.shares.end()) return false;
-  const std::int64_t queued_ns = steps->cpu ? steps->cpu->run_queue_ns.value_or(0) : 0;
-  return 2 * (steps->ns - queued_ns) >= d_.path.run_ns;
+bool claims::may_gain_from_building() const {
+  constexpr double often = 0.15;
+  return d_.wait_share >= waits_much || states_of(d_.path, path_kind::step).queue > often;
+}
+
+bool claims::steps_take_the_run() const {
+  const path_states steps = states_of(d_.path, path_kind::step);
+  return steps.all - steps.queue >= 0.5;
 }
 
 bool claims::forbids(verdict is) const {
@@ -39,7 +40,8 @@ bool claims::forbids(verdict is) const {
   switch (is) {
     case verdict::balanced:
     case verdict::consumer_bound:
-      return (w.share() > waits_much && !takes_the_run(is)) || has(forbids_balanced);
+      return (w.share() > waits_much && (is == verdict::balanced || !steps_take_the_run())) ||
+             has(forbids_balanced);
     case verdict::order_bound:
       return w.order_ns < 0.1 * w.all_ns;
     case verdict::start_up_bound:

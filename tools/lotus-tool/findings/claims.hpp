@@ -33,6 +33,9 @@ class claims {
   /// Whether much of the critical path waits for a CPU, because of a limit or the program's own
   /// threads. Then a faster part alone gains little, but the CPUs are the bottleneck.
   bool lacks_cpus() const;
+  /// Whether batches that are built faster may help although the consumer limits the run: it waits
+  /// for data, or for a CPU that the workers use.
+  bool may_gain_from_building() const;
   /// Whether a verdict contradicts how long the consumer waited, and for what.
   bool forbids(verdict is) const;
   /// Returns why a change cannot help: more threads that would wait like the others, or a faster
@@ -51,8 +54,8 @@ class claims {
 
  private:
   bool has(finding_effect effect) const { return first_with(effect, d_.findings) != nullptr; }
-  /// Whether a verdict says that the consumer's steps limit the run, and they have half of it.
-  bool takes_the_run(verdict is) const;
+  /// Whether the consumer's steps have half of the critical path, without their waits for a CPU.
+  bool steps_take_the_run() const;
   phrase why_not_faster(std::string_view name) const;
   bool has_more_threads(const pipeline_change& change) const;
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/diagnostics.hpp"
+#include "findings/claims.hpp"
 #include "findings/diagnosis.hpp"
 #include "findings/finding.hpp"
 #include "findings/screen/first_screen.hpp"
@@ -40,7 +41,9 @@ live_verdict verdict_of(const judgement& judged) {
   } else if (*d.is == verdict::balanced) {
     found.words.add(": any one part 1.25x faster gains less than 5 %%");
   } else if (*d.is == verdict::consumer_bound) {
-    found.words.add(": building batches faster would not help");
+    found.words.add(claims(d).may_gain_from_building()
+                        ? ": the consumer's steps take most of the run"
+                        : ": building batches faster would not help");
   } else if (!d.limit.empty()) {
     found.words.add(": ").add(d.limit);
   } else {

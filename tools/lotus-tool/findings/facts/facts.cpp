@@ -160,11 +160,11 @@ path_states sum_states(const critical_path& path, Has&& has) {
 
 }  // namespace
 
-path_states run_facts::states() const {
+path_states states_of(const critical_path& path) {
   return sum_states(path, [](const path_share&) { return true; });
 }
 
-path_states run_facts::states(path_kind kind) const {
+path_states states_of(const critical_path& path, path_kind kind) {
   return sum_states(path, [kind](const path_share& share) { return share.kind == kind; });
 }
 

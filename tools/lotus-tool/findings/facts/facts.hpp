@@ -27,6 +27,9 @@ struct path_states {
   double blocked = 0;  ///< blocked or asleep
 };
 
+/// Returns the states of the whole path.
+path_states states_of(const critical_path& path);
+path_states states_of(const critical_path& path, path_kind kind);
 /// Returns the states of an operation or stage.
 path_states states_of(const critical_path& path, std::string_view name);
 
@@ -72,8 +75,8 @@ struct run_facts {
   outside_work before{};
   outside_work after{};
 
-  path_states states() const;
-  path_states states(path_kind kind) const;
+  path_states states() const { return tool::states_of(path); }
+  path_states states(path_kind kind) const { return tool::states_of(path, kind); }
   path_states states_of(std::string_view name) const { return tool::states_of(path, name); }
   /// The operation or stage with the largest share of the path; nullptr if there is none.
   const path_share* largest_work() const;

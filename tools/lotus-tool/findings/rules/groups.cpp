@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "findings/claims.hpp"
 #include "findings/facts/facts.hpp"
 #include "findings/finding.hpp"
 #include "findings/verdict.hpp"
@@ -223,8 +224,8 @@ std::optional<finding> steps_take_the_run(const run_facts& f) {
   }
   return finding{
       "steps",
-      {"the consumer's steps have % of the critical path. Building batches faster would not help.",
-       {share_word{steps.all}}},
+      phrase{"the consumer's steps have % of the critical path.", {share_word{steps.all}}}.add(
+          claims(f.d).may_gain_from_building() ? "" : " Building batches faster would not help."),
       {},
       steps.all,
       verdict::consumer_bound};

@@ -7,6 +7,7 @@
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
 #include "findings/checks/check.hpp"
+#include "findings/facts/facts.hpp"
 #include "findings/gains.hpp"
 #include "findings/run_limits.hpp"
 #include "findings/screen/not_looked_at.hpp"
@@ -234,12 +235,8 @@ class composer {
   /// Whether building batches uses most of the CPUs, or waits for them.
   bool uses_cpus() const {
     const bool builds = d_.is == verdict::preprocessing_bound || d_.is == verdict::stage_bound;
-    std::int64_t queued_ns = 0;
-    for (const path_share& s : d_.path.shares) {
-      if (s.cpu) queued_ns += s.cpu->run_queue_ns.value_or(0);
-    }
     const bool all = d_.cpu_ns && *d_.cpu_ns >= 0.7 * d_.run_ns * *d_.cpus;
-    return builds && (all || 10 * queued_ns >= d_.path.run_ns);
+    return builds && (all || states_of(d_.path).queue >= 0.1);
   }
 
   /// Lists changes that gain too little, so that the user does not try them. A change that is part

@@ -1,20 +1,13 @@
 #include "findings/screen/not_looked_at.hpp"
 
+#include "findings/facts/facts.hpp"
 #include "findings/verdict.hpp"
 #include "model/path/critical_path.hpp"
 
 namespace lotus::tool {
 
-double blocked_share(const diagnosis& d) {
-  double blocked_ns = 0;
-  for (const path_share& share : d.path.shares) {
-    if (share.cpu) blocked_ns += static_cast<double>(share.cpu->blocked_ns.value_or(0));
-  }
-  return d.path.run_ns > 0 ? blocked_ns / static_cast<double>(d.path.run_ns) : 0;
-}
-
 bool mostly_blocked(const diagnosis& d) {
-  return blocked_share(d) > 0.5;
+  return states_of(d.path).blocked > 0.5;
 }
 
 std::vector<std::string> not_looked_at(const diagnosis& d) {

@@ -9,9 +9,6 @@
 
 namespace lotus::tool {
 
-/// Returns during which share (0..1) of the critical path threads are blocked or asleep.
-double blocked_share(const diagnosis& d);
-
 /// Returns whether the threads are blocked for more than half of the critical path. In this case,
 /// the predictions depend on the assumption that a thread gets a CPU as soon as its wait ends.
 bool mostly_blocked(const diagnosis& d);

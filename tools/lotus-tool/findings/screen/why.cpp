@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 
+#include "findings/claims.hpp"
+#include "findings/facts/facts.hpp"
 #include "findings/finding.hpp"
 #include "findings/screen/first_screen.hpp"
-#include "findings/screen/not_looked_at.hpp"
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
 
@@ -71,7 +71,8 @@ phrase busy_workers(const diagnosis& d) {
                 {count_word{d.workers, "worker shares", "workers share"},
                  count_word{*d.cpus, "CPU", "CPUs"}}};
     // Workers that hardly sleep only take turns if there are more of them than CPUs.
-    const bool many = static_cast<double>(d.workers) >= 2 * *d.cpus && blocked_share(d) < 0.1;
+    const bool many =
+        static_cast<double>(d.workers) >= 2 * *d.cpus && states_of(d.path).blocked < 0.1;
     return many ? text.add(" Try %: more of them take turns.",
                            {count_word{*d.cpus, "worker", "workers"}})
                 : text;
@@ -93,25 +94,12 @@ phrase busy_workers(const diagnosis& d) {
   return text.add(".");
 }
 
-/// Whether batches that are built faster might help although the consumer limits the run: it waits
-/// for data, or for a CPU that the workers use.
-bool gains_from_workers(const diagnosis& d) {
-  constexpr double often = 0.15;
-  std::int64_t queued_ns = 0;
-  for (const path_share& s : d.path.shares) {
-    if (s.kind == path_kind::step && s.cpu) queued_ns += s.cpu->run_queue_ns.value_or(0);
-  }
-  return d.wait_share >= waits_much ||
-         static_cast<double>(queued_ns) > often * static_cast<double>(d.path.run_ns);
-}
-
 /// Returns the evidence for the verdict.
 phrase why(const diagnosis& d) {
   if (*d.is == verdict::preprocessing_bound && !d.predicted) {
-    double work = 0;
-    for (const path_share& s : d.path.shares) work += is_work(s) ? static_cast<double>(s.ns) : 0;
-    return with_wait(d, {"the work on batches has % of the critical path",
-                         {share_word{work / static_cast<double>(d.path.run_ns)}}});
+    const double work =
+        states_of(d.path, path_kind::operation).all + states_of(d.path, path_kind::stage).all;
+    return with_wait(d, {"the work on batches has % of the critical path", {share_word{work}}});
   }
   if (d.makes_itself && *d.is != verdict::consumer_bound) {
     return {d.on_demand ? "each batch is built only when the consumer asks for it. No batch is "
@@ -130,7 +118,7 @@ phrase why(const diagnosis& d) {
     case verdict::consumer_bound:
       return phrase{"the consumer's own work (its steps) takes most of the run%.",
                     {name_word{d.makes_itself ? ", and no batch is built meanwhile" : ""}}}
-          .add(gains_from_workers(d) ? "" : " Building batches faster would not help.")
+          .add(claims(d).may_gain_from_building() ? "" : " Building batches faster would not help.")
           .add(ask);
     case verdict::order_bound:
       return {"during % of the waits, a later batch was ready, but not the next one.",
