@@ -102,7 +102,7 @@ TEST_CASE("diagnose says what a habit of new users costs, and nothing of it with
   for (const habit& one :
        {habit{"one-at-a-time", "of the 30 batches was built by a thread of its own",
               "Let a few threads build one batch after another."},
-        habit{"no-limit", "nothing limits how far the workers build ahead",
+        habit{"no-limit", "nothing limited how far the workers built ahead",
               "Let the workers wait while the queue holds a few batches"},
         habit{"dying", " % of the run, and its batch 29 was never received.",
               "Look for an exception that ends this thread."},

@@ -26,7 +26,17 @@ const finding* largest_cause(const diagnosis& d) {
 
 bool claims::may_gain_from_building() const {
   constexpr double often = 0.15;
-  return d_.wait_share >= waits_much || states_of(d_.path, path_kind::step).queue > often;
+  const path_states steps = states_of(d_.path, path_kind::step);
+  double locked = 0;  // share of the steps' blocked time
+  for (const blocked_on& one : d_.blocked_on.steps.by) {
+    const bool is_held = one.reason == wait_reason::lock && !one.held_by.empty();
+    if (is_held && one.held_by != step_word) locked += one.share;
+  }
+  return d_.wait_share >= waits_much || steps.queue + locked * steps.blocked > often;
+}
+
+bool claims::step_holds_lock() const {
+  return d_.lock && (d_.lock->of.held_by == step_word || d_.lock->of.also_held_by == step_word);
 }
 
 bool claims::steps_take_the_run() const {
@@ -79,13 +89,14 @@ phrase claims::why_not_faster(std::string_view name) const {
   const blocked_on* const lock = waits_for_holder(name);
   if (lock == nullptr) return {};
   return {"% mostly waits for %, held by %: it becomes faster only if that does.",
-          {name_word{shown}, name_word{lock_name(*lock)}, name_word{lock->held_by}}};
+          {name_word{shown}, name_word{lock_name(*lock)}, name_word{lock_holders(*lock)}}};
 }
 
 const blocked_on* claims::waits_for_holder(std::string_view operation) const {
   const path_states states = states_of(d_.path, operation);
   const blocked_on* const lock = lock_of(d_.blocked_on, operation);
-  const bool is_other = lock != nullptr && !lock->held_by.empty() && lock->held_by != operation;
+  const bool is_other = lock != nullptr && !lock->held_by.empty() && lock->held_by != operation &&
+                        lock->also_held_by != operation;
   return is_other && states.blocked * lock->share > 0.5 * states.all ? lock : nullptr;
 }
 

@@ -34,8 +34,10 @@ class claims {
   /// threads. Then a faster part alone gains little, but the CPUs are the bottleneck.
   bool lacks_cpus() const;
   /// Whether batches that are built faster may help although the consumer limits the run: it waits
-  /// for data, or for a CPU that the workers use.
+  /// for data, or for a CPU or a lock that the workers use.
   bool may_gain_from_building() const;
+  /// Whether the consumer's step holds the lock that limits the run.
+  bool step_holds_lock() const;
   /// Whether a verdict contradicts how long the consumer waited, and for what.
   bool forbids(verdict is) const;
   /// Returns why a change cannot help: more threads that would wait like the others, or a faster

@@ -13,6 +13,7 @@
 #include "base/statistics/distribution.hpp"
 #include "findings/checks/recorded_work.hpp"
 #include "findings/claims.hpp"
+#include "findings/facts/equal_stages.hpp"
 #include "findings/facts/facts.hpp"
 #include "findings/run_limits.hpp"
 #include "log/folder/log_files.hpp"
@@ -202,7 +203,11 @@ void decide(const what_if& asked, const claims& facts, const run_facts& f, diagn
     d.why_silent = why_no_verdict(f, unlike);
     return;
   }
-  if (d.is == verdict::stage_bound) d.stage = f.largest_work()->name;
+  if (d.is != verdict::stage_bound) return;
+  d.stage = f.largest_work()->name;
+  const std::vector<pipeline_change> together = changes_of_all(equal_stages(d));
+  d.predicted = simulates && unlike.empty() && !together.empty() &&
+                asked.guess(together.front()).gain >= 1 + worthwhile;
 }
 
 /// Removes the suggestions that the facts forbid.
@@ -236,7 +241,8 @@ void predict(const run_data& run, const what_if& asked, const claims& facts, dia
   d.limit = limit_words(asked, run, d.blocked_on);
   if (!d.predicted) return;
   const std::optional<double> consumer_per_s = d.has("short") ? std::nullopt : d.consumer_capacity;
-  suggested_changes found = suggest(asked, run, *d.is, consumer_per_s);
+  suggested_changes found =
+      suggest(asked, run, *d.is, consumer_per_s, changes_of_all(equal_stages(d)));
   d.suggestions = std::move(found.suggestions);
   d.possible = std::move(found.possible);
   d.assumptions = std::move(found.assumptions);

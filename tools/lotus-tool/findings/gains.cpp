@@ -402,7 +402,8 @@ std::string text_of(const suggestion& m) {
 }
 
 suggested_changes suggest(const what_if& run, const run_data& data, verdict is,
-                          std::optional<double> consumer_per_s) {
+                          std::optional<double> consumer_per_s,
+                          const std::vector<pipeline_change>& together) {
   suggester suggest(run, consumer_per_s);
   suggested_changes& found = suggest.found;
   add_setting(run, suggest);
@@ -422,6 +423,9 @@ suggested_changes suggest(const what_if& run, const run_data& data, verdict is,
     // If operations were recorded, suggest one of them instead of preprocessing as a whole.
     if (one.change.faster.count("preprocess") != 0 && work.size() > 1) continue;
     suggest.add(one.change);
+  }
+  if (found.suggestions.empty()) {
+    for (const pipeline_change& change : together) suggest.add(change);
   }
   // If other programs used CPUs, a warning about them is shown instead of advice to add CPUs.
   if (run.others_share() <= 0 && is_limited_by_cpus(run, {})) {

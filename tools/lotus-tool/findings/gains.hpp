@@ -75,8 +75,10 @@ struct suggested_changes {
 ///   without another change: it is cheaper than the best settings if these need more workers.
 /// @param consumer_per_s  batches per second that the consumer could process if it never had to
 ///   wait for one. A change that does not make the step faster cannot exceed this throughput.
+/// @param together  changes of several parts, which are suggested if no change of one part is.
 suggested_changes suggest(const what_if& run, const run_data& data, verdict is,
-                          std::optional<double> consumer_per_s);
+                          std::optional<double> consumer_per_s,
+                          const std::vector<pipeline_change>& together);
 
 /// Returns the prediction for steps that take half the time; nullopt if the gain is less than 5 %.
 std::optional<suggestion> faster_step(const what_if& run);

@@ -94,6 +94,14 @@ const cause_map& cpu_causes() {
          l.make = [](int) { step("Decode", [] { burn(4); }); };
          l.run([](int) { train(0, 1); });
        }},
+      {"consumer-spins",
+       [] {
+         loader l;
+         l.batches = batches_of(slow ? 8 : 6);
+         l.consumer_spins = slow;
+         l.make = [](int) { step("Decode", [] { burn(10); }); };
+         l.run([](int) { train(1, 1); });
+       }},
       {"slow-worker",
        [] {
          static thread_local bool is_slow = false;

@@ -4,7 +4,11 @@
 
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
+
+// In the global namespace, so that samples show its name.
+extern std::mutex codec_mutex;
 
 namespace planted {
 

@@ -102,6 +102,7 @@ struct loader {
   std::function<void(int)> pass_on;             // in a thread between workers and consumer
   std::function<bool(int, int)> may_begin;      // (batch, received)
   bool spins = false;
+  bool consumer_spins = false;
   double poll_ms = 0;
   double look_again_ms = 0;  // the consumer is not notified, but looks again after this time
 
@@ -168,6 +169,11 @@ struct loader {
   void get(int i) {
     std::unique_lock<std::mutex> lock(mutex_);
     std::map<int, bool>& from = pass_on ? passed_ : ready_;
+    while (consumer_spins && !from[i]) {
+      lock.unlock();
+      for (int k = 0; k < 300; ++k) std::atomic_signal_fence(std::memory_order_seq_cst);
+      lock.lock();
+    }
     if (poll_ms > 0) {
       do {
         lock.unlock();

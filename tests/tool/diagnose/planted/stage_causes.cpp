@@ -162,6 +162,21 @@ const cause_map& stage_causes() {
              {{"Fetch", 5, [&](int) { service.call(); }}, {"Decode", 2, [](int) { nap(4); }}},
              batches_of(slow ? 8 : 5), [](int) { train(1); });
        }},
+      {"stages-lock",
+       [] {
+         const auto use_codec = [](int) {
+           const auto guard = held(codec_mutex);
+           nap(4);
+         };
+         run_stages({{"Decode", 2, use_codec}, {"Augment", 2, use_codec}}, batches_of(slow ? 9 : 4),
+                    [](int) { train(1); });
+       }},
+      {"equal-stages",
+       [] {
+         const auto work = [](int) { nap(slow ? 12 : 4); };
+         run_stages({{"Read", 2, work}, {"Decode", 2, work}, {"Label", 1, [](int) { nap(1); }}},
+                    batches_of(slow ? 6 : 3), [](int) { train(2.5); });
+       }},
       {"stage-copy",
        [] {
          // The stage between the two others has no marker, but a function that they use as well.

@@ -9,6 +9,7 @@
 #include "model/path/span_segments.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/pipeline/stage_threads.hpp"
+#include "model/quantities.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {
@@ -201,7 +202,10 @@ run_facts facts_of(const run_data& run, const diagnosis& d, const critical_path&
   f.cpus = d.cpus.value_or(0);
   if (d.cpu_ns && d.run_ns > 0) {
     f.used_cpus = *d.cpu_ns / d.run_ns;
-    f.unmarked_share = d.unrecorded_cpu;
+    // The consumer's waits are marked as well, although they are no work.
+    const std::optional<cpu_split> waits = cpu_of(run, quantity::wait, 0);
+    const double waits_ns = waits ? static_cast<double>(waits->cpu_ns) : 0;
+    f.unmarked_share = std::max(0.0, d.unrecorded_cpu - waits_ns / std::max(1.0, *d.cpu_ns));
     f.unmarked_cpus = f.unmarked_share * f.used_cpus;
   }
   f.others_cpus = d.others_cpus;

@@ -3,8 +3,11 @@
 #include <cstddef>
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include "base/text.hpp"
 #include "findings/claims.hpp"
+#include "findings/facts/equal_stages.hpp"
 #include "findings/facts/facts.hpp"
 #include "findings/finding.hpp"
 #include "findings/verdict.hpp"
@@ -107,7 +110,9 @@ phrase when_idle(const run_facts& f) {
             {time_word{f.waits.idle_ns()}, time_word{f.waits.all_ns}, name_word{where}}};
   }
   if (f.started.count > 0) text.add(", such as the start of %", {name_word{f.started.shown}});
-  const bool is_known = f.unmarked_share >= worth_naming && f.unmarked_in;
+  constexpr double most_idle = 0.1;  // such a small part of a CPU slows down nothing
+  const bool is_known =
+      f.unmarked_share >= worth_naming && f.unmarked_cpus >= most_idle && f.unmarked_in;
   if (is_known && !unmarked_threads(f)) {
     text.add(". Code outside of all markers used % of the program's CPU time, most of it in ",
              {share_word{f.unmarked_share}})
@@ -148,6 +153,23 @@ std::optional<finding> waits_while_built(const run_facts& f) {
                  {},
                  share,
                  stages ? verdict::stage_bound : verdict::preprocessing_bound};
+}
+
+std::optional<finding> equally_slow_stages(const run_facts& f) {
+  const std::vector<const stage_figures*> stages = equal_stages(f.d);
+  const path_share* const most = f.largest_work();
+  const bool is_path = most != nullptr && most->kind == path_kind::stage;
+  if (stages.empty() || !is_path || f.waits.share() < waits_much) return std::nullopt;
+  double least = *stages.front()->batches_per_s;
+  for (const stage_figures* const s : stages) least = std::min(least, *s->batches_per_s);
+  const auto name = [](const stage_figures* s) { return s->name; };
+  return finding{"equally-slow-stages",
+                 {"% can each process about %: making only one of them faster gains little.",
+                  {name_word{enumerated(stages, " and ", name)}, rate_word{least}}},
+                 {"Make all of them faster, or give all of them more threads."},
+                 f.waits.share(),
+                 verdict::stage_bound,
+                 gives_reason};
 }
 
 std::optional<finding> nobody_builds(const run_facts& f) {

@@ -163,8 +163,8 @@ std::optional<finding> batches_pile_up(const run_facts& f) {
   }
   return finding{
       "batches-pile-up",
-      {"the batches that were ready but not received grew in number, up to % of %: nothing limits "
-       "how far the workers build ahead, and each of these batches takes memory.",
+      {"the batches that were ready but not received grew in number, up to % of %: nothing "
+       "limited how far the workers built ahead, and each of these batches takes memory.",
        {count_word{at_end}, count_word{built.size()}}},
       {"Let the workers wait while the queue holds a few batches for each of them."}};
 }

@@ -8,6 +8,8 @@
 #include "findings/finding.hpp"
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
+#include "model/pipeline/off_cpu.hpp"
+#include "model/quantities.hpp"
 #include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {
@@ -92,6 +94,29 @@ std::optional<finding> wait_polls(const run_facts& f) {
   return found(f, "wait-polls", ", while its own thread was asleep: it polls.",
                {"Let the thread that builds a batch wake the consumer (condition variable), or "
                 "sleep for a shorter time."});
+}
+
+std::optional<finding> wait_spins(const run_facts& f) {
+  constexpr double mostly = 0.4;  // the rest may be waits for a CPU
+  constexpr double rarely = 0.1;
+  if (f.d.pushed || f.d.makes_itself || is_handed_over_late(f) || f.waits.share() < waits_much) {
+    return std::nullopt;
+  }
+  const std::optional<cpu_split> own = cpu_of(f.run, quantity::wait, 0);
+  if (!own || !own->blocked_ns || f.waits.all_ns <= 0) return std::nullopt;
+  const double spins = static_cast<double>(own->cpu_ns) / f.waits.all_ns;
+  const double blocked = static_cast<double>(*own->blocked_ns) / f.waits.all_ns;
+  // While there are enough CPUs, such a wait takes none of them from the workers.
+  const double queued = f.states().queue;
+  if (spins < mostly || blocked > rarely || queued < rarely / 2) return std::nullopt;
+  return finding{"wait-spins",
+                 {"the consumer's thread uses a CPU during % of the time in which it waits for "
+                  "batches (it spins), while work on batches waits for a CPU during % of the run.",
+                  {share_word{spins}, share_word{queued}}},
+                 {"Let it sleep until a batch is ready, such as at a condition variable."},
+                 queued,
+                 {},
+                 explains_queues};
 }
 
 std::optional<finding> slow_hand_over(const run_facts& f) {

@@ -27,7 +27,7 @@ const blocked_on* lock_in(const blocked_list& list) {
 
 /// Returns the lock and, if samples show it, who held it.
 name_word shown(const blocked_on& lock) {
-  return {lock_name(lock) + (lock.held_by.empty() ? "" : ", held by " + lock.held_by)};
+  return {lock_name(lock) + (lock.held_by.empty() ? "" : ", held by " + lock_holders(lock))};
 }
 
 /// Whether threads wait in a function of the C library for its own lock, which they all share.

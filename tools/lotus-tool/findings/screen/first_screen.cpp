@@ -7,6 +7,7 @@
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
 #include "findings/checks/check.hpp"
+#include "findings/claims.hpp"
 #include "findings/facts/facts.hpp"
 #include "findings/gains.hpp"
 #include "findings/run_limits.hpp"
@@ -261,7 +262,7 @@ class composer {
         s_.not_worth.emplace_back("more prefetching");
       if (g.bound == verdict::order_bound && !order)
         s_.not_worth.emplace_back("receiving batches in any order");
-      if (g.bound == verdict::consumer_bound && !d_.pushed)
+      if (g.bound == verdict::consumer_bound && !d_.pushed && !claims(d_).step_holds_lock())
         s_.not_worth.emplace_back("a faster consumer");
       if (g.bound == verdict::preprocessing_bound) {
         s_.not_worth.emplace_back("faster preprocessing");

@@ -124,7 +124,7 @@ class path_walker {
     std::sort(segments_.begin(), segments_.end(),
               [](const path_segment& a, const path_segment& b) { return a.start_ns < b.start_ns; });
     path.shares = sum_.shares();
-    path.misses = missing_stage(path);
+    path.misses = missing_stage(run_, path);
     if (path.misses.empty()) {
       path.segments = std::move(segments_);
     } else {
@@ -136,31 +136,6 @@ class path_walker {
   }
 
  private:
-  /// Returns the name of a stage that worked nearly always and is nearly missing in the path; ""
-  /// if there is none. What worked all the time cannot be absent from it.
-  std::string missing_stage(const critical_path& path) const {
-    constexpr double nearly_always = 0.9;
-    constexpr double nearly_nothing = 0.05;
-    const auto run_ns = static_cast<double>(path.run_ns);
-    // Operations in a stage have shares of their own.
-    double in_operations_ns = 0;
-    std::map<std::string_view, double> in_stage_ns;
-    for (const path_share& share : path.shares) {
-      const auto ns = static_cast<double>(share.ns);
-      if (share.kind == path_kind::operation) in_operations_ns += ns;
-      if (share.kind == path_kind::stage) in_stage_ns[share.name] += ns;
-    }
-    if (in_operations_ns >= nearly_nothing * run_ns) return {};
-    for (const stage_figures& of : measure_stages(run_)) {
-      if (of.stage == preprocess_stage || of.slots == 0) continue;
-      const auto in_it = in_stage_ns.find(of.name);
-      const double on_path_ns = in_operations_ns + (in_it == in_stage_ns.end() ? 0 : in_it->second);
-      const double busy_ns = static_cast<double>(of.self_ns) / static_cast<double>(of.slots);
-      if (busy_ns >= nearly_always * run_ns && on_path_ns < nearly_nothing * run_ns) return of.name;
-    }
-    return {};
-  }
-
   /// The part of the preprocessing span `span` that is on the critical path.
   struct preprocessing_interval {
     span_number span;

@@ -108,6 +108,11 @@ struct critical_path {
 critical_path find_critical_path(const run_data& run,
                                  std::vector<path_activity>* activities = nullptr);
 
+/// Returns the name of a stage that worked nearly always and is nearly missing in the path; "" if
+/// there is none. What worked all the time cannot be absent from it, unless another stage that
+/// worked as much is in its place.
+std::string missing_stage(const run_data& run, const critical_path& path);
+
 }  // namespace lotus::tool
 
 #endif  // LOTUS_TOOL_MODEL_PATH_CRITICAL_PATH_HPP

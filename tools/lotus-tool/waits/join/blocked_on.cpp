@@ -22,6 +22,25 @@ std::string folder_of(const std::string& path) {
   return path.substr(0, slash == std::string::npos ? 0 : slash + 1);
 }
 
+/// @param holders  in how many samples of a lock which operation held it.
+void name_holders(const std::map<std::string, std::uint64_t>& holders, blocked_on& lock) {
+  std::uint64_t known = 0;
+  std::uint64_t most = 0;
+  std::uint64_t next = 0;
+  for (const auto& [name, count] : holders) {
+    known += count;
+    if (count > most) {
+      std::tie(next, lock.also_held_by) = std::tie(most, lock.held_by);
+      std::tie(most, lock.held_by) = std::tie(count, name);
+    } else if (count > next) {
+      std::tie(next, lock.also_held_by) = std::tie(count, name);
+    }
+  }
+  if (known > 0) lock.held_share = static_cast<double>(most) / static_cast<double>(known);
+  // Samples at the ends of an operation seem to be outside of it.
+  if (3 * next <= known || lock.also_held_by == unmarked_code) lock.also_held_by.clear();
+}
+
 /// Groups the wait samples of one operation by what the operation waited for, and counts them.
 class collector {
  public:
@@ -51,13 +70,7 @@ class collector {
       one.samples = of.samples;
       one.ns = of.ns;
       one.share = static_cast<double>(of.samples) / static_cast<double>(all.samples);
-      std::uint64_t known = 0;
-      std::uint64_t most = 0;
-      for (const auto& [name, count] : of.holders) {
-        known += count;
-        if (count > most) std::tie(most, one.held_by) = std::tie(count, name);
-      }
-      if (known > 0) one.held_share = static_cast<double>(most) / static_cast<double>(known);
+      name_holders(of.holders, one);
       one.stacks = frequent_stacks(of.stacks);
       one.holder_stacks = frequent_stacks(of.holder_stacks);
       all.by.push_back(std::move(one));

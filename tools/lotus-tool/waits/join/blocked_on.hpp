@@ -37,6 +37,9 @@ struct wait_object {
   bool operator<(const wait_object& other) const noexcept { return parts() < other.parts(); }
 };
 
+/// How the consumer's step is named where operations are.
+inline constexpr const char* step_word = "the consumer's step";
+
 /// One thing that an operation waited for, such as a lock or a file.
 struct blocked_on {
   wait_reason reason = wait_reason::other;
@@ -45,6 +48,8 @@ struct blocked_on {
   /// "": unknown.
   std::string held_by;
   double held_share = 0;  ///< share (0..1) of the lock's samples in which `held_by` held it
+  /// The operation that held it next to `held_by`, in more than a third of these samples; "": none.
+  std::string also_held_by{};
   /// The function in which the holder itself waited in most samples; "": it was mostly running, or
   /// it is unknown. Set by name_stacks().
   std::string held_in{};
@@ -130,6 +135,9 @@ std::string object_text(const wait_object& of);
 /// Returns a text such as "the lock decoder_mutex", "the file lock /data/cache" or "the lock taken
 /// in malloc"; "a lock" if nothing is known.
 std::string lock_name(const blocked_on& of);
+
+/// Returns who held a lock, such as "Decode" or "Decode and Augment"; "" if it is unknown.
+std::string lock_holders(const blocked_on& of);
 
 /// Returns a text such as "waits for the lock decoder_mutex held by Decode on other threads".
 /// @param name  name of the operation that waits, without the S that logs put before it.

@@ -10,6 +10,7 @@
 #include "log/log_reader.hpp"
 #include "log/shown_name.hpp"
 #include "model/quantities.hpp"
+#include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {
 
@@ -88,7 +89,7 @@ std::string sampled_waits::name_of(const innermost_span& span) const {
   if (!span.known) return {};
   if (span.name == sampled_wait::of_wait) return "waiting for a batch";
   if (span.name == sampled_wait::of_preprocessing) return "preprocessing";
-  if (span.name == sampled_wait::of_step) return "the consumer's step";
+  if (span.name == sampled_wait::of_step) return step_word;
   return shown_name(names_.name(span.name));
 }
 

@@ -19,6 +19,26 @@ std::string named(const wait_object& of) {
   return of.files == 0 ? of.name : of.name + " (" + std::to_string(of.files) + " files)";
 }
 
+/// Returns words for all waits of a list for files, or for network connections; "" if one of these
+/// has most of them, so that it can be named.
+std::string words_for_several(const blocked_list& list, wait_reason reason) {
+  constexpr double most_of_it = 0.7;
+  if (reason != wait_reason::file && reason != wait_reason::socket) return {};
+  std::size_t number = 0;
+  double largest = 0;
+  double all = 0;
+  for (const blocked_on& one : list.by) {
+    if (one.reason != reason) continue;
+    number += std::max<std::size_t>(1, one.what.files);
+    largest = std::max(largest, one.share);
+    all += one.share;
+  }
+  if (largest >= most_of_it * all) return {};
+  const bool is_disk = reason == wait_reason::file;
+  return std::string(is_disk ? "waits for the disk (" : "waits for the network (") +
+         std::to_string(number) + (is_disk ? " files)" : " connections)");
+}
+
 }  // namespace
 
 std::string object_text(const wait_object& of) {
@@ -90,6 +110,11 @@ std::string lock_name(const blocked_on& of) {
   return of.taken_in.empty() ? "a lock" : "the lock taken in " + printable_line(of.taken_in);
 }
 
+std::string lock_holders(const blocked_on& of) {
+  const std::string also = of.also_held_by.empty() ? "" : " and " + printable_line(of.also_held_by);
+  return printable_line(of.held_by) + also;
+}
+
 std::string wait_phrase(const blocked_on& of, const std::string& name) {
   const std::string what = printable_line(named(of.what));
   const std::string behind = what.empty() ? "" : ' ' + what;
@@ -97,8 +122,8 @@ std::string wait_phrase(const blocked_on& of, const std::string& name) {
     case wait_reason::lock: {
       std::string text = "waits for " + lock_name(of);
       if (!of.held_by.empty()) {
-        text += " held by " + printable_line(of.held_by);
-        if (of.held_by == name) text += " on other threads";
+        text += " held by " + lock_holders(of);
+        if (of.held_by == name && of.also_held_by.empty()) text += " on other threads";
       }
       if (of.held_in.empty()) return text;
       return text + " (its holder waits in " + printable_line(of.held_in) + ')';
@@ -132,7 +157,8 @@ std::string wait_phrases(const blocked_list& list, const std::string& name, doub
   // Waits for different objects may have the same words.
   std::vector<std::pair<std::string, double>> parts;
   for (const blocked_on& one : list.by) {
-    std::string words = wait_phrase(one, name);
+    std::string words = words_for_several(list, one.reason);
+    if (words.empty()) words = wait_phrase(one, name);
     const auto same = std::find_if(parts.begin(), parts.end(),
                                    [&words](const auto& part) { return part.first == words; });
     if (same == parts.end()) {
