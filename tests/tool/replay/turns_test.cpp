@@ -206,7 +206,7 @@ TEST_CASE("faster work is not suggested if the consumer is too slow to gain 5 %"
   const what_if asked(none, p, nullptr, std::nullopt);
   const auto suggests_faster_work = [&](double consumer) {
     const suggested_changes found =
-        suggest(asked, none, verdict::balanced, consumer * p.achieved_per_s);
+        suggest(asked, none, verdict::balanced, consumer * p.achieved_per_s, {});
     const auto is_faster = [](const suggestion& one) { return !one.change.faster.empty(); };
     return std::any_of(found.suggestions.begin(), found.suggestions.end(), is_faster) ||
            std::any_of(found.possible.begin(), found.possible.end(), is_faster);

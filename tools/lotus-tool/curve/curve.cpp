@@ -28,13 +28,13 @@ using axis_kind = curve_axis::kind;
 
 constexpr std::array<std::string_view, 5> axis_names{"workers", "prefetch", "cpus", "threads",
                                                      "speed"};
-/// The noun for each kind of quantity without the s of its plural, and the words that follow it.
-constexpr std::pair<std::string_view, std::string_view> axis_words[] = {
-    {"worker", ""},
-    {"batche", " in flight per worker"},
-    {"CPU", ""},
-    {"thread", " in "},
-    {"time", " as fast: "}};
+/// For each kind of quantity: its noun for one and for several, and the words that follow it.
+constexpr std::array<std::string_view, 3> axis_words[] = {
+    {"worker", "workers", ""},
+    {"batch", "batches", " in flight per worker"},
+    {"CPU", "CPUs", ""},
+    {"thread", "threads", " in "},
+    {"time", "times", " as fast: "}};
 
 /// Returns the values to predict, among them `now`: all up to twice as many as now and at least 8
 /// or, if that is more than 16, only some of them.
@@ -121,8 +121,8 @@ std::vector<curve_limit> limits_of(const what_if& run, const diagnosis& of,
 }  // namespace
 
 std::string title_of(const curve_axis& axis, bool of_one) {
-  const auto& [noun, rest] = axis_words[static_cast<std::size_t>(axis.is)];
-  return std::string(noun).append(of_one ? "" : "s").append(rest).append(axis.name);
+  const auto& [one, several, rest] = axis_words[static_cast<std::size_t>(axis.is)];
+  return std::string(of_one ? one : several).append(rest).append(axis.name);
 }
 
 double speed_curve::top_per_s() const {

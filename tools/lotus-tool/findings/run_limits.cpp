@@ -111,9 +111,23 @@ phrase limit_words(const what_if& run, const run_data& data, const run_blocked_o
           {count_word{found.most}, name, by}};
 }
 
+/// Whether the work on batches nearly always sleeps or is blocked, and hardly waits for a CPU. Then
+/// it does not matter what else runs.
+bool hardly_needs_cpus(const recorded_pipeline& p) {
+  double cpu_ns = 0;
+  double queued_ns = 0;
+  double blocked_ns = 0;
+  for (const measured_work& w : p.works) {
+    cpu_ns += w.cpu_ns;
+    queued_ns += w.queued_ns;
+    blocked_ns += w.blocked_ns;
+  }
+  return p.cpu_known && cpu_ns + queued_ns < 0.1 * blocked_ns;
+}
+
 bool others_used_cpus(const what_if& run) {
   const std::optional<double> others = run.recorded().others_cpus;
-  return run.others_share() > 0 &&
+  return run.others_share() > 0 && !hardly_needs_cpus(run.recorded()) &&
          (!others || *others >= 0.5 * run.others_share() * run.recorded().cpus.value_or(1));
 }
 

@@ -72,7 +72,9 @@ class composer {
       advice();
       phrase assumed;
       if (!advised_.empty()) assumed = next_limit_of(d_, *advised_.front(), advised_.size() > 1);
-      if (!s_.advice.empty() && d_.warnings.empty() && mostly_blocked(d_)) {
+      const path_states path = states_of(d_.path);
+      const bool needs_cpus = path.cpu + path.queue >= 0.1 * path.blocked;
+      if (!s_.advice.empty() && d_.warnings.empty() && mostly_blocked(d_) && needs_cpus) {
         assumed.add(assumed.empty() ? "" : " ").add("The predictions assume that ");
         assumed.add(free_cpus_words(d_.others_cpus, d_.cpus)).add(".");
       }
