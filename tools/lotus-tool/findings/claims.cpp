@@ -45,6 +45,12 @@ bool claims::steps_take_the_run() const {
 }
 
 bool claims::forbids(verdict is) const {
+  constexpr double many_more = 1.5;
+  // A service that waits for requests is not limited by its own settings.
+  if (d_.pushed && is == verdict::prefetch_bound && d_.preprocessing_capacity && d_.achieved &&
+      *d_.preprocessing_capacity > many_more * *d_.achieved) {
+    return true;
+  }
   if (d_.pushed || d_.makes_itself || d_.waits.waits == 0) return false;
   const wait_parts& w = d_.waits;
   switch (is) {
@@ -60,8 +66,9 @@ bool claims::forbids(verdict is) const {
     case verdict::preprocessing_bound:
     case verdict::stage_bound:
     case verdict::lock_bound:
-    case verdict::prefetch_bound:
       break;
+    case verdict::prefetch_bound:
+      return has(forbids_limit);
   }
   return false;
 }
@@ -121,6 +128,9 @@ phrase claims::why_not(const pipeline_change& change) const {
         return one.because;
       }
     }
+  }
+  if ((change.prefetch || change.in_flight) && has(forbids_limit)) {
+    return first_with(forbids_limit, d_.findings)->because;
   }
   if (change.step < 1 && has(forbids_faster_step)) {
     return first_with(forbids_faster_step, d_.findings)->because;

@@ -163,8 +163,8 @@ bool is_beside_path(const run_facts& f, const bound_gain& largest) {
 /// Whether the work on batches would limit the run, although the consumer needs longer for a batch,
 /// and its steps have most of the critical path.
 bool is_consumer_slower(const run_facts& f, const bound_gain& largest) {
-  return largest.bound == verdict::preprocessing_bound && f.waits.share() < 0.5 &&
-         f.states(path_kind::step).all >= 0.5 && f.d.consumer_capacity &&
+  return largest.bound == verdict::preprocessing_bound && !f.d.makes_itself &&
+         f.waits.share() < 0.5 && f.states(path_kind::step).all >= 0.5 && f.d.consumer_capacity &&
          f.d.preprocessing_capacity && *f.d.consumer_capacity < *f.d.preprocessing_capacity;
 }
 

@@ -16,6 +16,7 @@ namespace lotus::tool {
 struct run_facts;
 struct limiting_lock;
 struct blocked_on;
+struct idle_workers;
 
 /// What else holds while a finding does; finding::effects has a sum of these.
 enum finding_effect : unsigned {
@@ -39,6 +40,8 @@ enum finding_effect : unsigned {
   names_lock = 1U << 8U,
   /// More threads may not help, because one of them is slow.
   doubts_threads = 1U << 9U,
+  /// No limit of batches in flight holds the workers back.
+  forbids_limit = 1U << 10U,
 };
 
 struct finding {
@@ -77,6 +80,10 @@ phrase when_idle(const run_facts& f);
 /// Returns that the calls of an operation end at a steady rate, without final period.
 phrase steady_rate_words(const std::string& operation, double per_s);
 
+/// Returns whether idle workers begin batches when the consumer receives none, so that no limit of
+/// batches in flight held them back.
+bool is_unlimited(const idle_workers& idle);
+
 /// The rules; rules.cpp lists them in order.
 finding_rule worker_ended_early, thread_for_each_batch, batches_pile_up, worked_outside_markers;
 finding_rule wait_contains_work, wait_polls, wait_spins, slow_hand_over, refilled_in_windows;
@@ -85,7 +92,8 @@ finding_rule step_waits_for_lock, perhaps_a_lock, waits_for_one_pipe, time_chang
     slow_worker_found;
 finding_rule workers_start_anew, waits_at_start, waits_while_built, waits_for_order;
 finding_rule step_waits_for_cpu, steps_take_the_run, forked_batches;
-finding_rule work_outside_operations, nobody_builds, rate_limit, equally_slow_stages;
+finding_rule work_outside_operations, nobody_builds, rate_limit, equally_slow_stages,
+    workers_begin_late, workers_ended, workers_wait_for_consumer;
 
 /// The words about a lock that limits a run, and what to do about it.
 phrase lock_words(const limiting_lock& lock);

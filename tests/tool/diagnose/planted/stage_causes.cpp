@@ -102,6 +102,50 @@ void run_stages(const std::vector<stage>& stages, int batches,
   for (std::thread& t : threads) t.join();
 }
 
+/// Batches that the consumer takes as they come.
+struct lined_up {
+  bounded_queue ready{};
+
+  void build(int i, double ms) {
+    {
+      LOTUS_BATCH_PREPROCESSED(static_cast<unsigned>(i));
+      step("Load", [ms] { nap(ms); });
+    }
+    ready.push(i);
+  }
+
+  void receive(int batches) {
+    for (int k = 0; k < batches; ++k) {
+      std::optional<int> i;
+      {
+        lotus::batch_wait wait;
+        i = ready.pop();
+        wait.consumed(static_cast<unsigned>(*i));
+      }
+      train(1.5);
+    }
+  }
+};
+
+/// @param before  what worker w does before it takes the next batch: before(w).
+void run_workers(int count, int batches, const std::function<void(int)>& before, double ms) {
+  lined_up out;
+  std::atomic<int> next{0};
+  std::vector<std::thread> workers;
+  for (int w = 0; w < count; ++w) {
+    workers.emplace_back([&, w] {
+      for (;;) {
+        before(w);
+        const int i = next++;
+        if (i >= batches) break;
+        out.build(i, ms);
+      }
+    });
+  }
+  out.receive(batches);
+  for (std::thread& t : workers) t.join();
+}
+
 /// Blocks of 4 KiB from another process, one at a time.
 class slow_pipe {
  public:
@@ -170,6 +214,39 @@ const cause_map& stage_causes() {
          };
          run_stages({{"Decode", 2, use_codec}, {"Augment", 2, use_codec}}, batches_of(slow ? 9 : 4),
                     [](int) { train(1); });
+       }},
+      {"dispenser",
+       [] {
+         std::mutex turn;
+         const auto take = [&turn] {
+           const std::lock_guard<std::mutex> lock(turn);
+           nap(slow ? 7 : 0.05);
+         };
+         run_workers(
+             3, batches_of(slow ? 7 : 3), [&](int) { take(); }, 5);
+       }},
+      {"thieves",
+       [] {
+         // The first worker has all batches, and the others look for some of them rarely.
+         run_workers(
+             3, batches_of(slow ? 7 : 4), [](int w) { nap(slow && w > 0 ? 50 : 0.1); }, 9);
+       }},
+      {"uneven",
+       [] {
+         // Each worker has batches of its own.
+         const int n = batches_of(slow ? 7 : 4);
+         lined_up out;
+         std::vector<std::thread> workers;
+         for (int w = 0; w < 3; ++w) {
+           workers.emplace_back([&out, n, w] {
+             for (int i = 0; i < n; ++i) {
+               const int of = slow ? (i % 10 < 7 ? 0 : i % 10 == 7 ? 1 : 2) : i % 3;
+               if (of == w) out.build(i, 9);
+             }
+           });
+         }
+         out.receive(n);
+         for (std::thread& t : workers) t.join();
        }},
       {"equal-stages",
        [] {

@@ -204,7 +204,8 @@ run_facts facts_of(const run_data& run, const diagnosis& d, const critical_path&
     f.used_cpus = *d.cpu_ns / d.run_ns;
     // The consumer's waits are marked as well, although they are no work.
     const std::optional<cpu_split> waits = cpu_of(run, quantity::wait, 0);
-    const double waits_ns = waits ? static_cast<double>(waits->cpu_ns) : 0;
+    const bool is_measured = waits && waits->run_queue_ns.value_or(0) > 0;
+    const double waits_ns = is_measured ? static_cast<double>(waits->cpu_ns) : 0;
     f.unmarked_share = std::max(0.0, d.unrecorded_cpu - waits_ns / std::max(1.0, *d.cpu_ns));
     f.unmarked_cpus = f.unmarked_share * f.used_cpus;
   }
@@ -213,6 +214,7 @@ run_facts facts_of(const run_data& run, const diagnosis& d, const critical_path&
   constexpr double worth_naming = 0.25;
   if (f.unmarked_share >= worth_naming) f.unmarked_in = busiest_unmarked(run, f);
   f.started = started_threads_of(run, f);
+  f.idle = find_idle_workers(run);
   return f;
 }
 

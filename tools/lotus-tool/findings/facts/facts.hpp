@@ -11,6 +11,7 @@
 
 #include "findings/diagnosis.hpp"
 #include "findings/facts/changes.hpp"
+#include "findings/facts/idle_workers.hpp"
 #include "findings/facts/wait_parts.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/run_data.hpp"
@@ -71,6 +72,7 @@ struct run_facts {
   std::optional<double> others_cpus{};        ///< mean number of CPUs that other programs used
   std::optional<unmarked_use> unmarked_in{};  ///< nullopt if not sampled
   short_threads started{};
+  idle_workers idle{};
   /// What the program did before the run's first work, and after its last.
   outside_work before{};
   outside_work after{};

@@ -1,8 +1,10 @@
 #include "findings/facts/wait_parts.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "findings/facts/intervals.hpp"
@@ -44,13 +46,11 @@ class divider {
 
   wait_parts divide() && {
     const std::vector<batch>& all = batches_.all();
-    later_ready_.assign(all.size(), INT64_MAX);
+    find_later_ready();
     later_begun_.assign(all.size(), INT64_MAX);
     std::vector<std::int64_t> first_ns;  // of each epoch: the first reception
     for (std::size_t i = all.size(); i-- > 0;) {
       if (i + 1 < all.size() && all[i + 1].epoch == all[i].epoch) {
-        const std::optional<time_span> next = batches_.made(all[i + 1]);
-        later_ready_[i] = std::min(later_ready_[i + 1], next ? next->end_ns : INT64_MAX);
         later_begun_[i] = later_begun_[i + 1];
       }
       const std::optional<time_span> made = batches_.made(all[i]);
@@ -81,6 +81,26 @@ class divider {
   }
 
  private:
+  /// Batches that the consumer takes as they come are not ready before one that it takes later.
+  void find_later_ready() {
+    const std::vector<batch>& all = batches_.all();
+    later_ready_.assign(all.size(), INT64_MAX);
+    std::vector<std::size_t> last_first(all.size());
+    std::iota(last_first.begin(), last_first.end(), std::size_t{0});
+    const auto order = [&](std::size_t i) {
+      const std::int64_t at_ns = batches_.delivery_ns(all[i]).value_or(INT64_MAX);
+      return std::tuple(all[i].epoch, at_ns, all[i].index);
+    };
+    std::sort(last_first.begin(), last_first.end(),
+              [&](std::size_t a, std::size_t b) { return order(a) > order(b); });
+    for (std::size_t n = 1; n < last_first.size(); ++n) {
+      const std::size_t next = last_first[n - 1];
+      if (all[next].epoch != all[last_first[n]].epoch) continue;
+      const std::optional<time_span> made = batches_.made(all[next]);
+      later_ready_[last_first[n]] = std::min(later_ready_[next], made ? made->end_ns : INT64_MAX);
+    }
+  }
+
   void divide_one(std::size_t i, const batch_record& wait, bool is_first) {
     const batch& b = batches_.all()[i];
     const std::optional<time_span> made = batches_.made(b);
@@ -203,7 +223,8 @@ class divider {
   const run_batches& batches_;
   const std::vector<bool>& counted_;
   intervals building_;
-  std::vector<std::int64_t> later_ready_;  // of each batch: when a later one of its epoch was ready
+  // Of each batch: when one of its epoch that was received later was ready.
+  std::vector<std::int64_t> later_ready_;
   std::vector<std::int64_t> later_begun_;  // ... when it or a later one of its epoch was begun
   std::vector<one_wait> each_;
   wait_parts sum_;

@@ -50,20 +50,22 @@ std::optional<double> consumer_by_workers(const run_facts& f) {
   return *f.d.consumer_capacity * run_longer(f, quantity::step) / workers_per_s;
 }
 
+/// Returns whether a part of the pipeline with this capacity could have done many more batches.
+bool could_do_more(const run_facts& f, const std::optional<double>& per_s, double many_more = 1.5) {
+  return per_s && f.d.achieved && *per_s > many_more * *f.d.achieved;
+}
+
 /// Returns during which share of the run the consumer waited while nobody built a batch, unless
 /// this is little.
 double idle_share(const run_facts& f) {
-  constexpr double worth_naming = 0.15;
+  // If all stages and the consumer are idle for half of the run, something else limits it.
+  const bool all_idle = !f.d.stages.empty() && could_do_more(f, f.d.preprocessing_capacity, 2) &&
+                        could_do_more(f, f.d.consumer_capacity, 2);
+  const double worth_naming = all_idle ? 0.05 : 0.15;
   const wait_parts& w = f.waits;
   if (f.d.pushed || f.d.makes_itself || w.every > 0 || w.share() < waits_much) return 0;
   const double share = w.idle_ns() / (w.all_ns + w.steps_ns);
   return share < worth_naming ? 0 : share;
-}
-
-/// Returns whether a part of the pipeline with this capacity could have done many more batches.
-bool could_do_more(const run_facts& f, const std::optional<double>& per_s) {
-  constexpr double many_more = 1.5;
-  return per_s && f.d.achieved && *per_s > many_more * *f.d.achieved;
 }
 
 /// Returns whether batches are begun late, although some are being built most of the time: neither
@@ -184,7 +186,7 @@ std::optional<finding> nobody_builds(const run_facts& f) {
                      : "Find out what the workers do or wait for before they begin a batch."},
       share,
       limits_unmarked(f) ? std::optional(verdict::preprocessing_bound) : std::nullopt,
-      forbids_threads};
+      forbids_threads | (is_unlimited(f.idle) ? forbids_limit : 0U)};
 }
 
 std::optional<finding> waits_for_order(const run_facts& f) {

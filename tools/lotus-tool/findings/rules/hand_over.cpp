@@ -103,7 +103,8 @@ std::optional<finding> wait_spins(const run_facts& f) {
     return std::nullopt;
   }
   const std::optional<cpu_split> own = cpu_of(f.run, quantity::wait, 0);
-  if (!own || !own->blocked_ns || f.waits.all_ns <= 0) return std::nullopt;
+  // Where nothing of a wait was measured, all of it seems to be on a CPU.
+  if (!own || !own->blocked_ns || own->run_queue_ns.value_or(0) <= 0) return std::nullopt;
   const double spins = static_cast<double>(own->cpu_ns) / f.waits.all_ns;
   const double blocked = static_cast<double>(*own->blocked_ns) / f.waits.all_ns;
   // While there are enough CPUs, such a wait takes none of them from the workers.

@@ -151,7 +151,9 @@ std::string why_and_findings(const diagnosis& d) {
   std::size_t more = 0;
   constexpr std::size_t most_more = 2;
   for (const finding& one : d.findings) {
-    if (&one == first || one.is) continue;
+    // What else limits the run is not said, except for a long start, which comes on top of it.
+    const bool is_start = one.is == verdict::start_up_bound && one.share >= 0.2;
+    if (&one == first || (one.is && (!is_start || d.is == one.is))) continue;
     if (more++ < most_more) text += (text.empty() ? "" : " ") + told(one);
   }
   return text;

@@ -1,0 +1,181 @@
+#include "findings/facts/idle_workers.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "model/pipeline/stage_threads.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// The integral over time of how many spans cover it.
+class covering {
+ public:
+  explicit covering(const std::vector<time_span>& spans) {
+    for (const time_span& s : spans) {
+      changes_.push_back({s.start_ns, 1, 0});
+      changes_.push_back({s.end_ns, -1, 0});
+    }
+    std::sort(changes_.begin(), changes_.end(),
+              [](const change& a, const change& b) { return a.at_ns < b.at_ns; });
+    int number = 0;
+    for (std::size_t i = 0; i < changes_.size(); ++i) {
+      if (i > 0) {
+        changes_[i].sum_ns =
+            changes_[i - 1].sum_ns +
+            number * static_cast<double>(changes_[i].at_ns - changes_[i - 1].at_ns);
+      }
+      number += changes_[i].number;
+      changes_[i].number = number;
+    }
+  }
+
+  double between(std::int64_t start_ns, std::int64_t end_ns) const {
+    return until(end_ns) - until(start_ns);
+  }
+
+ private:
+  struct change {
+    std::int64_t at_ns;
+    int number;     ///< of spans that cover the time from here to the next change
+    double sum_ns;  ///< the integral until here
+  };
+
+  double until(std::int64_t ns) const {
+    const auto next = std::upper_bound(changes_.begin(), changes_.end(), ns,
+                                       [](std::int64_t t, const change& c) { return t < c.at_ns; });
+    if (next == changes_.begin()) return 0;
+    const change& last = *(next - 1);
+    return last.sum_ns + last.number * static_cast<double>(ns - last.at_ns);
+  }
+
+  std::vector<change> changes_;
+};
+
+/// @param lives  of each thread, from the start of its first batch to the end of its last one.
+void find_ended(const std::vector<std::pair<std::int64_t, std::int64_t>>& lives,
+                const std::vector<time_span>& spans, idle_workers& found) {
+  constexpr double early = 0.2;
+  constexpr double long_before_end = 0.6;
+  std::int64_t start_ns = INT64_MAX;
+  std::int64_t end_ns = INT64_MIN;
+  for (const auto& [first_ns, last_ns] : lives) {
+    start_ns = std::min(start_ns, first_ns);
+    end_ns = std::max(end_ns, last_ns);
+  }
+  const auto share_of = [&](std::int64_t ns) {
+    return static_cast<double>(ns - start_ns) / static_cast<double>(end_ns - start_ns);
+  };
+  for (const auto& [first_ns, last_ns] : lives) {
+    // Threads that begin later may take the place of others, as in each epoch.
+    if (share_of(first_ns) > early) {
+      found.ended = 0;
+      return;
+    }
+    if (share_of(last_ns) >= long_before_end) continue;
+    ++found.ended;
+    found.ended_at = std::max(found.ended_at, share_of(last_ns));
+  }
+  // The others may only have ended a long batch.
+  constexpr std::size_t several = 5;
+  const auto later = std::count_if(spans.begin(), spans.end(), [&](const time_span& s) {
+    return share_of(s.start_ns) > found.ended_at;
+  });
+  if (static_cast<std::size_t>(later) < std::max(several, spans.size() / 10)) found.ended = 0;
+}
+
+}  // namespace
+
+idle_workers find_idle_workers(const run_data& run) {
+  const run_batches& batches = run.batches;
+  idle_workers found;
+  std::map<std::size_t, std::vector<time_span>> by_log;
+  std::vector<time_span> spans;
+  double built_ns = 0;
+  for (const preprocessing_span& s : batches.preprocessing_spans()) {
+    if (!s.file || s.stage != preprocess_stage) return found;
+    by_log[s.file->value()].push_back({s.start_ns, s.end_ns()});
+    spans.push_back({s.start_ns, s.end_ns()});
+    built_ns += static_cast<double>(s.duration_ns);
+  }
+  std::vector<std::int64_t> received;
+  for (const batch& b : batches.all()) {
+    if (const auto at_ns = batches.delivery_ns(b)) received.push_back(*at_ns);
+  }
+  if (received.size() < 2 || spans.empty()) return found;
+  std::sort(received.begin(), received.end());
+  std::vector<time_span> waits;
+  std::map<std::uint32_t, std::size_t> first;  // of each epoch: the wait that ends first
+  for (const batch& b : batches.all()) {
+    const batch_record* const wait = batches.record(b.wait);
+    if (wait == nullptr || wait->is_marker()) continue;
+    const auto [at, is_new] = first.try_emplace(b.epoch, waits.size());
+    if (!is_new && wait->end_ns() < waits[at->second].end_ns) at->second = waits.size();
+    waits.push_back({wait->start_ns, wait->end_ns()});
+  }
+  // Workers may start while the consumer waits for the first batch.
+  for (const auto& [epoch, number] : first) waits[number].start_ns = waits[number].end_ns;
+  std::sort(waits.begin(), waits.end(),
+            [](const time_span& a, const time_span& b) { return a.start_ns < b.start_ns; });
+  // A limit may count a batch until the consumer has received it, or until the end of its step.
+  std::vector<std::int64_t> freed = received;
+  for (const time_span& wait : waits) freed.push_back(wait.start_ns);
+  std::sort(freed.begin(), freed.end());
+  const double interval_ns = static_cast<double>(received.back() - received.front()) /
+                             static_cast<double>(received.size() - 1);
+  const double mean_ns = built_ns / static_cast<double>(spans.size());
+  std::vector<std::pair<std::int64_t, std::int64_t>> lives;
+  for (auto& [log, of] : by_log) {
+    std::sort(of.begin(), of.end(),
+              [](const time_span& a, const time_span& b) { return a.start_ns < b.start_ns; });
+    lives.emplace_back(of.front().start_ns, of.back().end_ns);
+    for (std::size_t i = 1; i < of.size(); ++i) {
+      constexpr double idle = 0.25;
+      if (static_cast<double>(of[i].start_ns - of[i - 1].end_ns) < idle * mean_ns) continue;
+      const auto after = std::upper_bound(freed.begin(), freed.end(), of[i].start_ns);
+      if (after == freed.begin()) continue;
+      constexpr double directly = 0.15;
+      ++found.begins;
+      const auto late_ns = static_cast<double>(of[i].start_ns - *(after - 1));
+      if (late_ns < directly * interval_ns) ++found.after_reception;
+    }
+  }
+  found.workers = max_at_once(lives);
+  if (lives.size() == found.workers) find_ended(lives, spans, found);
+  // A batch is ready from the end of its preprocessing until it is received.
+  std::vector<time_span> ready;
+  for (const batch& b : batches.all()) {
+    const std::optional<time_span> made = batches.made(b);
+    const auto at_ns = batches.delivery_ns(b);
+    if (made && at_ns && made->end_ns < *at_ns) ready.push_back({made->end_ns, *at_ns});
+  }
+  const covering building(spans);
+  double building_ns = 0;
+  std::sort(ready.begin(), ready.end(),
+            [](const time_span& a, const time_span& b) { return a.start_ns < b.start_ns; });
+  std::size_t next = 0;
+  std::int64_t some_ready_until = INT64_MIN;
+  const auto add = [&](std::int64_t start_ns, std::int64_t end_ns) {
+    if (start_ns >= end_ns) return;
+    found.starved_ns += static_cast<double>(end_ns - start_ns);
+    building_ns += building.between(start_ns, end_ns);
+  };
+  for (const time_span& wait : waits) {
+    std::int64_t at = wait.start_ns;
+    for (; next < ready.size() && ready[next].start_ns < wait.end_ns; ++next) {
+      at = std::max(at, some_ready_until);
+      add(at, ready[next].start_ns);
+      some_ready_until = std::max(some_ready_until, ready[next].end_ns);
+    }
+    add(std::max(at, some_ready_until), wait.end_ns);
+  }
+  if (found.starved_ns > 0) found.building = building_ns / found.starved_ns;
+  return found;
+}
+
+}  // namespace lotus::tool
