@@ -26,6 +26,7 @@ std::vector<finding> find_all(const run_facts& facts) {
       perhaps_a_lock,
       waits_for_one_pipe,
       time_in_kernel,
+      limited_batches,
       waits_while_built,
       nobody_builds,
       rate_limit,
