@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -327,4 +328,102 @@ TEST_CASE("calls that have more to do at every n-th batch do not wait for a rate
     INFO(a.text());
     CHECK(found(a, "calls-in-bursts").empty() != limited);
   }
+}
+
+TEST_CASE("a wait for what the consumer returns is told apart from a wait for a service") {
+  for (const bool limited : {true, false}) {
+    constexpr int buffers = 3;
+    planted_logs logs;
+    logs.cpus(8);
+    generator random(5);
+    std::vector<std::int64_t> free(6, 0);  // when each thread begins its next batch
+    std::vector<std::int64_t> returned;    // when the consumer's step for each batch ended
+    std::int64_t served = 0;               // when the service ended its last call
+    std::int64_t now = 0;
+    for (int i = 0; i < 160; ++i) {
+      const auto thread = static_cast<std::size_t>(i % 6);
+      const std::int64_t start = free[thread];
+      std::int64_t got = std::max(start, served) + 7 * ms / 2;
+      if (limited)
+        got = i < buffers ? start + 20'000 : returned[static_cast<std::size_t>(i - buffers)];
+      got = std::max(got, start + 20'000) + 40'000;
+      served = got;
+      const std::int64_t end = got + 10 * ms + static_cast<std::int64_t>(random() % (2 * ms));
+      const int log = 1 + static_cast<int>(thread);
+      logs.made(log, i, start, end - start);
+      logs.op(log, "GetBuffer", start + 1000, got - start - 1000);
+      logs.op(log, "Read", got + 1000, end - got - 2000);
+      logs.off_cpu(log, got - 1000, got - start - 4000, 0);
+      logs.off_cpu(log, end - 3000, end - got - 10'000, 0);
+      if (got - start > ms) logs.wait_sample(log, (start + got) / 2, "condition", "pool", 77, 0);
+      free[thread] = end + 20'000;
+      const std::int64_t at = std::max(now + 2000, end + 20'000);
+      received(logs, i, now, at);
+      now = at + ms + static_cast<std::int64_t>(random() % ms);
+      returned.push_back(now);
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(contains(found(a, "batch-limit"),
+                   "only 3 batches may be between GetBuffer and the end of the consumer's step") ==
+          limited);
+    if (!limited) continue;
+    CHECK_FALSE(suggests(a, "workers"));
+    CHECK_FALSE(suggests(a, "faster"));
+  }
+}
+
+TEST_CASE("threads that build on demand need batches in flight, not more threads") {
+  planted_logs logs;
+  logs.cpus(8);
+  std::int64_t now = 0;
+  for (std::int64_t i = 0; i < 80; ++i) {
+    slept(logs, 1 + static_cast<int>(i % 6), i, now, 9 * ms);
+    received(logs, i, now + 30'000, now + 9 * ms + 50'000);
+    now += 12 * ms;
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  // The step is 3 of 12 ms, so four batches in flight keep the consumer busy.
+  CHECK(contains(a.text(), "6 workers, 1 at once"));
+  CHECK(contains(a.text(), "batches built ahead, 4 in flight"));
+  CHECK_FALSE(contains(a.text(), "batches built ahead by"));
+}
+
+TEST_CASE("more threads are suggested before small parts of the critical path are listed") {
+  planted_logs logs;
+  logs.cpus(8);
+  std::int64_t read = 15 * ms;   // when its thread begins its next batch
+  std::int64_t free[] = {0, 0};  // when each thread of the slow stage begins its next batch
+  std::int64_t now = 0;
+  for (std::int64_t i = 0; i < 120; ++i) {
+    const std::int64_t read_ns = i == 0 ? 15 * ms : ms / 10;
+    logs.stage(1, "Read", i, read, read_ns);
+    std::int64_t& embed = free[i % 2];
+    const std::int64_t start = std::max(embed, read + read_ns + 20'000);
+    const std::int64_t end = start + 19 * ms + i % 7 * ms / 4;
+    const int thread = 2 + static_cast<int>(i % 2);
+    logs.stage(thread, "Embed", i, start, end - start);
+    logs.off_cpu(thread, end - 100'000, end - start - 200'000, 0);
+    logs.wait_sample(thread, start + 9 * ms, "sleep", 10 * ms);
+    embed = end + 10'000;
+    const std::int64_t pad_ns = i == 119 ? 15 * ms : ms / 5;
+    logs.stage(4, "Pad", i, end + 20'000, pad_ns);
+    const std::int64_t at = std::max(now + 2000, end + pad_ns + 40'000);
+    received(logs, i, now, at);
+    now = at + 2 * ms;
+    read += read_ns + 5 * ms;
+  }
+  logs.damage(2, 3);
+  logs.records(2000, 20);
+  const answer a = diagnose(logs);
+  const temp_dir out;
+  const std::string file = out.path() + "/screen";
+  const std::string command = "COLUMNS=80 " LOTUS_TOOL_PROGRAM " diagnose '" + a.logs->path() + "'";
+  REQUIRE(std::system((command + " >'" + file + "' 2>/dev/null").c_str()) == 0);
+  const std::string screen = read_file(file);
+  INFO(screen);
+  CHECK(a.whole["screen"]["where"].array().size() > 3);
+  CHECK(contains(screen, "stage Embed 2x faster"));
+  CHECK(contains(screen, "threads in Embed instead of 2"));
 }

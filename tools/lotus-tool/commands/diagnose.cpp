@@ -75,7 +75,7 @@ class screen_printer {
     }
     // If there is still too little room for the table, suggested changes are omitted. The last ones
     // are omitted first, because they are the least useful.
-    const std::size_t wanted = std::min(good_rows, all.where.size());
+    const std::size_t wanted = rows_wanted(all);
     const auto update = [&] {
       head = head_of(all);
       rows = rows_left(head, foot);
@@ -121,6 +121,24 @@ class screen_printer {
   static constexpr std::size_t good_rows = 4;
   static constexpr std::size_t min_rows = 2;
   static constexpr std::size_t max_warnings = 2;
+
+  /// Returns how many rows the table should have. Rows of small parts are worth less than the last
+  /// suggestion if it is a setting of a stage or of the batches in flight, and is predicted to gain
+  /// clearly more than the first.
+  static std::size_t rows_wanted(const first_screen& s) {
+    constexpr int small_percent = 5;
+    constexpr double clearly = 0.8;
+    std::size_t wanted = good_rows;
+    const pipeline_change last =
+        s.advice.size() > 1 ? s.advice.back().of->change : pipeline_change{};
+    const bool is_named = !last.threads.empty() || last.prefetch || last.in_flight;
+    if (is_named && s.advice.back().then_ns < clearly * s.advice.front().then_ns) {
+      wanted = static_cast<std::size_t>(
+          std::count_if(s.where.begin(), s.where.end(),
+                        [](const shown_share& row) { return row.share >= small_percent; }));
+    }
+    return std::min(s.where.size(), std::clamp(wanted, min_rows, good_rows));
+  }
 
   static std::size_t rows_left(const std::string& head, const std::string& foot) {
     const std::size_t table_head = 2;

@@ -284,6 +284,7 @@ std::shared_ptr<const what_if> judge(const run_data& run, recording recorded, cr
   d.path = std::move(path);
   d.makes_itself = recorded.pipeline->makes_itself;
   d.on_demand = recorded.pipeline->on_demand;
+  if (d.on_demand) d.threads_on_demand = recorded.pipeline->workers();
   auto simulated =
       std::make_shared<const what_if>(run, std::move(*recorded.pipeline), nullptr, std::nullopt);
   const what_if& asked = *simulated;

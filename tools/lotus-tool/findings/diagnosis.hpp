@@ -81,6 +81,8 @@ struct diagnosis {
   bool makes_itself = false;
   /// Only if makes_itself is true: whether another thread than the consumer builds the batches.
   bool on_demand = false;
+  /// Only if on_demand is true: the number of threads that build batches, one of them at a time.
+  std::size_t threads_on_demand = 0;
   std::optional<double> cpus;  ///< number of CPUs that the run was allowed to use
   /// CPU time of all threads of the run's processes, in ns; nullopt if unknown. unrecorded_cpu is
   /// the share (0..1) of this time that was used outside of recorded work.

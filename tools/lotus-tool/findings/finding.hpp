@@ -92,8 +92,8 @@ finding_rule step_waits_for_lock, perhaps_a_lock, waits_for_one_pipe, time_chang
     slow_worker_found;
 finding_rule workers_start_anew, waits_at_start, waits_while_built, waits_for_order;
 finding_rule step_waits_for_cpu, steps_take_the_run, forked_batches;
-finding_rule work_outside_operations, nobody_builds, rate_limit, equally_slow_stages,
-    workers_begin_late, workers_ended, workers_wait_for_consumer;
+finding_rule work_outside_operations, nobody_builds, rate_limit, limited_batches;
+finding_rule equally_slow_stages, workers_begin_late, workers_ended, workers_wait_for_consumer;
 
 /// The words about a lock that limits a run, and what to do about it.
 phrase lock_words(const limiting_lock& lock);

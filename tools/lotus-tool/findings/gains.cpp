@@ -125,15 +125,15 @@ bool has_fewer_threads(const recorded_pipeline& p, const pipeline_change& change
 }
 
 /// Returns the cheapest setting that is_sensible() accepts and that gains nearly the most: at most
-/// 1 % less, or 5 % less with fewer workers than recorded. Settings within these margins count as
-/// equal: if workers share CPUs, the order in which batches end is random, so the gain varies by a
-/// few percent.
+/// 1 % less, or 5 % less with fewer workers than recorded, or if batches are built on demand now.
+/// Settings within these margins count as equal: if workers share CPUs, the order in which batches
+/// end is random, so the gain varies by a few percent.
 found_setting cheapest_of(const what_if& run, std::vector<found_setting> tried) {
   while (!tried.empty()) {
     double best = 1;
     for (const found_setting& one : tried) best = std::max(best, one.gain);
     const auto is_nearly_best = [&](const found_setting& one) {
-      const bool fewer = has_fewer_threads(run.recorded(), one.change);
+      const bool fewer = run.recorded().on_demand || has_fewer_threads(run.recorded(), one.change);
       return fewer ? one.gain >= 1 + worthwhile && one.gain * (1 + worthwhile) >= best
                    : one.gain >= 0.99 * best;
     };
@@ -293,7 +293,12 @@ std::vector<phrase> assumptions_of(const what_if& run, const pipeline_change& ch
 }
 
 void add_setting(const what_if& run, suggester& to) {
-  const auto [surely, perhaps] = best_settings_of(run);
+  auto [surely, perhaps] = best_settings_of(run);
+  // More batches in flight cost little, so a smaller number is suggested only if it is surer.
+  if (run.recorded().on_demand && surely.gain >= 1 + worthwhile &&
+      run.min_gain(perhaps.change, perhaps.gain) * (1 + worthwhile) >= surely.gain) {
+    surely = perhaps;
+  }
   if (surely.gain >= 1 + worthwhile) to.add(surely.change);
   const bool is_other = !(perhaps.change == surely.change);
   if (to.found.possible.empty() && is_other && perhaps.gain > (1 + worthwhile) * surely.gain) {

@@ -60,8 +60,9 @@ struct suggested_changes {
   ///
   /// The settings are the cheapest combination of up to 16 workers and prefetch depths 1, 2, 4
   /// that gains nearly as much as the best combination: at most 1 % less, or 5 % less if it needs
-  /// fewer workers than the run had. Out-of-order delivery is suggested only if it gains 3 % more,
-  /// and more workers than CPUs only if CPUs are not the limit.
+  /// fewer workers than the run had, or if batches were built on demand. Out-of-order delivery is
+  /// suggested only if it gains 3 % more, and more workers than CPUs only if CPUs are not the
+  /// limit.
   std::vector<suggestion> suggestions;
   /// Changes whose confidence interval includes "no gain", with advice on how to find out more. The
   /// last entry suggests more CPUs if CPUs are the limit.

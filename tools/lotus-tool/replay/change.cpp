@@ -372,6 +372,9 @@ class planner {
     if (change_.in_flight) return std::max<std::size_t>(1, *change_.in_flight * per_batch);
     if (change_.prefetch) return std::max<std::size_t>(1, *change_.prefetch * now * per_batch);
     if (r_.budget_held) return r_.in_flight;
+    // The run had one batch in flight because the consumer asked for one at a time. If threads
+    // build ahead, this is no limit any more: each of them builds a batch.
+    if (r_.on_demand) return now * per_batch;
     // If the run never reached a limit on the batches in flight, the limit for more workers is
     // unknown. Assume two batches per worker, which is a usual default.
     const std::size_t seen = r_.in_flight_held || now <= before
@@ -447,7 +450,10 @@ std::size_t threads_with(const pipeline_change& change, const recorded_pipeline&
   const recorded_stage& s = pipeline.stages[stage];
   const auto named = change.threads.find(s.name);
   if (named != change.threads.end()) return named->second;
-  if (!change.workers) return s.threads;
+  if (!change.workers) {
+    // The threads of a pipeline that builds on demand take turns, so one builds ahead as well.
+    return change.own_thread && pipeline.on_demand ? 1 : s.threads;
+  }
   if (stage == 0 && !s.pool) return *change.workers;
   if (!s.pool || s.pool != pipeline.stages.front().pool) return s.threads;
   return s.threads == pipeline.workers() ? *change.workers : std::min(s.threads, *change.workers);

@@ -20,6 +20,13 @@ std::string number(double value) {
   return text.str();
 }
 
+/// Returns whether a program that builds batches on demand has the threads that build ahead, so
+/// that only the number of batches in flight has to change.
+bool has_threads_to_build_ahead(const pipeline_change& c, const recorded_pipeline& p) {
+  const std::size_t threads = p.stages.front().threads;
+  return p.on_demand && threads > 1 && c.workers.value_or(1) <= threads;
+}
+
 std::vector<std::string> change_parts(const pipeline_change& c, const recorded_pipeline& p) {
   std::vector<std::string> parts;
   const auto add = [&parts](std::string part) { parts.push_back(std::move(part)); };
@@ -28,8 +35,10 @@ std::vector<std::string> change_parts(const pipeline_change& c, const recorded_p
   };
   if (c.own_thread) {
     const std::size_t workers = c.workers.value_or(1);
-    add("batches built ahead by " + std::to_string(workers) +
-        (workers == 1 ? " worker" : " workers"));
+    const std::string count = std::to_string(workers);
+    add(has_threads_to_build_ahead(c, p)
+            ? "batches built ahead, " + count + " in flight"
+            : "batches built ahead by " + count + (workers == 1 ? " worker" : " workers"));
   } else if (c.workers) {
     threads(*c.workers, *c.workers == 1 ? " worker" : " workers", p.workers());
   }

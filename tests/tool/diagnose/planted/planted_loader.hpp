@@ -101,6 +101,7 @@ struct loader {
   std::function<void(int)> unpack;              // in the consumer's wait
   std::function<void(int)> pass_on;             // in a thread between workers and consumer
   std::function<bool(int, int)> may_begin;      // (batch, received)
+  bool begins_after_step = false;               // a batch begins when the step before it ended
   bool spins = false;
   bool consumer_spins = false;
   double poll_ms = 0;
@@ -119,12 +120,16 @@ struct loader {
         wait.consumed(static_cast<unsigned>(i));
       }
       train(i);
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ++used_;
+      if (begins_after_step) changed_.notify_all();
     }
     for (std::thread& t : threads_) t.join();
   }
 
  private:
   bool has_work() const {
+    if (begins_after_step && next_ > used_) return false;
     return next_ < received_ + workers * ahead && (!may_begin || may_begin(next_, received_));
   }
 
@@ -200,6 +205,7 @@ struct loader {
   std::map<int, bool> passed_;
   int next_ = 0;
   int received_ = 0;
+  int used_ = 0;
   std::vector<std::thread> threads_;
 };
 

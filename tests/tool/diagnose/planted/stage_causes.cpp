@@ -146,6 +146,33 @@ void run_workers(int count, int batches, const std::function<void(int)>& before,
   for (std::thread& t : workers) t.join();
 }
 
+/// A semaphore that batches take in the order of their numbers. In another order, those that hold
+/// it could wait for the consumer, which waits for one that does not.
+class semaphore {
+ public:
+  explicit semaphore(int free) : free_(free) {}
+
+  void take(int i) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this, i] { return free_ > 0 && next_ == i; });
+    --free_;
+    ++next_;
+    changed_.notify_all();
+  }
+
+  void give() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++free_;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int free_;
+  int next_ = 0;
+};
+
 /// Blocks of 4 KiB from another process, one at a time.
 class slow_pipe {
  public:
@@ -329,6 +356,46 @@ const cause_map& stage_causes() {
          l.may_begin = [](int i, int received) { return !slow || i < received + 2; };
          l.make = [](int i) { step("Read", [i] { nap(8 + i % 3); }); };
          l.run([](int) { train(1); });
+       }},
+      {"buffers",
+       [] {
+         semaphore buffers(slow ? 2 : 12);  // the consumer returns each of them after its step
+         loader l;
+         l.workers = 6;
+         l.ahead = 100;
+         l.batches = batches_of(slow ? 8 : 4);
+         l.make = [&](int i) {
+           step("GetBuffer", [&] { buffers.take(i); });
+           step("Read", [] { nap(12); });
+         };
+         l.run([&](int) {
+           train(2);
+           buffers.give();
+         });
+       }},
+      {"tokens",
+       [] {
+         semaphore tokens(slow ? 3 : 8);  // of a library that decodes so many images at once
+         loader l;
+         l.workers = 8;
+         l.ahead = 100;
+         l.batches = batches_of(slow ? 5 : 3);
+         l.make = [&](int i) {
+           step("GetToken", [&] { tokens.take(i); });
+           step("Decode", [i] { nap(13 + i % 4); });
+           tokens.give();
+           step("Pack", [] { nap(1); });
+         };
+         l.run([](int) { train(1); });
+       }},
+      {"one-asked-for",
+       [] {
+         loader l;
+         l.workers = 6;
+         l.batches = batches_of(slow ? 12 : 4);
+         l.begins_after_step = slow;
+         l.make = [](int) { step("Load", [] { nap(9); }); };
+         l.run([](int) { train(3); });
        }},
       {"stage-worker", [] {
          static std::atomic<int> begun{0};

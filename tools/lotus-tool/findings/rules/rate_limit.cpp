@@ -27,7 +27,7 @@ std::optional<finding> rate_limit(const run_facts& f) {
   }
   const double blocked = f.states_of(most->name).blocked;
   // The others wait for a slow worker if batches are received in order.
-  if (blocked < 0.3 || slow_worker_found(f)) return std::nullopt;
+  if (blocked < 0.3 || slow_worker_found(f) || limited_batches(f)) return std::nullopt;
   const name_word name{most->name};
   const verdict is =
       most->kind == path_kind::stage ? verdict::stage_bound : verdict::preprocessing_bound;

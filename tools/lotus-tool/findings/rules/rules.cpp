@@ -26,6 +26,7 @@ std::vector<finding> find_all(const run_facts& facts) {
       perhaps_a_lock,
       waits_for_one_pipe,
       time_in_kernel,
+      limited_batches,
       workers_ended,
       workers_wait_for_consumer,
       workers_begin_late,

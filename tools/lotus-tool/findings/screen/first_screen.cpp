@@ -109,6 +109,9 @@ class composer {
     }
     if (d_.makes_itself && !d_.on_demand) {
       text.add(", no workers");
+    } else if (d_.workers > 0 && d_.threads_on_demand > d_.workers) {
+      text.add(", % workers, % at once",
+               {count_word{d_.threads_on_demand}, count_word{d_.workers}});
     } else if (d_.workers > 0) {
       text.add(", %", {count_word{d_.workers, "worker", "workers"}});
     }
@@ -204,7 +207,9 @@ class composer {
       s_.advice.push_back({m, min_gain(p) > 1, d_.run_ns, d_.run_ns / p.gain,
                            d_.run_ns / max_gain(p), d_.run_ns / min_gain(p),
                            target_of_change(m->change)});
-      s_.names_in_flight = s_.names_in_flight || m->change.prefetch || m->change.in_flight;
+      const bool ahead = m->change.own_thread && d_.threads_on_demand > 1 &&
+                         m->change.workers.value_or(1) <= d_.threads_on_demand;
+      s_.names_in_flight = s_.names_in_flight || m->change.prefetch || m->change.in_flight || ahead;
     }
   }
 
