@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -426,4 +427,130 @@ TEST_CASE("more threads are suggested before small parts of the critical path ar
   CHECK(a.whole["screen"]["where"].array().size() > 3);
   CHECK(contains(screen, "stage Embed 2x faster"));
   CHECK(contains(screen, "threads in Embed instead of 2"));
+}
+
+TEST_CASE("windows are found in batches that are received in any order") {
+  for (const bool windows : {true, false}) {
+    planted_logs logs;
+    logs.cpus(8);
+    std::vector<std::int64_t> asked(160, 0);
+    std::vector<std::int64_t> free_at(4, 0);
+    std::int64_t now = 0;
+    std::int64_t built = 0;
+    std::vector<std::pair<std::int64_t, std::int64_t>> ready;  // when, and the batch's number
+    for (std::int64_t k = 0; k < 160; ++k) {
+      // The batches of the next window are asked for after the last step of the one before.
+      const std::int64_t limit = windows ? (k / 8 + 1) * 8 : k + 8;
+      for (; built < std::min<std::int64_t>(limit, 160); ++built) {
+        const auto worker = std::min_element(free_at.begin(), free_at.end());
+        const std::int64_t start = std::max(now, *worker) + 10'000;
+        const std::int64_t ns = 9 * ms + built % 3 * ms / 10;
+        slept(logs, 1 + static_cast<int>(worker - free_at.begin()), built, start, ns);
+        *worker = start + ns;
+        ready.emplace_back(*worker, built);
+      }
+      const auto next = std::min_element(ready.begin(), ready.end());
+      const std::int64_t at = std::max(now + 2000, next->first + 20'000);
+      received(logs, next->second, now, at);
+      ready.erase(next);
+      now = at + 3 * ms;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(contains(found(a, "refilled-in-windows"), "every 8th batch") == windows);
+    CHECK((a.verdict() == "hand-over-bound") == windows);
+  }
+}
+
+TEST_CASE("chunks that arrive late at regular times are no windows that the consumer asks for") {
+  planted_logs logs;
+  logs.cpus(8);
+  std::int64_t now = 0;
+  for (std::int64_t i = 0; i < 160; ++i) {
+    const std::int64_t read_at = (i / 8 + 1) * 40 * ms;  // a thread without markers reads a chunk
+    const std::int64_t start = read_at + 10'000 + i % 8 * 1000;
+    slept(logs, 1 + static_cast<int>(i % 8), i, start, 9 * ms);
+    const std::int64_t at = std::max(now + 2000, start + 9 * ms + 20'000);
+    received(logs, i, now, at);
+    now = at + 2 * ms;
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(found(a, "refilled-in-windows").empty());
+}
+
+namespace {
+
+/// Who lets the consumer receive batches that are ready.
+enum class delivery { timeout, passing_thread, regular_flush };
+
+/// Logs batches that a worker builds in 3 to 6 ms, at most four of them ahead.
+void deliver(planted_logs& logs, delivery by) {
+  constexpr std::int64_t fixed_ns = 20 * ms;
+  std::vector<std::int64_t> received_at;
+  std::int64_t worker_free = 0;
+  std::int64_t passer_free = 0;
+  std::int64_t now = 0;
+  for (std::int64_t i = 0; i < 200; ++i) {
+    const std::int64_t room_at = i < 4 ? 0 : received_at[static_cast<std::size_t>(i - 4)];
+    const std::int64_t start = std::max(worker_free, room_at) + 10'000;
+    const std::int64_t ns = 3 * ms + i * 7 % 4 * ms;
+    slept(logs, 1, i, start, ns);
+    worker_free = start + ns;
+    const std::int64_t jitter = i * 13 % 7 * 10'000;
+    std::int64_t at = worker_free;
+    if (by == delivery::passing_thread) {
+      at = passer_free = std::max(passer_free, worker_free) + fixed_ns + jitter;
+    } else if (by == delivery::regular_flush) {
+      at = (worker_free / fixed_ns + 1) * fixed_ns + jitter;
+    } else if (at > now) {
+      at = now + ((at - now) / fixed_ns + 1) * fixed_ns + jitter;
+    }
+    at = std::max(at, now + 2000);
+    received(logs, i, now, at);
+    for (std::int64_t sampled = now + ms; sampled < at; sampled += 4 * ms) {
+      logs.wait_sample(0, sampled, "condition", "is_ready", 77, 0);
+    }
+    received_at.push_back(at);
+    now = at + ms + i % 3 * ms / 2;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("waits that last for a fixed time are told from a step that passes batches on") {
+  for (const delivery by : {delivery::timeout, delivery::passing_thread, delivery::regular_flush}) {
+    planted_logs logs;
+    logs.cpus(8);
+    deliver(logs, by);
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(a.verdict() == "hand-over-bound");
+    CHECK(found(a, "wait-of-fixed-time").empty() == (by != delivery::timeout));
+    CHECK(found(a, "slow-hand-over").empty() == (by == delivery::timeout));
+  }
+}
+
+TEST_CASE("stages that build each batch only when the consumer asks are told from a slow reader") {
+  for (const bool asked : {true, false}) {
+    planted_logs logs;
+    logs.cpus(8);
+    std::int64_t now = 0;
+    std::int64_t worker_free = 0;
+    for (std::int64_t i = 0; i < 80; ++i) {
+      // A thread reads for 2.4 ms, without marker, before it begins a batch.
+      const std::int64_t start = asked ? now + 20'000 : worker_free + 24 * ms / 10;
+      logs.stage(1, "Fetch", i, start, 4 * ms);
+      logs.off_cpu(1, start + 4 * ms - 1000, 39 * ms / 10, 0);
+      logs.stage(2, "Decode", i, start + 4 * ms + 50'000, 5 * ms);
+      logs.off_cpu(2, start + 9 * ms + 49'000, 49 * ms / 10, 0);
+      worker_free = start + 9 * ms + 50'000;
+      received(logs, i, now, std::max(now + 2000, worker_free + 30'000));
+      now = std::max(now + 2000, worker_free + 30'000) + 2 * ms + i % 3 * ms / 5;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    const bool said = contains(a.text(), "each batch is built only when the consumer asks for it");
+    CHECK(said == asked);
+  }
 }

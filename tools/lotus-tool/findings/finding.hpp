@@ -86,13 +86,14 @@ bool is_unlimited(const idle_workers& idle);
 
 /// The rules; rules.cpp lists them in order.
 finding_rule worker_ended_early, thread_for_each_batch, batches_pile_up, worked_outside_markers;
-finding_rule wait_contains_work, wait_polls, wait_spins, slow_hand_over, refilled_in_windows;
+finding_rule wait_contains_work, wait_polls, wait_spins, wait_of_fixed_time, slow_hand_over,
+    refilled_in_windows;
 finding_rule cpu_limit, pinned_threads, unmarked_threads, time_in_kernel;
 finding_rule step_waits_for_lock, perhaps_a_lock, waits_for_one_pipe, time_changes,
     slow_worker_found;
 finding_rule workers_start_anew, waits_at_start, waits_while_built, waits_for_order;
 finding_rule step_waits_for_cpu, steps_take_the_run, forked_batches;
-finding_rule work_outside_operations, nobody_builds, rate_limit, limited_batches;
+finding_rule work_outside_operations, built_on_demand, nobody_builds, rate_limit, limited_batches;
 finding_rule equally_slow_stages, workers_begin_late, workers_ended, workers_wait_for_consumer;
 
 /// The words about a lock that limits a run, and what to do about it.

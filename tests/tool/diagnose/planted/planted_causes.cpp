@@ -424,7 +424,8 @@ int main(int argc, char** argv) {
   if (argc != 4) return 2;
   slow = std::strcmp(argv[2], "slow") == 0;
   seconds = std::atof(argv[3]);
-  for (const cause_map* const some : {&causes(), &cpu_causes(), &stage_causes()}) {
+  for (const cause_map* const some :
+       {&causes(), &cpu_causes(), &stage_causes(), &asking_causes()}) {
     const auto at = some->find(argv[1]);
     if (at == some->end()) continue;
     at->second();

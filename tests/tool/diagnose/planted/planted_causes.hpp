@@ -18,6 +18,9 @@ using cause_map = std::map<std::string, std::function<void()>>;
 /// Returns loaders that are slow because of how CPUs are used.
 const cause_map& cpu_causes();
 
+/// Returns loaders that are slow because of how their consumer asks for batches.
+const cause_map& asking_causes();
+
 /// Returns pipelines of stages.
 const cause_map& stage_causes();
 

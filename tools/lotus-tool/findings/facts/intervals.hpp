@@ -1,8 +1,9 @@
-// Joins spans of time that overlap.
+// Joins spans of time that overlap, and measures what they cover.
 #ifndef LOTUS_TOOL_FINDINGS_FACTS_INTERVALS_HPP
 #define LOTUS_TOOL_FINDINGS_FACTS_INTERVALS_HPP
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "model/run_model.hpp"
@@ -24,6 +25,17 @@ inline intervals joined(intervals spans) {
     }
   }
   return disjoint;
+}
+
+/// Returns how much of the time from start_ns to end_ns the intervals cover.
+inline double covered(const intervals& all, std::int64_t start_ns, std::int64_t end_ns) {
+  auto at = std::upper_bound(all.begin(), all.end(), start_ns,
+                             [](std::int64_t t, const time_span& s) { return t < s.end_ns; });
+  double sum_ns = 0;
+  for (; at != all.end() && at->start_ns < end_ns; ++at) {
+    sum_ns += static_cast<double>(std::min(end_ns, at->end_ns) - std::max(start_ns, at->start_ns));
+  }
+  return sum_ns;
 }
 
 }  // namespace lotus::tool

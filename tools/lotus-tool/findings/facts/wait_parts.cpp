@@ -14,26 +14,6 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns how much of the time from start_ns to end_ns the intervals cover.
-double covered(const intervals& all, std::int64_t start_ns, std::int64_t end_ns) {
-  auto at = std::upper_bound(all.begin(), all.end(), start_ns,
-                             [](std::int64_t t, const time_span& s) { return t < s.end_ns; });
-  double sum_ns = 0;
-  for (; at != all.end() && at->start_ns < end_ns; ++at) {
-    sum_ns += static_cast<double>(std::min(end_ns, at->end_ns) - std::max(start_ns, at->start_ns));
-  }
-  return sum_ns;
-}
-
-/// One of the consumer's waits.
-struct one_wait {
-  std::int64_t index = 0;  ///< number of the batch
-  double ns = 0;
-  bool begins_window = false;  ///< see divider::look_for_window()
-  double idle_ns = 0;          ///< how long nobody had built a batch when it was begun
-  double late_ns = 0;          ///< from the reception of the batch before until it was begun
-};
-
 class divider {
  public:
   divider(const run_data& run, const std::vector<bool>& counted)
@@ -47,14 +27,8 @@ class divider {
   wait_parts divide() && {
     const std::vector<batch>& all = batches_.all();
     find_later_ready();
-    later_begun_.assign(all.size(), INT64_MAX);
     std::vector<std::int64_t> first_ns;  // of each epoch: the first reception
     for (std::size_t i = all.size(); i-- > 0;) {
-      if (i + 1 < all.size() && all[i + 1].epoch == all[i].epoch) {
-        later_begun_[i] = later_begun_[i + 1];
-      }
-      const std::optional<time_span> made = batches_.made(all[i]);
-      if (made) later_begun_[i] = std::min(later_begun_[i], made->start_ns);
       const std::optional<std::int64_t> at_ns = batches_.delivery_ns(all[i]);
       if (first_ns.size() <= all[i].epoch) first_ns.resize(all[i].epoch + 1, INT64_MAX);
       if (at_ns) first_ns[all[i].epoch] = std::min(first_ns[all[i].epoch], *at_ns);
@@ -76,7 +50,7 @@ class divider {
     if (sum_.ready_before > 0) {
       sum_.mean_ready_for_ns /= static_cast<double>(sum_.ready_before);
     }
-    find_windows();
+    sum_.patterns = find_patterns(run_, counted_, building_);
     return sum_;
   }
 
@@ -109,7 +83,6 @@ class divider {
     const auto all_ns = static_cast<double>(wait.duration_ns);
     ++sum_.waits;
     sum_.all_ns += all_ns;
-    one_wait one{b.index, all_ns};
     const std::int64_t behind_ns = std::clamp(later_ready_[i], begin_ns, end_ns);
     sum_.behind_others_ns += static_cast<double>(end_ns - behind_ns);
     // A batch without a recorded preprocessing counts as not begun.
@@ -140,27 +113,6 @@ class divider {
       ++sum_.ready_before;
       sum_.mean_ready_for_ns += static_cast<double>(end_ns - made->end_ns);
     }
-    if (is_first) return;
-    if (made) look_for_window(i, made->start_ns, one);
-    each_.push_back(one);
-  }
-
-  /// Determines whether this batch and all later ones were begun only after the consumer had asked
-  /// for the batch before this one, and for how long no batch was being built until then.
-  void look_for_window(std::size_t i, std::int64_t start_ns, one_wait& to) const {
-    const std::vector<batch>& all = batches_.all();
-    const batch_record* const before = i > 0 ? batches_.record(all[i - 1].wait) : nullptr;
-    if (before == nullptr || all[i - 1].epoch != all[i].epoch) return;
-    if (later_begun_[i] < before->start_ns) return;
-    // A later batch may have begun first; it and this one belong to the window of the one before.
-    if (later_begun_[i - 1] == later_begun_[i]) return;
-    const auto next =
-        std::upper_bound(building_.begin(), building_.end(), later_begun_[i] - 1,
-                         [](std::int64_t t, const time_span& s) { return t < s.start_ns; });
-    if (next == building_.begin() || (next - 1)->end_ns > later_begun_[i]) return;
-    to.begins_window = true;
-    to.idle_ns = static_cast<double>(later_begun_[i] - (next - 1)->end_ns);
-    to.late_ns = static_cast<double>(std::max<std::int64_t>(0, start_ns - before->end_ns()));
   }
 
   /// Adds the time from ready_ns to the end of the wait. The time off the CPU was recorded for the
@@ -182,51 +134,12 @@ class divider {
     sum_.own_blocked_ns += ns - cpu_ns - queue_ns;
   }
 
-  /// Finds out whether most waiting is done at every n-th batch, because it and all later ones are
-  /// begun only when the consumer has received the batch before, and nobody builds until then.
-  void find_windows() {
-    constexpr std::size_t fewest = 3;
-    std::vector<std::int64_t> gaps;
-    double all_ns = 0;
-    double begins_ns = 0;  // the waits for the batches that begin a window
-    double late_ns = 0;    // from when these could have been begun until they were
-    double idle_ns = 0;
-    std::int64_t before = -1;
-    std::size_t begins = 0;
-    for (const one_wait& w : each_) {
-      all_ns += w.ns;
-      if (!w.begins_window) continue;
-      if (before >= 0) gaps.push_back(w.index - before);
-      before = w.index;
-      ++begins;
-      begins_ns += w.ns;
-      late_ns += w.late_ns;
-      idle_ns += w.idle_ns;
-    }
-    if (begins < fewest || begins_ns < 0.5 * all_ns) return;
-    // Without this idle time, the workers would be as late. Much later begins have another cause.
-    if (idle_ns < 0.4 * begins_ns || late_ns > 0.3 * begins_ns) return;
-    std::vector<std::int64_t> sorted = gaps;
-    std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2),
-                     sorted.end());
-    const std::int64_t usual = sorted[gaps.size() / 2];
-    // At the end of an epoch, a window may be shorter.
-    const auto regular = std::count_if(gaps.begin(), gaps.end(),
-                                       [usual](std::int64_t gap) { return gap % usual == 0; });
-    if (usual < 3 || 10 * static_cast<std::size_t>(regular) < 9 * gaps.size()) return;
-    sum_.every = static_cast<std::size_t>(usual);
-    sum_.mean_every_ns = begins_ns / static_cast<double>(begins);
-    sum_.every_share = begins_ns / all_ns;
-  }
-
   const run_data& run_;
   const run_batches& batches_;
   const std::vector<bool>& counted_;
   intervals building_;
   // Of each batch: when one of its epoch that was received later was ready.
   std::vector<std::int64_t> later_ready_;
-  std::vector<std::int64_t> later_begun_;  // ... when it or a later one of its epoch was begun
-  std::vector<one_wait> each_;
   wait_parts sum_;
 };
 

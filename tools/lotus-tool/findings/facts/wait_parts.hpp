@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "findings/facts/wait_patterns.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {
@@ -39,11 +40,7 @@ struct wait_parts {
   std::size_t epochs = 0;        ///< number of epochs with waits
   std::size_t ready_before = 0;  ///< waits for batches that were ready before the wait began
   double mean_ready_for_ns = 0;  ///< mean time from ready to received, of these batches
-  /// If most waiting is done at every n-th batch, with which a window of batches begins: n, the
-  /// mean of these waits, and their share (0..1) of all. Else 0.
-  std::size_t every = 0;
-  double mean_every_ns = 0;
-  double every_share = 0;
+  wait_patterns patterns;
 
   /// Returns the share (0..1) of the consumer's time during which it waited.
   double share() const noexcept { return all_ns > 0 ? all_ns / (all_ns + steps_ns) : 0; }

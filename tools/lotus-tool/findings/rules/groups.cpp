@@ -55,6 +55,15 @@ bool could_do_more(const run_facts& f, const std::optional<double>& per_s, doubl
   return per_s && f.d.achieved && *per_s > many_more * *f.d.achieved;
 }
 
+/// Whether each batch passes through its stages only while the consumer waits for it.
+bool builds_on_demand(const run_facts& f) {
+  const wait_parts& w = f.waits;
+  const bool is_own_work = f.d.makes_itself && !f.d.on_demand;
+  return !f.d.pushed && !is_own_work && !f.d.stages.empty() && w.patterns.idle_steps > 0 &&
+         w.share() >= waits_much && w.built_ns + w.between_ns >= 0.5 * w.all_ns &&
+         w.not_begun_ns < 0.25 * w.all_ns;
+}
+
 /// Returns during which share of the run the consumer waited while nobody built a batch, unless
 /// this is little.
 double idle_share(const run_facts& f) {
@@ -63,7 +72,8 @@ double idle_share(const run_facts& f) {
                         could_do_more(f, f.d.consumer_capacity, 2);
   const double worth_naming = all_idle ? 0.05 : 0.15;
   const wait_parts& w = f.waits;
-  if (f.d.pushed || f.d.makes_itself || w.every > 0 || w.share() < waits_much) return 0;
+  if (f.d.pushed || f.d.makes_itself || w.patterns.windows.every > 0 || w.share() < waits_much)
+    return 0;
   const double share = w.idle_ns() / (w.all_ns + w.steps_ns);
   return share < worth_naming ? 0 : share;
 }
@@ -72,8 +82,8 @@ double idle_share(const run_facts& f) {
 /// the threads with markers nor the consumer have so much to do.
 bool begins_late(const run_facts& f) {
   constexpr double much_of_it = 0.25;
-  return !f.d.pushed && !f.d.makes_itself && f.waits.every == 0 && f.waits.share() >= waits_much &&
-         f.waits.not_begun_ns > f.waits.between_ns &&
+  return !f.d.pushed && !f.d.makes_itself && f.waits.patterns.windows.every == 0 &&
+         f.waits.share() >= waits_much && f.waits.not_begun_ns > f.waits.between_ns &&
          could_do_more(f, f.d.preprocessing_capacity) && could_do_more(f, f.d.consumer_capacity) &&
          f.states(path_kind::prefetch).all >= much_of_it;
 }
@@ -155,6 +165,20 @@ std::optional<finding> waits_while_built(const run_facts& f) {
                  {},
                  share,
                  stages ? verdict::stage_bound : verdict::preprocessing_bound};
+}
+
+std::optional<finding> built_on_demand(const run_facts& f) {
+  const path_share* const most = f.largest_work();
+  if (!builds_on_demand(f) || most == nullptr) return std::nullopt;
+  return finding{
+      "built-on-demand",
+      {"each batch is built only when the consumer asks for it. No batch was being built during % "
+       "of the time of the consumer's steps.",
+       {share_word{f.waits.patterns.idle_steps}}},
+      {"Ask for several batches ahead."},
+      f.waits.share(),
+      most->kind == path_kind::stage ? verdict::stage_bound : verdict::preprocessing_bound,
+      gives_reason};
 }
 
 std::optional<finding> equally_slow_stages(const run_facts& f) {

@@ -30,7 +30,8 @@ bool works_itself(const run_facts& f) {
 /// CPU during much of that time, the CPUs are the cause, unless the rest of that time is long too.
 bool is_handed_over_late(const run_facts& f) {
   const wait_parts& w = f.waits;
-  if (f.d.pushed || f.d.makes_itself || w.every > 0 || w.share() < waits_much) return false;
+  if (f.d.pushed || f.d.makes_itself || w.patterns.windows.every > 0 || w.share() < waits_much)
+    return false;
   if (w.hand_over_ns < most_of_it * w.all_ns) return false;
   const bool queues = w.own_known && w.own_queue_ns > 0.3 * w.hand_over_ns;
   const double others_ns = w.all_ns + w.steps_ns - w.own_queue_ns;
@@ -120,8 +121,24 @@ std::optional<finding> wait_spins(const run_facts& f) {
                  explains_queues};
 }
 
+std::optional<finding> wait_of_fixed_time(const run_facts& f) {
+  const fixed_waits& fixed = f.waits.patterns.fixed;
+  if (!is_handed_over_late(f) || works_itself(f) || sleeps(f) || fixed.count == 0) {
+    return std::nullopt;
+  }
+  return found(
+      f, "wait-of-fixed-time",
+      ". % of that time is in % that last % each, whenever a batch becomes ready: nothing "
+      "wakes the consumer before a fixed time is over.",
+      {"Notify the consumer when a batch is ready, and let it wait without timeout or interval."},
+      {share_word{fixed.share}, count_word{fixed.count, "wait", "waits"},
+       time_word{fixed.each_ns}});
+}
+
 std::optional<finding> slow_hand_over(const run_facts& f) {
-  if (!is_handed_over_late(f) || works_itself(f) || sleeps(f)) return std::nullopt;
+  if (!is_handed_over_late(f) || works_itself(f) || sleeps(f) || f.waits.patterns.fixed.count > 0) {
+    return std::nullopt;
+  }
   const wait_parts& w = f.waits;
   constexpr std::string_view id = "slow-hand-over";
   if (!w.own_known) {
@@ -163,19 +180,20 @@ std::optional<finding> slow_hand_over(const run_facts& f) {
 }
 
 std::optional<finding> refilled_in_windows(const run_facts& f) {
-  const wait_parts& w = f.waits;
-  if (f.d.pushed || w.every == 0 || w.share() < waits_much) return std::nullopt;
+  const window_waits& windows = f.waits.patterns.windows;
+  if (f.d.pushed || windows.every == 0 || f.waits.share() < waits_much) return std::nullopt;
   // Workers that build a window while the consumer waits seem to build on demand.
   if (f.d.makes_itself && !f.d.on_demand) return std::nullopt;
-  return finding{"refilled-in-windows",
-                 {"% of the waiting is done at every % batch (% each): batches are built in "
-                  "windows, and a window begins only when the batches of the one before were "
-                  "received. Until then, nobody builds.",
-                  {share_word{w.every_share}, ordinal_word{w.every}, time_word{w.mean_every_ns}}},
-                 {"Begin the next batch whenever one was received."},
-                 w.share(),
-                 verdict::hand_over_bound,
-                 gives_reason | forbids_threads};
+  return finding{
+      "refilled-in-windows",
+      {"% of the waiting is done at every % batch (% each): batches are built in "
+       "windows, and a window begins only when the batches of the one before were "
+       "received. Until then, nobody builds.",
+       {share_word{windows.share}, ordinal_word{windows.every}, time_word{windows.mean_ns}}},
+      {"Begin the next batch whenever one was received."},
+      f.waits.share(),
+      verdict::hand_over_bound,
+      gives_reason | forbids_threads};
 }
 
 }  // namespace lotus::tool
