@@ -49,7 +49,7 @@ void print_devices(const accelerator_analysis& of, bool all, std::ostream& out) 
     devices.row(row_of(device_name(of.devices[i]), &of.devices[i], columns));
   }
   if (of.judged.edges_ns > 0) {
-    const std::string ns = time_text(of.judged.edges_ns);
+    const std::string ns = human_time(of.judged.edges_ns);
     devices.row({"the rest", ns, "0 %", "0", "0", "0", ns});
   }
   devices.print(out);
@@ -172,8 +172,8 @@ std::string slowest_text(const rank_comparison& c, std::size_t ranks) {
   if (!c.slowest) return "none of " + number + " ranks is 5 % slower than the others";
   const std::string name = c.names[*c.slowest].text();
   return name + " is the slowest of " + number + " ranks. Without communication, " + name +
-         " takes " + time_text(c.own_ns[*c.slowest]) + (c.by_step ? " per step" : "") +
-         (ranks == 2 ? ", the other one " : ", the others ") + time_text(c.others_ns);
+         " takes " + human_time(c.own_ns[*c.slowest]) + (c.by_step ? " per step" : "") +
+         (ranks == 2 ? ", the other one " : ", the others ") + human_time(c.others_ns);
 }
 
 /// Returns what the option --rank accepts for a rank: its number, if no other rank has it, or its

@@ -1,9 +1,7 @@
 #include "commands/compare.hpp"
 
-#include <charconv>
 #include <cstddef>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -12,6 +10,7 @@
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
+#include "base/text.hpp"
 #include "comparison/conclusion.hpp"
 #include "describe/described_table.hpp"
 #include "describe/description.hpp"
@@ -132,11 +131,8 @@ double parse_share(const std::string& text, const std::string& option) {
     unit = 0.01;
   }
   double value = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
   // A number of 1 or more without a percent sign is surely a mistake: 5 would mean 500 %.
-  const bool bare_per_cent = unit == 1 && value >= 1;
-  if (error != std::errc{} || end != number.data() + number.size() || !(value >= 0) ||
-      bare_per_cent) {
+  if (!read_number(number, value) || (unit == 1 && value >= 1)) {
     throw usage_error(option + ": '" + text + "' is not a percentage or a share; write 5% or 0.05");
   }
   return value * unit;

@@ -151,9 +151,8 @@ void print_aggregated(const diagnosis& d, std::ostream& out) {
   ops.row({"aggregated, within the above", "count", "mean", "p99", "total", "self"});
   for (const figures& of : d.aggregated) {
     ops.row({printable_line(shown_name(of.name)), std::to_string(of.time.count),
-             human_time(of.time.mean_ns), human_time(of.time.p99_ns),
-             human_time(static_cast<double>(of.time.total_ns)),
-             human_time(static_cast<double>(of.self_ns.value_or(0)))});
+             human_time(of.time.mean_ns), human_time(of.time.p99_ns), human_time(of.time.total_ns),
+             human_time(of.self_ns.value_or(0))});
   }
   ops.print(out);
 }

@@ -1,10 +1,9 @@
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <memory>
 #include <ostream>
 #include <string>
-#include <system_error>
 
+#include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands/log_commands.hpp"
 #include "cli/reading_options.hpp"
@@ -34,9 +33,7 @@ void add_printing(CLI::App& command, Options& options) {
 CLI::Option* add_rate(CLI::App& command, double& rate_hz) {
   const auto check = [](const std::string& text) -> std::string {
     double hz = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), hz);
-    const bool good = error == std::errc{} && end == text.data() + text.size();
-    if (good && hz >= 1 && hz <= 100000) return {};
+    if (read_whole(text, hz) && hz >= 1 && hz <= 100000) return {};
     return "'" + text + "' is no rate between 1 and 100000 Hz";
   };
   return command.add_option("--rate", rate_hz, "samples per second of each thread's CPU time")

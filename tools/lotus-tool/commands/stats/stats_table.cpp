@@ -116,8 +116,8 @@ std::string item_text(const item& it, const std::string& kind) {
   std::string text =
       (kind == "items" ? "item " : "batch ") + std::to_string(shown_number(it.number));
   if (it.epoch > 0) text += " of epoch " + std::to_string(it.epoch);
-  return text + " took " + human_time(static_cast<double>(it.extent.duration_ns())) + " (" +
-         human_time(static_cast<double>(it.queueing_ns)) + " of it in queues)";
+  return text + " took " + human_time(it.extent.duration_ns()) + " (" + human_time(it.queueing_ns) +
+         " of it in queues)";
 }
 
 void print_items(const item_stats& of, bool slowest, std::ostream& out) {
@@ -145,8 +145,8 @@ void print_items(const item_stats& of, bool slowest, std::ostream& out) {
     for (const item_node& node : it.tree) {
       const std::string name = node.depth == 0 ? node.name : shown_name(node.name);
       tree.row({std::string(2 + 2 * std::min(node.depth, max_depth), ' ') + name,
-                human_time(static_cast<double>(node.duration_ns)),
-                "at " + human_time(static_cast<double>(node.start_ns - it.extent.start_ns)),
+                human_time(node.duration_ns),
+                "at " + human_time(node.start_ns - it.extent.start_ns),
                 "thread " + std::to_string(node.thread)});
     }
     tree.print(out);

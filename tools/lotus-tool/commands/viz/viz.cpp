@@ -298,7 +298,7 @@ void draw_all(const viz_options& options, const picture& preprocessed,
   }
   if (!reached) {
     throw usage_error("nothing was recorded in this part of the run; the run takes " +
-                      human_time(static_cast<double>(longest_ns)));
+                      human_time(longest_ns));
   }
   if (!options.coarse) refuse_unknown_ops(options.view.ops, names);
   if (!found_names) diagnostics.warning("no operation of that name in this part of the run");

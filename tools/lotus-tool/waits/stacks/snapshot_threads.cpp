@@ -90,11 +90,10 @@ std::string number_of(const snapshot_thread& t) {
 std::string state_text(const snapshot_thread& t) {
   std::string text;
   if (t.batch_wait_ns > 0) {
-    text = "it has waited for a batch for " + human_time(static_cast<double>(t.batch_wait_ns)) +
-           ". This thread ";
+    text = "it has waited for a batch for " + human_time(t.batch_wait_ns) + ". This thread ";
   } else if (!t.last.empty()) {
     text = "its last recorded operation, " + printable_line(t.last) + ", ended " +
-           human_time(static_cast<double>(t.since_last_ns)) + " before the snapshot. This thread ";
+           human_time(t.since_last_ns) + " before the snapshot. This thread ";
   }
   if (!t.waits) return text + "is running";
   blocked_on wait;

@@ -117,8 +117,8 @@ class longest_drawn {
     const bool only_whole = next == 0 || left < next / 100;
     const std::uint64_t every = only_whole ? 1 : next / left + 1;
     if (only_whole) {
-      note += std::to_string(drawn) + " are drawn, those that took " +
-              human_time(static_cast<double>(all_from_ns)) + " or longer";
+      note += std::to_string(drawn) + " are drawn, those that took " + human_time(all_from_ns) +
+              " or longer";
     } else {
       note += "about " + std::to_string(drawn + next / every) + " are drawn, the longest";
     }
