@@ -63,7 +63,7 @@ void print_times(const compared_loader& l, const side_names& sides, std::ostream
   }
   print_table<compared_times>("mean time of", rows, sides, out);
   for (const std::string& text : explanations_of(l)) {
-    out << fitted(out, text, "  ", "    ") << '\n';
+    print_fitted(out, text, "  ", "    ");
   }
   out << "  delivery delay: from when a batch is ready until the consumer receives it\n";
   note_label(out, "consumer");
@@ -74,7 +74,7 @@ void print_times(const compared_loader& l, const side_names& sides, std::ostream
 /// differences between the runs.
 void print_conclusion(const compared_loader& l, std::ostream& out) {
   const auto tell = [&out](const std::string& text) {
-    out << fitted_sentences(out, printable_line(text), "", "  ") << '\n';
+    print_sentences(out, printable_line(text), "", "  ");
   };
   const std::string throughput = throughput_of(l);
   if (!throughput.empty()) {
@@ -110,7 +110,7 @@ void print_comparison_table(const compared_sides& given, const comparison& found
     between = "\n";
     if (given.fail_above) {
       const std::string end = failure_text(l, *given.fail_above);
-      out << fitted(out, printable_line(end), "  ", "    ") << '\n';
+      print_fitted(out, printable_line(end), "  ", "    ");
     }
     if (l.stages.empty()) continue;
     out << '\n';

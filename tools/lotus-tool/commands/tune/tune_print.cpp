@@ -372,7 +372,7 @@ void print_tune(const tune_result& result, std::ostream& out) {
   runs.print(out);
   out << '\n';
   const auto tell = [&out](const std::string& text) {
-    out << fitted_sentences(out, printable_line(text), "", "  ") << '\n';
+    print_sentences(out, printable_line(text), "", "  ");
   };
   for (std::size_t r = 0; r < found.runs().size(); ++r) {
     const tune_run& run = found.runs()[r];

@@ -209,9 +209,8 @@ void print_others(const std::string& name, const joined_op& op, const joined_run
     text += human_time(static_cast<double>(group.total.value));
     before = "; ";
   }
-  out << '\n'
-      << fitted_sentences(out, text + ". " + printable_line(name) + " may wait for these threads.")
-      << '\n';
+  out << '\n';
+  print_sentences(out, text + ". " + printable_line(name) + " may wait for these threads.");
 }
 
 void print_tables(const joined_run& run, std::ostream& out) {

@@ -182,14 +182,11 @@ void print_snapshot_threads(const std::vector<snapshot_thread>& threads, std::os
       if (++same <= max_numbers) numbers += ", " + number_of(o);
     }
     if (same > max_numbers) numbers += " and " + std::to_string(same - max_numbers) + " more";
-    out << fitted_sentences(out,
-                            "thread '" + printable_line(t.name) +
-                                (same == 1 ? "' (ID " : "' (IDs ") + numbers +
-                                "): " + state_text(t),
-                            "  ", "    ")
-        << '\n';
-    if (!t.calls.empty())
-      out << fitted(out, "call stack: " + calls_text(t.calls), "    ", "      ") << '\n';
+    print_sentences(out,
+                    "thread '" + printable_line(t.name) + (same == 1 ? "' (ID " : "' (IDs ") +
+                        numbers + "): " + state_text(t),
+                    "  ", "    ");
+    if (!t.calls.empty()) print_fitted(out, "call stack: " + calls_text(t.calls), "    ", "      ");
   }
 }
 
