@@ -138,24 +138,6 @@ double parse_share(const std::string& text, const std::string& option) {
   return value * unit;
 }
 
-namespace {
-
-void print(const compare_options& options, const comparison& found, std::ostream& out) {
-  switch (options.form) {
-    case compare_form::table:
-      print_comparison_table(options, found, out);
-      break;
-    case compare_form::json:
-      print_json(shown_comparison{&options, &found}, out);
-      break;
-    case compare_form::markdown:
-      out << comparison_markdown(options, found);
-      break;
-  }
-}
-
-}  // namespace
-
 int run_compare(const compare_options& options, std::ostream& out, std::ostream& err) {
   diagnostic_log diagnostics(err, options.quiet);
   const comparison found = compare_runs(options, diagnostics);
@@ -177,7 +159,17 @@ int run_compare(const compare_options& options, std::ostream& out, std::ostream&
     throw input_error(options.before.front() + " and " + options.after.front() +
                       " have nothing in common");
   }
-  print(options, found, out);
+  switch (options.form) {
+    case compare_form::table:
+      print_comparison_table(options, found, out);
+      break;
+    case compare_form::json:
+      print_json(shown_comparison{&options, &found}, out);
+      break;
+    case compare_form::markdown:
+      out << comparison_markdown(options, found);
+      break;
+  }
   return slower ? exit_slower : exit_fine;
 }
 

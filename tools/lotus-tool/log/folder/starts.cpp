@@ -224,12 +224,7 @@ void keep_newest_start(std::vector<run_files>& runs, diagnostic_log& diagnostics
       find_consumers(*run);
     }
   }
-  runs.erase(std::remove_if(runs.begin(), runs.end(),
-                            [](const run_files& run) {
-                              return run.files.empty() && run.side_files.empty() &&
-                                     run.aggregated.empty();
-                            }),
-             runs.end());
+  runs.erase(std::remove_if(runs.begin(), runs.end(), std::mem_fn(&run_files::empty)), runs.end());
 }
 
 namespace fs = std::filesystem;
