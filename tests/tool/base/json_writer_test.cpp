@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "catch.hpp"
 
@@ -97,6 +98,13 @@ TEST_CASE("the caller may take the text written so far at any time") {
   to.end_array();
   take();
   CHECK(taken == "[\n{\"i\":0},\n{\"i\":1},\n{\"i\":2}]");
+}
+
+TEST_CASE("a list is written element by element") {
+  const std::vector<int> all{1, 2};
+  CHECK(written([&](json_writer& to) { to.list(all); }) == "[1,2]");
+  CHECK(written([&](json_writer& to) { to.list(all, [&](int one) { to.row(one, "x"); }); }) ==
+        R"([[1,"x"],[2,"x"]])");
 }
 
 TEST_CASE("members can be written without their object") {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 
 #include "catch.hpp"
 #include "tool/tool_test.hpp"
@@ -33,6 +34,27 @@ TEST_CASE("nanoseconds are written as exact microseconds") {
   CHECK(us(-5) == "-0.005");
   CHECK(us(std::numeric_limits<std::int64_t>::max()) == "9223372036854775.807");
   CHECK(us(std::numeric_limits<std::int64_t>::min()) == "-9223372036854775.808");
+}
+
+TEST_CASE("a text is taken apart at marks") {
+  std::string_view text = "12,-3,ff";
+  std::uint32_t first = 0;
+  CHECK(read_number(take(text, ','), first));
+  CHECK(first == 12);
+  int second = 0;
+  const std::string_view negative = take(text, ',');
+  CHECK(!read_number(negative, second));
+  CHECK(read_whole(negative, second));
+  CHECK(second == -3);
+  CHECK(!read_whole(text, second));
+  CHECK(read_whole(take(text, ','), second, 16));
+  CHECK(second == 255);
+  CHECK(text.empty());
+}
+
+TEST_CASE("a number agrees with its noun") {
+  CHECK(counted(1, "run", "runs") == "1 run");
+  CHECK(counted(0, "run", "runs") == "0 runs");
 }
 
 TEST_CASE("any bytes make a valid JSON string") {

@@ -8,6 +8,7 @@
 #include "accelerator/accelerator_text.hpp"
 #include "accelerator/device_figures.hpp"
 #include "accelerator/host_timeline.hpp"
+#include "base/terminal/table.hpp"
 #include "describe/description.hpp"
 
 namespace lotus::tool {
@@ -56,7 +57,7 @@ auto idle_ns(idle_cause cause) {
 
 auto time_and_share(std::int64_t device_figures::*ns) {
   return [ns](const device_figures& of) {
-    return time_text(of.*ns) + " " + share_text(of.*ns, of.span_ns);
+    return human_time(of.*ns) + " " + share_text(of.*ns, of.span_ns);
   };
 }
 

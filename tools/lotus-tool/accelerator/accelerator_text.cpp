@@ -49,7 +49,7 @@ void print_devices(const accelerator_analysis& of, bool all, std::ostream& out) 
     devices.row(row_of(device_name(of.devices[i]), &of.devices[i], columns));
   }
   if (of.judged.edges_ns > 0) {
-    const std::string ns = time_text(of.judged.edges_ns);
+    const std::string ns = human_time(of.judged.edges_ns);
     devices.row({"the rest", ns, "0 %", "0", "0", "0", ns});
   }
   devices.print(out);
@@ -146,7 +146,7 @@ void print_parts(const std::string& what, const std::string& one,
 void print_verdict(const std::string& headline, const accelerator_analysis& of, std::ostream& out) {
   out << styled(out, style::bold, fitted_sentences(out, headline + '.')) << '\n';
   for (const std::string& text : {places_text(of), accelerator_advice(of)}) {
-    if (!text.empty()) out << fitted_sentences(out, text) << '\n';
+    if (!text.empty()) print_sentences(out, text);
   }
   out << '\n';
 }
@@ -164,7 +164,7 @@ void print_trace(const accelerator_analysis& of, bool all, std::ostream& out) {
   print_parts("batch", "batch", of.batches, all, out);
   const std::vector<std::string> notes = limit_notes(of);
   if (!notes.empty()) out << '\n';
-  for (const std::string& note : notes) out << fitted_sentences(out, note) << '\n';
+  for (const std::string& note : notes) print_sentences(out, note);
 }
 
 std::string slowest_text(const rank_comparison& c, std::size_t ranks) {
@@ -172,8 +172,8 @@ std::string slowest_text(const rank_comparison& c, std::size_t ranks) {
   if (!c.slowest) return "none of " + number + " ranks is 5 % slower than the others";
   const std::string name = c.names[*c.slowest].text();
   return name + " is the slowest of " + number + " ranks. Without communication, " + name +
-         " takes " + time_text(c.own_ns[*c.slowest]) + (c.by_step ? " per step" : "") +
-         (ranks == 2 ? ", the other one " : ", the others ") + time_text(c.others_ns);
+         " takes " + human_time(c.own_ns[*c.slowest]) + (c.by_step ? " per step" : "") +
+         (ranks == 2 ? ", the other one " : ", the others ") + human_time(c.others_ns);
 }
 
 /// Returns what the option --rank accepts for a rank: its number, if no other rank has it, or its
@@ -238,16 +238,13 @@ void print_accelerator(const std::vector<accelerator_analysis>& ranks, bool all,
   print_rows(
       "rank", each_of({&ranks, c, false}), described<shown_rank>(),
       [](const shown_rank& rank) { return printable_line(rank.name); }, out);
-  out << '\n'
-      << fitted_sentences(
-             out,
-             "100 % is the time from the first to the last work of a rank's devices. "
-             "Own time is without communication, and so without waiting for slower ranks.")
-      << '\n';
+  out << '\n';
+  print_sentences(out,
+                  "100 % is the time from the first to the last work of a rank's devices. "
+                  "Own time is without communication, and so without waiting for slower ranks.");
   if (shown.all_ranks && *shown.all_ranks > ranks.size()) {
-    out << fitted_sentences(out, "The training has " + std::to_string(*shown.all_ranks) +
-                                     " ranks. Those that are missing here may be slower.")
-        << '\n';
+    print_sentences(out, "The training has " + std::to_string(*shown.all_ranks) +
+                             " ranks. Those that are missing here may be slower.");
   }
   out << "Next:  lotus-tool accelerator" << command << " --rank "
       << printable_line(shell_word(short_name(c, c.decisive))) << "  # details of "

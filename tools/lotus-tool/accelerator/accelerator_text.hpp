@@ -33,7 +33,6 @@ std::string bandwidth_text(const copy_sum& copies);
 
 /// Returns a share in whole percent, such as "12 %".
 std::string share_text(std::int64_t ns, std::int64_t of_ns);
-std::string time_text(std::int64_t ns);
 
 /// Returns the verdict as one sentence. If there are several ranks, this is the verdict of the
 /// slowest rank or, if no rank is much slower, of the rank whose device is idle longest.

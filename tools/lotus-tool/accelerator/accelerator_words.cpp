@@ -12,10 +12,6 @@
 namespace lotus::tool {
 namespace {
 
-std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
-  return std::to_string(count) + " " + std::string(count == 1 ? one : many);
-}
-
 /// The copies in one direction to or from all devices.
 copy_figures copies_of(const accelerator_analysis& of, copy_kind kind) {
   copy_figures sum;
@@ -56,7 +52,7 @@ std::string busy_headline(const accelerator_analysis& of) {
 std::string start_up_text(const accelerator_analysis& of) {
   const std::int64_t ns = of.start_up.causes.sum();
   return ". Left out as start-up: " + counted(of.start_up.gaps, "gap", "gaps") + " of " +
-         time_text(ns) + ", " + share_text(ns, of.shown_causes().sum()) +
+         human_time(ns) + ", " + share_text(ns, of.shown_causes().sum()) +
          " of the idle time, in the first step or while kernels are loaded";
 }
 
@@ -119,7 +115,7 @@ std::string accelerator_headline(const accelerator_analysis& of) {
     const bool several = of.devices.size() > 1;
     const std::int64_t ns = of.judged.of(of.is);
     text = std::string(device_verdict_name(of.is)) + ": " + share_text(ns, of.judged.span_ns) +
-           " of the time (" + time_text(ns) + "), ";
+           " of the time (" + human_time(ns) + "), ";
     if (of.is == device_verdict::copy) {
       text += several ? "the devices only copy data or wait for copies"
                       : "the device only copies data or waits for copies";
@@ -127,7 +123,7 @@ std::string accelerator_headline(const accelerator_analysis& of) {
       text.append(several ? "the devices are idle " : "the device is idle ").append(reason_of(of));
     }
     if (is_one_gap(of)) {
-      text += ". Nearly all of it is one gap of " + time_text(of.places.longest_ns) +
+      text += ". Nearly all of it is one gap of " + human_time(of.places.longest_ns) +
               ", which may be start-up";
     } else if (const std::optional<double> times = of.at_most_times_as_fast()) {
       text += ". Without this it would be at most " + fixed_point(*times, *times < 10 ? 2 : 0) +
@@ -161,11 +157,11 @@ std::string places_text(const accelerator_analysis& of) {
   const auto steps = static_cast<std::int64_t>(of.step_count);
   if (places.step && steps > 1 && places.step_ns * steps > 2 * places.all_ns) {
     parts.push_back("most of it in step " + std::to_string(*places.step) + " (" +
-                    time_text(places.step_ns) + ")");
+                    human_time(places.step_ns) + ")");
   }
   constexpr std::size_t many = 20;
   std::string gaps = counted(places.gaps, "time", "times");
-  gaps += places.gaps > 1 ? ", at most " + time_text(places.longest_ns) : "";
+  gaps += places.gaps > 1 ? ", at most " + human_time(places.longest_ns) : "";
   if (places.gaps > many && 2 * places.ten_longest_ns >= places.all_ns) {
     gaps += "; the 10 longest are " + share_text(places.ten_longest_ns, places.all_ns) + " of it";
   }
@@ -270,10 +266,6 @@ std::string bandwidth_text(const copy_sum& copies) {
 
 std::string share_text(std::int64_t ns, std::int64_t of_ns) {
   return whole_percent(time_share(ns, of_ns));
-}
-
-std::string time_text(std::int64_t ns) {
-  return human_time(static_cast<double>(ns));
 }
 
 }  // namespace lotus::tool

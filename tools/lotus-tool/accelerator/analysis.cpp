@@ -80,8 +80,7 @@ std::vector<idle_part> steps_of(const device_trace& trace) {
   for (const profiler_step& step : trace.steps) {
     steps.push_back({step.number, 0, step.start_ns, step.end_ns, {}});
   }
-  std::sort(steps.begin(), steps.end(),
-            [](const idle_part& a, const idle_part& b) { return a.start_ns < b.start_ns; });
+  sort_by_start(steps);
   return steps;
 }
 
@@ -186,8 +185,7 @@ class gap_analysis {
         judged.causes.add(part.cause, part.end_ns - part.start_ns);
       }
       judged_parts_.insert(judged_parts_.end(), edges_.begin(), edges_.end());
-      std::sort(edges_.begin(), edges_.end(),
-                [](const cause_range& a, const cause_range& b) { return a.start_ns < b.start_ns; });
+      sort_by_start(edges_);
       add_to_parts(edges_);
     } else {
       judged.edges_ns = 0;

@@ -10,12 +10,6 @@
 namespace lotus::tool {
 namespace {
 
-template <class Range>
-void sort_by_start(std::vector<Range>& ranges) {
-  std::sort(ranges.begin(), ranges.end(),
-            [](const Range& a, const Range& b) { return a.start_ns < b.start_ns; });
-}
-
 /// Selects the consumers whose waits are used: those in the processes that the trace contains. If
 /// no log comes from one of these processes, selects all consumers.
 class counted_consumers {

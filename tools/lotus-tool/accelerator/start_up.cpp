@@ -26,9 +26,7 @@ std::int64_t overlap_ns(const Range& range, std::int64_t start_ns, std::int64_t 
 class start_up_finder {
  public:
   explicit start_up_finder(const device_trace& trace) : trace_(trace), steps_(trace.steps) {
-    std::sort(steps_.begin(), steps_.end(), [](const profiler_step& a, const profiler_step& b) {
-      return a.start_ns < b.start_ns;
-    });
+    sort_by_start(steps_);
     find_slow_calls();
     std::int64_t first_ns = INT64_MAX;
     std::int64_t last_ns = INT64_MIN;

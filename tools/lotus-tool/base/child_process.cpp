@@ -12,7 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 
 #include "base/errors.hpp"
 
@@ -94,8 +93,7 @@ void stop_forwarding() noexcept {
 }
 
 [[noreturn]] void cannot_start(const std::string& program, int error) {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe)
-  throw input_error(program + ": cannot be run: " + std::strerror(error));
+  throw input_error(program + ": cannot be run: " + error_text(error));
 }
 
 /// Runs in the child process after fork(), until exec() replaces it by the program. Must not

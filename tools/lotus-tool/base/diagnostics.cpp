@@ -6,6 +6,7 @@
 #include "base/errors.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
+#include "base/text.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -69,8 +70,7 @@ diagnostic_log diagnostic_log::silenced() {
 
 int diagnostic_log::finish(bool strict) {
   if (malformed_lines_ > 0) {
-    warning(std::to_string(malformed_lines_) +
-            (malformed_lines_ == 1 ? " malformed line ignored" : " malformed lines ignored"));
+    warning(counted(malformed_lines_, "malformed line ignored", "malformed lines ignored"));
   }
   if (!strict || malformed_lines_ + malformed_files_ == 0) return exit_fine;
   begin_line() << styled(err_, style::red, "error:")

@@ -3,6 +3,7 @@
 #define LOTUS_TOOL_BASE_ERRORS_HPP
 
 #include <cstddef>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -25,6 +26,11 @@ struct input_error : std::runtime_error {
 struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+
+/// Returns the system's text for a value of errno.
+inline std::string error_text(int error) {
+  return std::strerror(error);  // NOLINT(concurrency-mt-unsafe)
+}
 
 /// Formats an error message as "path:line: what".
 inline std::string at_line(const std::string& path, std::size_t line, std::string_view what) {

@@ -44,6 +44,10 @@ std::string json_string(std::string_view text) {
   return out;
 }
 
+std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
+  return std::to_string(count).append(" ").append(count == 1 ? one : many);
+}
+
 std::string replaced(std::string text, std::string_view what, std::string_view with) {
   for (std::size_t at = text.find(what); at != std::string::npos;
        at = text.find(what, at + with.size())) {

@@ -19,14 +19,32 @@ inline bool ends_with(std::string_view text, std::string_view end) noexcept {
 }
 
 /// Converts the whole text to a number. Returns false if this is not possible.
-template <class Number>
-bool read_whole(std::string_view text, Number& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+/// @param base  of a whole number; without it, 10.
+template <class Number, class... Base>
+bool read_whole(std::string_view text, Number& value, Base... base) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base...);
   return error == std::errc{} && end == text.data() + text.size();
+}
+/// The same for a number that is not negative.
+template <class Number, class... Base>
+bool read_number(std::string_view text, Number& value, Base... base) {
+  return read_whole(text, value, base...) && value >= 0;
+}
+
+/// Removes the text before the first `mark`, and this mark, from the beginning of `text`; removes
+/// all of `text` if it contains no mark. Returns the removed text without the mark.
+inline std::string_view take(std::string_view& text, char mark) {
+  const std::size_t at = text.find(mark);
+  const std::string_view taken = text.substr(0, at);
+  text.remove_prefix(at == std::string_view::npos ? text.size() : at + 1);
+  return taken;
 }
 
 /// Replaces each occurrence of `what` in a text.
 std::string replaced(std::string text, std::string_view what, std::string_view with);
+
+/// Returns a number and what it counts, such as "1 run" or "2 runs".
+std::string counted(std::uint64_t count, std::string_view one, std::string_view many);
 
 struct as_text {
   std::string_view operator()(std::string_view text) const noexcept { return text; }

@@ -1,10 +1,8 @@
 #include "cli/arguments.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <exception>
-#include <system_error>
 
 #include "base/errors.hpp"
 #include "base/nearest.hpp"
@@ -67,9 +65,7 @@ void check_option(const CLI::App& app, const std::string& word) {
 CLI::Validator whole_number(std::size_t least) {
   const auto check = [least](std::string& text) -> std::string {
     std::size_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const bool good = error == std::errc{} && end == text.data() + text.size() && value >= least;
-    if (good) return {};
+    if (read_whole(text, value) && value >= least) return {};
     return "'" + text + "' is not a whole number of at least " + std::to_string(least);
   };
   return {check, ""};

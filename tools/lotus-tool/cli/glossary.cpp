@@ -210,7 +210,7 @@ void print_glossary(const std::vector<std::string>& labels, std::ostream& out) {
   for (const std::string& label : labels) {
     const std::string_view meaning = meaning_of(label);
     if (meaning.empty()) continue;
-    out << fitted(out, printable_line(label) + ": " + std::string(meaning), "  ", "    ") << '\n';
+    print_fitted(out, printable_line(label) + ": " + std::string(meaning), "  ", "    ");
   }
 }
 

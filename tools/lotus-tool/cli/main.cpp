@@ -3,16 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdlib>
 #include <iostream>
 #include <string_view>
-#include <system_error>
 #include <thread>
 
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
+#include "base/text.hpp"
 #include "cli/cli.hpp"
 
 namespace {
@@ -33,8 +32,7 @@ std::size_t columns_of_output(int descriptor) {
   const char* const variable = std::getenv("COLUMNS");  // NOLINT(concurrency-mt-unsafe)
   const std::string_view text = variable == nullptr ? "" : variable;
   std::size_t columns = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
-  if (error == std::errc{} && end == text.data() + text.size() && columns > 0) return columns;
+  if (lotus::tool::read_whole(text, columns) && columns > 0) return columns;
   winsize size{};
   const bool known = ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   return known ? size.ws_col : usual;

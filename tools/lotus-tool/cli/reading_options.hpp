@@ -30,24 +30,30 @@ void runs(CLI::App& command, action& chosen, const std::shared_ptr<Options>& opt
   });
 }
 
-/// Adds an option with a value that is not empty.
+/// Adds an option.
 /// @param value  what the help shows for the value, such as "FILE".
+template <class Value>
+CLI::Option* add_value(CLI::App& command, const char* name, Value& to, const std::string& value,
+                       const char* meaning) {
+  return command.add_option(name, to, meaning)->option_text(value);
+}
+/// Adds an option with a value that is not empty.
 template <class Value>
 CLI::Option* add_text(CLI::App& command, const char* name, Value& to, const char* value,
                       const char* meaning) {
-  return command.add_option(name, to, meaning)->check(not_empty())->option_text(value);
+  return add_value(command, name, to, value, meaning)->check(not_empty());
 }
 /// Adds an option that may be repeated, each time with one value.
 template <class Value>
 CLI::Option* add_repeated(CLI::App& command, const char* name, Value& to, const char* value,
                           const char* meaning) {
-  return command.add_option(name, to, meaning)->option_text(value)->allow_extra_args(false);
+  return add_value(command, name, to, value, meaning)->allow_extra_args(false);
 }
 /// Adds an option whose value is a whole number of at least `least`.
 template <class Value>
 CLI::Option* add_count(CLI::App& command, const char* name, Value& to, std::size_t least,
                        const char* meaning) {
-  return command.add_option(name, to, meaning)->check(whole_number(least))->option_text("N");
+  return add_value(command, name, to, "N", meaning)->check(whole_number(least));
 }
 
 /// Descriptions of the argument DIR of commands that read the logs of one or several runs.

@@ -1,9 +1,7 @@
 #include "commands/compare.hpp"
 
-#include <charconv>
 #include <cstddef>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -12,6 +10,7 @@
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
+#include "base/text.hpp"
 #include "comparison/conclusion.hpp"
 #include "describe/described_table.hpp"
 #include "describe/description.hpp"
@@ -64,7 +63,7 @@ void print_times(const compared_loader& l, const side_names& sides, std::ostream
   }
   print_table<compared_times>("mean time of", rows, sides, out);
   for (const std::string& text : explanations_of(l)) {
-    out << fitted(out, text, "  ", "    ") << '\n';
+    print_fitted(out, text, "  ", "    ");
   }
   out << "  delivery delay: from when a batch is ready until the consumer receives it\n";
   note_label(out, "consumer");
@@ -75,7 +74,7 @@ void print_times(const compared_loader& l, const side_names& sides, std::ostream
 /// differences between the runs.
 void print_conclusion(const compared_loader& l, std::ostream& out) {
   const auto tell = [&out](const std::string& text) {
-    out << fitted_sentences(out, printable_line(text), "", "  ") << '\n';
+    print_sentences(out, printable_line(text), "", "  ");
   };
   const std::string throughput = throughput_of(l);
   if (!throughput.empty()) {
@@ -111,7 +110,7 @@ void print_comparison_table(const compared_sides& given, const comparison& found
     between = "\n";
     if (given.fail_above) {
       const std::string end = failure_text(l, *given.fail_above);
-      out << fitted(out, printable_line(end), "  ", "    ") << '\n';
+      print_fitted(out, printable_line(end), "  ", "    ");
     }
     if (l.stages.empty()) continue;
     out << '\n';
@@ -132,33 +131,12 @@ double parse_share(const std::string& text, const std::string& option) {
     unit = 0.01;
   }
   double value = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
   // A number of 1 or more without a percent sign is surely a mistake: 5 would mean 500 %.
-  const bool bare_per_cent = unit == 1 && value >= 1;
-  if (error != std::errc{} || end != number.data() + number.size() || !(value >= 0) ||
-      bare_per_cent) {
+  if (!read_number(number, value) || (unit == 1 && value >= 1)) {
     throw usage_error(option + ": '" + text + "' is not a percentage or a share; write 5% or 0.05");
   }
   return value * unit;
 }
-
-namespace {
-
-void print(const compare_options& options, const comparison& found, std::ostream& out) {
-  switch (options.form) {
-    case compare_form::table:
-      print_comparison_table(options, found, out);
-      break;
-    case compare_form::json:
-      print_json(shown_comparison{&options, &found}, out);
-      break;
-    case compare_form::markdown:
-      out << comparison_markdown(options, found);
-      break;
-  }
-}
-
-}  // namespace
 
 int run_compare(const compare_options& options, std::ostream& out, std::ostream& err) {
   diagnostic_log diagnostics(err, options.quiet);
@@ -181,7 +159,17 @@ int run_compare(const compare_options& options, std::ostream& out, std::ostream&
     throw input_error(options.before.front() + " and " + options.after.front() +
                       " have nothing in common");
   }
-  print(options, found, out);
+  switch (options.form) {
+    case compare_form::table:
+      print_comparison_table(options, found, out);
+      break;
+    case compare_form::json:
+      print_json(shown_comparison{&options, &found}, out);
+      break;
+    case compare_form::markdown:
+      out << comparison_markdown(options, found);
+      break;
+  }
   return slower ? exit_slower : exit_fine;
 }
 

@@ -104,7 +104,7 @@ void print_moves(const diagnosis& d, const std::vector<shown_advice>& shown, std
   }
   for (const std::string& what : not_looked_at(d)) lines.push_back("not looked at: " + what);
   for (const std::string& line : lines) {
-    out << fitted_sentences(out, printable_line(line), "  ", "    ") << '\n';
+    print_sentences(out, printable_line(line), "  ", "    ");
   }
   if (!lines.empty()) out << '\n';
 }
@@ -112,13 +112,11 @@ void print_moves(const diagnosis& d, const std::vector<shown_advice>& shown, std
 /// Prints the shares of the critical path that do not belong to an operation or a stage.
 void print_path(const diagnosis& d, std::ostream& out) {
   if (!d.path.misses.empty()) {
-    out << '\n'
-        << fitted_sentences(out,
-                            "No critical path is shown: the stage " +
-                                printable_line(d.path.misses) +
-                                " worked for nearly all of the run, but the records lead past it.",
-                            "  ", "    ")
-        << '\n';
+    out << '\n';
+    print_sentences(out,
+                    "No critical path is shown: the stage " + printable_line(d.path.misses) +
+                        " worked for nearly all of the run, but the records lead past it.",
+                    "  ", "    ");
   }
   bool any = false;
   table path;
@@ -134,12 +132,10 @@ void print_path(const diagnosis& d, std::ostream& out) {
   if (any) out << '\n';
   if (any) path.print(out);
   if (any || !d.path_gains.empty())
-    out << fitted_sentences(
-               out,
-               "With the parts that are not shown, these shares add up to 100 %. Each moment "
-               "of the run is counted for the one thing that delayed the run then.",
-               "  ", "    ")
-        << '\n';
+    print_sentences(out,
+                    "With the parts that are not shown, these shares add up to 100 %. Each moment "
+                    "of the run is counted for the one thing that delayed the run then.",
+                    "  ", "    ");
 }
 
 /// Prints a table of the aggregated operations. Their time is also contained in the tables that are
@@ -151,17 +147,14 @@ void print_aggregated(const diagnosis& d, std::ostream& out) {
   ops.row({"aggregated, within the above", "count", "mean", "p99", "total", "self"});
   for (const figures& of : d.aggregated) {
     ops.row({printable_line(shown_name(of.name)), std::to_string(of.time.count),
-             human_time(of.time.mean_ns), human_time(of.time.p99_ns),
-             human_time(static_cast<double>(of.time.total_ns)),
-             human_time(static_cast<double>(of.self_ns.value_or(0)))});
+             human_time(of.time.mean_ns), human_time(of.time.p99_ns), human_time(of.time.total_ns),
+             human_time(of.self_ns.value_or(0))});
   }
   ops.print(out);
 }
 
 void print_slow(const diagnosis& d, std::ostream& out) {
-  const auto tell = [&out](const std::string& text) {
-    out << fitted(out, text, "  ", "    ") << '\n';
-  };
+  const auto tell = [&out](const std::string& text) { print_fitted(out, text, "  ", "    "); };
   for (const slow_worker& w : d.slow_workers) {
     tell("slow worker (ID " + std::to_string(w.worker) + "): " + human_time(w.mean_ns) +
          " per batch" + (w.stage.empty() ? "" : " in " + printable_line(w.stage)) + ", " +

@@ -163,7 +163,7 @@ void print_exposed(const std::string& loader, const exposed_time& e, std::ostrea
       " for its batch, and nothing hides it.";
   out << styled(out, style::bold, fitted_sentences(out, headline)) << '\n';
   const std::string cause = cause_text(e);
-  if (!cause.empty()) out << fitted_sentences(out, cause) << '\n';
+  if (!cause.empty()) print_sentences(out, cause);
   print_table(e, out);
   if (e.cause) {
     const exposed_rank& of = e.ranks[*e.cause];

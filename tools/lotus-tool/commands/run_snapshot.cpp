@@ -44,7 +44,7 @@ class directory_descriptor {
   explicit directory_descriptor(const std::string& path)
       : fd_(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
     if (fd_ >= 0) return;
-    throw input_error(path + ": " + std::strerror(errno));  // NOLINT(concurrency-mt-unsafe)
+    throw input_error(path + ": " + error_text(errno));
   }
   directory_descriptor(const directory_descriptor&) = delete;
   directory_descriptor& operator=(const directory_descriptor&) = delete;

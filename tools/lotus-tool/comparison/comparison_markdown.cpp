@@ -8,6 +8,7 @@
 
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
+#include "base/text.hpp"
 #include "comparison/conclusion.hpp"
 #include "describe/described_table.hpp"
 #include "describe/description.hpp"
@@ -16,10 +17,6 @@ namespace lotus::tool {
 namespace {
 
 constexpr std::size_t max_bytes = 60'000;
-
-std::string count_of_runs(std::size_t n) {
-  return std::to_string(n) + (n == 1 ? " run" : " runs");
-}
 
 /// The text of a comment on GitHub, whose length is limited: table rows that do not fit are left
 /// out, and a line says how many.
@@ -109,8 +106,8 @@ std::string comparison_markdown(const compared_sides& sides, const comparison& f
     if (!l.stages.empty()) {
       to.table_of("stage", l.stages, [](const compared_stage& of) { return of.name; });
     }
-    std::string runs =
-        count_of_runs(l.runs_before) + " before, " + count_of_runs(l.runs_after) + " after";
+    std::string runs = counted(l.runs_before, "run", "runs") + " before, " +
+                       counted(l.runs_after, "run", "runs") + " after";
     if (l.runs_before < 2 && l.runs_after < 2) {
       runs += ": the intervals ignore that two runs of the same program can differ";
     }

@@ -180,7 +180,7 @@ void print_curve(const speed_curve& curve, const std::string& title, std::ostrea
       << '\n';
   if (!curve.why_not.empty() || curve.points.size() < 2) {
     const phrase& why = curve.why_not.empty() ? curve.note : curve.why_not;
-    out << fitted(out, "no predictions: " + text_of(why)) << '\n';
+    print_fitted(out, "no predictions: " + text_of(why));
   } else {
     constexpr std::size_t usual_columns = 80;
     constexpr std::size_t rows = 11;
@@ -217,15 +217,14 @@ void print_curve(const speed_curve& curve, const std::string& title, std::ostrea
       legend += before + text_of(limit.name) + ' ' + three_digits(limit.per_s);
       before = ", ";
     }
-    out << fitted(out, legend, "  ", "    ") << '\n';
+    print_fitted(out, legend, "  ", "    ");
   }
   for (const curve_dot& dot : curve.dots) {
-    out << fitted(out, std::string(dot.is_recorded ? "◆ " : "● ") + dot_text(curve, dot), "  ",
-                  "    ")
-        << '\n';
+    print_fitted(out, std::string(dot.is_recorded ? "◆ " : "● ") + dot_text(curve, dot), "  ",
+                 "    ");
   }
   if (!curve.note.empty() && curve.points.size() >= 2) {
-    out << fitted_sentences(out, text_of(curve.note), "  ") << '\n';
+    print_sentences(out, text_of(curve.note), "  ");
   }
 }
 

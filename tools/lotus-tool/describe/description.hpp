@@ -90,10 +90,6 @@ datum datum_of(const V& value) {
   }
 }
 
-}  // namespace describing
-
-namespace describing {
-
 /// Stores a small function object or a pointer to a member. The caller that reads it must know its
 /// type.
 class stored_function {

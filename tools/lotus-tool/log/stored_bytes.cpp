@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <string>
 
 #include "base/errors.hpp"
@@ -14,14 +13,6 @@
 #include "base/terminal/progress.hpp"
 
 namespace lotus::tool {
-namespace {
-
-[[noreturn]] void cannot_read(const std::string& path, int error) {
-  throw input_error(path +
-                    ": cannot be read: " + std::strerror(error));  // NOLINT(concurrency-mt-unsafe)
-}
-
-}  // namespace
 
 stored_bytes::stored_bytes(const log_file& file) : file_(file), from_disk_(file.first) {
   if (file.bytes <= file.first) return;
@@ -49,7 +40,7 @@ std::size_t stored_bytes::read(char* to, std::size_t room) {
     const ssize_t got = ::pread(descriptor_, to, wanted, static_cast<off_t>(from_disk_));
     if (got < 0) {
       if (errno == EINTR) continue;
-      cannot_read(file_.path, errno);
+      throw input_error(file_.path + ": cannot be read: " + error_text(errno));
     }
     if (got == 0) break;  // the file was truncated after it was found
     from_disk_ += static_cast<std::uint64_t>(got);

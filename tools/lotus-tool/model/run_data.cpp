@@ -303,7 +303,6 @@ void find_part(const run_files& run, diagnostic_log& diagnostics) {
   run_parts everything;
   everything.beyond_part = true;
   const run_data whole = read_run(run, everything, silent);
-  const auto text = [](std::int64_t ns) { return human_time(static_cast<double>(ns)); };
   const std::int64_t run_ns = whole.empty() ? 0 : whole.last_ns - whole.first_ns;
   run.part = time_window{INT64_MAX, INT64_MIN};
   if (!has_part(*run.wanted, whole)) {
@@ -313,15 +312,15 @@ void find_part(const run_files& run, diagnostic_log& diagnostics) {
   const time_window part = part_of(*run.wanted, whole);
   if (whole.empty() || !part.has(whole.first_ns, whole.last_ns)) {
     diagnostics.warning(run.dir + ": nothing was recorded in this part of the run; the run takes " +
-                        text(run_ns));
+                        human_time(run_ns));
     return;
   }
   run.part = part;
-  diagnostics.note(run.dir + ": only the part from " +
-                   text(std::max(part.from_ns.value_or(0) - whole.first_ns, std::int64_t{0})) +
-                   " to " +
-                   text(std::min(part.to_ns.value_or(INT64_MAX) - whole.first_ns, run_ns)) +
-                   " of " + text(run_ns) + "; what began before it or ended after it is left out");
+  diagnostics.note(
+      run.dir + ": only the part from " +
+      human_time(std::max(part.from_ns.value_or(0) - whole.first_ns, std::int64_t{0})) + " to " +
+      human_time(std::min(part.to_ns.value_or(INT64_MAX) - whole.first_ns, run_ns)) + " of " +
+      human_time(run_ns) + "; what began before it or ended after it is left out");
 }
 
 /// Reads a run without correcting the times in its logs.

@@ -2,6 +2,7 @@
 #ifndef LOTUS_TOOL_MODEL_RUN_MODEL_HPP
 #define LOTUS_TOOL_MODEL_RUN_MODEL_HPP
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -64,6 +65,13 @@ struct time_span {
 
   std::int64_t duration_ns() const noexcept { return end_ns - start_ns; }
 };
+
+/// Sorts ranges of time.
+template <class Range>
+void sort_by_start(std::vector<Range>& ranges) {
+  std::sort(ranges.begin(), ranges.end(),
+            [](const Range& a, const Range& b) { return a.start_ns < b.start_ns; });
+}
 
 /// A batch of one epoch.
 struct batch {

@@ -37,8 +37,7 @@ spans_by_log counted_spans(const run_data& run, const std::vector<bool>& counted
         {preprocessed->start_ns, preprocessed->end_ns(), index});
   }
   for (std::vector<batch_span>& of_log : spans) {
-    std::sort(of_log.begin(), of_log.end(),
-              [](const batch_span& a, const batch_span& b) { return a.start_ns < b.start_ns; });
+    sort_by_start(of_log);
   }
   return spans;
 }

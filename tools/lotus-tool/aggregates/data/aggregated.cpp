@@ -1,15 +1,14 @@
 #include "aggregates/data/aggregated.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <limits>
 #include <map>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
+#include "base/text.hpp"
 #include "log/log_reader.hpp"
 #include "log/operation_names.hpp"
 #include "lotus/aggregates/aggregate_chain.hpp"
@@ -104,22 +103,6 @@ std::string no_window_text(const std::vector<aggregated_op>& ops) {
 }
 
 namespace {
-
-/// Removes everything up to and including the next `mark` from the front of `text`; removes all of
-/// the text if it does not contain the mark. Returns the removed text without the mark.
-std::string_view take(std::string_view& text, char mark) {
-  const std::size_t at = text.find(mark);
-  const std::string_view removed = text.substr(0, at);
-  text.remove_prefix(at == std::string_view::npos ? text.size() : at + 1);
-  return removed;
-}
-
-template <class Number>
-bool read_number(std::string_view text, Number& value) {
-  const char* const end = text.data() + text.size();
-  const auto [after_number, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc{} && after_number == end && value >= 0;
-}
 
 /// Reads a line "S<name>,TID,COUNT,TOTAL,SELF,BUCKET:N BUCKET:N" (an aggregate). Returns false for
 /// other lines.

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -38,10 +37,7 @@ class byte_stream {
  public:
   explicit byte_stream(const std::string& path)
       : path_(path), file_(gzopen(path.c_str(), "rb"), gzclose), buffer_(block_bytes) {
-    if (!file_) {
-      throw input_error(
-          path + ": cannot be read: " + std::strerror(errno));  // NOLINT(concurrency-mt-unsafe)
-    }
+    if (!file_) throw input_error(path + ": cannot be read: " + error_text(errno));
     fill();
   }
   byte_stream(const byte_stream&) = delete;

@@ -7,7 +7,6 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
-#include <cstring>
 #include <lotus/folder/safe_open.hpp>
 #include <system_error>
 
@@ -44,10 +43,7 @@ std::string read_found(const std::string& path, std::uint64_t max_bytes) {
     throw input_error(path + ": not read, it is larger than " + std::to_string(max_bytes) +
                       " bytes");
   }
-  if (got < 0) {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe)
-    throw input_error(path + ": cannot be read: " + std::strerror(error));
-  }
+  if (got < 0) throw input_error(path + ": cannot be read: " + error_text(error));
   return text;
 }
 

@@ -7,14 +7,13 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
-#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "base/errors.hpp"
+#include "base/text.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -28,8 +27,7 @@ fs::path folder_of(const fs::path& path) {
 }
 
 [[noreturn]] void cannot_write(const std::string& path, int error) {
-  throw input_error(
-      path + ": cannot be written: " + std::strerror(error));  // NOLINT(concurrency-mt-unsafe)
+  throw input_error(path + ": cannot be written: " + error_text(error));
 }
 
 /// Returns the descriptor that a path such as /dev/stdout or /dev/fd/3 denotes; -1 if the path does
@@ -39,10 +37,8 @@ int descriptor_named(const std::string& path) {
   if (path == "/dev/stderr") return STDERR_FILENO;
   for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
     if (path.compare(0, folder.size(), folder) != 0) continue;
-    const char* const end = path.data() + path.size();
     int descriptor = -1;
-    const auto [at, error] = std::from_chars(path.data() + folder.size(), end, descriptor);
-    if (error == std::errc{} && at == end && descriptor >= 0) return descriptor;
+    if (read_number(path.c_str() + folder.size(), descriptor)) return descriptor;
   }
   return -1;
 }

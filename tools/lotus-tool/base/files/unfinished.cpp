@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -128,10 +127,7 @@ scratch_folder::scratch_folder(const std::string& parent) {
   unfinished made = make_unfinished_folder(parent, "lotus_tool");
   path_ = std::move(made.path);
   lock_ = made.descriptor;
-  if (lock_ < 0) {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe)
-    throw input_error(parent + ": cannot create a folder in it: " + std::strerror(errno));
-  }
+  if (lock_ < 0) throw input_error(parent + ": cannot create a folder in it: " + error_text(errno));
 }
 
 scratch_folder::~scratch_folder() {

@@ -8,6 +8,7 @@
 
 #include "base/errors.hpp"
 #include "base/printable.hpp"
+#include "base/text.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -265,14 +266,10 @@ class token_reader {
   template <class Consume>
   bool check_number(std::uint64_t at, std::string_view text, Consume consume) {
     std::uint64_t whole = 0;
-    const char* const end = text.data() + text.size();
     const bool has_leading_zero = text.size() > 1 && text[0] == '0' && is_digit(text[1]);
-    if (!has_leading_zero) {
-      const auto [stop, error] = std::from_chars(text.data(), end, whole);
-      if (stop == end && error == std::errc()) {
-        consume();
-        return to_.whole_number(whole);
-      }
+    if (!has_leading_zero && read_whole(text, whole)) {
+      consume();
+      return to_.whole_number(whole);
     }
     if (!is_number(text)) {
       const std::string valid = number_of_c(text);

@@ -86,12 +86,34 @@ class json_writer {
     return this->value(value);
   }
 
+  /// Writes an array of these values.
+  template <class... Values>
+  json_writer& row(const Values&... values) {
+    begin_array();
+    (value(values), ...);
+    return end_array();
+  }
+  /// Writes an array: calls `write` for each element of `all`.
+  template <class Range, class Write>
+  json_writer& list(const Range& all, const Write& write) {
+    begin_array();
+    for (const auto& one : all) write(one);
+    return end_array();
+  }
+  template <class Range>
+  json_writer& list(const Range& all) {
+    return list(all, [this](const auto& one) { value(one); });
+  }
+
   /// Writes a value that the caller has already formatted as JSON.
   json_writer& raw(std::string_view json) {
     separate();
     text_ += json;
     return *this;
   }
+
+  /// Returns the caller's string, to append the rest of a long raw() value.
+  std::string& text() noexcept { return text_; }
 
   /// Starts a new line before the next element or closing bracket.
   json_writer& newline(std::size_t indent = 0) noexcept {

@@ -44,6 +44,16 @@ inline std::string fitted(std::ostream& stream, std::string_view text, std::stri
 std::string fitted_sentences(std::ostream& stream, std::string_view text,
                              std::string_view first = "", std::string_view others = "");
 
+/// Print such lines, with a line end after the last one.
+inline void print_fitted(std::ostream& stream, std::string_view text, std::string_view first = "",
+                         std::string_view others = "") {
+  stream << fitted(stream, text, first, others) << '\n';
+}
+inline void print_sentences(std::ostream& stream, std::string_view text,
+                            std::string_view first = "", std::string_view others = "") {
+  stream << fitted_sentences(stream, text, first, others) << '\n';
+}
+
 namespace internal {
 
 inline int labels_index() {

@@ -14,6 +14,9 @@ namespace lotus::tool {
 
 /// Returns a duration with three to four digits and its unit, such as "83.1 us"; "0" for 0 ns.
 std::string human_time(double ns);
+inline std::string human_time(std::int64_t ns) {
+  return human_time(static_cast<double>(ns));
+}
 
 /// Returns a share (0..1) as a percentage, such as "41.33 %". The result is "100.00 %" only if the
 /// share is exactly 1; a smaller share is not rounded up to it.

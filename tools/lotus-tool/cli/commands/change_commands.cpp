@@ -231,8 +231,7 @@ void add_whatif(CLI::App& app, action& chosen) {
                                       "operation or stage WHAT; other runs of the program\n"
                                       "in folders next to DIR are dots")
                                  ->excludes(target);
-  command->add_option("--format", options->format, "svg: the curve as a picture")
-      ->option_text("svg")
+  add_value(*command, "--format", options->format, "svg", "svg: the curve as a picture")
       ->check(CLI::IsMember({"svg"}))
       ->needs(curve);
   add_json(*command, options->json);

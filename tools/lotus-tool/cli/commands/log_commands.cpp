@@ -54,9 +54,9 @@ void add_stats(CLI::App& app, action& chosen) {
       {"ncalls", "count"}, {"tottime", "self"}, {"cumtime", "total"}};
   std::string orders;
   for (const std::string& word : stats_orders()) orders += word + '|';
-  command->add_option("--sort", options->order, "order of the operations")
-      ->transform(known_word(stats_orders(), other_orders))
-      ->option_text(orders + "ncalls|tottime|cumtime");
+  add_value(*command, "--sort", options->order, orders + "ncalls|tottime|cumtime",
+            "order of the operations")
+      ->transform(known_word(stats_orders(), other_orders));
   add_count(*command, "--limit,--row-limit", options->limit, 0, "show only the first N operations");
   add_count(*command, "--slowest", options->slowest, 0,
             "for runs with stages: show the N slowest batches and\n"
@@ -106,13 +106,11 @@ void add_diagnose(CLI::App& app, action& chosen) {
       "Exit status 3: the verdict is one of those given to --fail-if.\n"
       "Exit status 4: --fail-if is given, but there is no verdict (see the output).");
   command->add_option("DIR", options->dir, logs_folder)->required();
-  command
-      ->add_option("--fail-if", options->fail_if,
-                   "exit with status 3 if this is the verdict; several\n"
-                   "verdicts (listed below) are separated by commas")
+  add_value(*command, "--fail-if", options->fail_if, "VERDICT",
+            "exit with status 3 if this is the verdict; several\n"
+            "verdicts (listed below) are separated by commas")
       ->delimiter(',')
       ->check(known_word(names))
-      ->option_text("VERDICT")
       ->allow_extra_args(false);
   command->add_flag("--ranks", options->ranks,
                     "compare the ranks of one training: how long steps\n"
@@ -163,13 +161,11 @@ void add_accelerator(CLI::App& app, action& chosen) {
   command->add_flag("--last-step", options->analysis.with_last_step,
                     "include the last step (a ProfilerStep of the trace),\n"
                     "which may be incomplete");
-  command
-      ->add_option("--skip-steps", options->analysis.skip_steps,
-                   "leave out the first N steps; without it, only gaps\n"
-                   "that are clearly start-up are left out")
-      ->option_text("N");
-  command->add_option("--rank", options->rank, "show only this rank (or process) of several")
-      ->option_text("NAME");
+  add_value(*command, "--skip-steps", options->analysis.skip_steps, "N",
+            "leave out the first N steps; without it, only gaps\n"
+            "that are clearly start-up are left out");
+  add_value(*command, "--rank", options->rank, "NAME",
+            "show only this rank (or process) of several");
   command->add_flag("--all", options->all, "print all streams, devices, steps and batches");
   command->add_flag_callback(
       "--exact", [options] { options->analysis.rounding = time_rounding::exact; },
@@ -223,23 +219,21 @@ void add_compare(CLI::App& app, action& chosen) {
       "BEFORE", given->before, "folder of one or several runs before the change");
   CLI::Option* const after =
       command->add_option("AFTER", given->after, "folder of one or several runs after the change");
-  command->add_option("--a", options->before, "instead of BEFORE: several folders")
-      ->option_text("DIR...")
+  add_value(*command, "--a", options->before, "DIR...", "instead of BEFORE: several folders")
       ->excludes(before)
       ->excludes(after);
-  command->add_option("--b", options->after, "instead of AFTER: several folders")
-      ->option_text("DIR...")
+  add_value(*command, "--b", options->after, "DIR...", "instead of AFTER: several folders")
       ->excludes(before)
       ->excludes(after);
   add_text(*command, "--fail-above", given->fail_above, "PERCENT",
            "exit with status 3 if a mean time grew more than\n"
            "this, such as 5%");
   CLI::Option* const json = add_json(*command, options->form, compare_form::json);
-  command->add_option("--format", options->form, "markdown: for a pull request")
+  add_value(*command, "--format", options->form, "table|json|markdown",
+            "markdown: for a pull request")
       ->transform(one_of<compare_form>({{"table", compare_form::table},
                                         {"json", compare_form::json},
                                         {"markdown", compare_form::markdown}}))
-      ->option_text("table|json|markdown")
       ->excludes(json);
   add_table_options(*command);
   add_skipping(*command, options->skip_batches);

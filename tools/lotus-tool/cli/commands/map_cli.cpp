@@ -1,10 +1,9 @@
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <memory>
 #include <ostream>
 #include <string>
-#include <system_error>
 
+#include "base/text.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands/log_commands.hpp"
 #include "cli/reading_options.hpp"
@@ -34,14 +33,11 @@ void add_printing(CLI::App& command, Options& options) {
 CLI::Option* add_rate(CLI::App& command, double& rate_hz) {
   const auto check = [](const std::string& text) -> std::string {
     double hz = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), hz);
-    const bool good = error == std::errc{} && end == text.data() + text.size();
-    if (good && hz >= 1 && hz <= 100000) return {};
+    if (read_whole(text, hz) && hz >= 1 && hz <= 100000) return {};
     return "'" + text + "' is no rate between 1 and 100000 Hz";
   };
-  return command.add_option("--rate", rate_hz, "samples per second of each thread's CPU time")
-      ->check(check)
-      ->option_text("HZ");
+  return add_value(command, "--rate", rate_hz, "HZ", "samples per second of each thread's CPU time")
+      ->check(check);
 }
 
 /// Returns the path of the mapping file to write (it lists the functions of each operation):
@@ -64,10 +60,8 @@ void add_map_build(CLI::App& map, action& chosen) {
       "Reports can also be callgrind's profiles or samples of the built-in collector.\n"
       "With --json or --csv, a mapping file is written only if -o is given.");
   command->add_option("DIR", options->dirs, "folders of reports")->required();
-  command
-      ->add_option("-o,--output", options->output,
-                   "file for the mapping; default: mapping_funcs.json")
-      ->option_text("FILE");
+  add_value(*command, "-o,--output", options->output, "FILE",
+            "file for the mapping; default: mapping_funcs.json");
   add_printing(*command, *options);
   add_quiet(*command, options->quiet);
   runs(*command, chosen, options, [](map_build_options& of, std::ostream& out, std::ostream& err) {
@@ -102,11 +96,9 @@ void add_map_attribute(CLI::App& map, action& chosen) {
   const attribution_arguments arguments = add_attribution(*command, options->inputs);
   arguments.mapping->required();
   arguments.counters->required();
-  command
-      ->add_option("--trace", options->inputs.traces,
-                   "folders of logs, to take the operations' times from\n"
-                   "instead of --elapsed")
-      ->option_text("DIR...")
+  add_value(*command, "--trace", options->inputs.traces, "DIR...",
+            "folders of logs, to take the operations' times from\n"
+            "instead of --elapsed")
       ->excludes(arguments.elapsed);
   add_prefix(*command, options->inputs.prefix);
   add_printing(*command, *options);
@@ -132,35 +124,29 @@ void add_map_run(CLI::App& map, action& chosen) {
       "'builtin' needs only the kernel's permission (kernel.perf_event_paranoid <= 2).\n"
       "The other collectors (perf, callgrind, vtune, uprof) must be installed.\n"
       "With --json or --csv, a mapping file is written only if -o is given.");
-  command->add_option("--collector", options->collector, "profiler that collects the samples")
-      ->capture_default_str()
-      ->option_text(collector_names("|"));
+  add_value(*command, "--collector", options->collector, collector_names("|"),
+            "profiler that collects the samples")
+      ->capture_default_str();
   add_rate(*command, options->rate_hz)->default_str("1000, vtune: 100");
   add_repeated(*command, "--op", options->ops, "NAME",
                "sample only this operation; may be repeated");
   CLI::Option* counted = add_count(*command, "--runs", options->runs, 1,
                                    "number of runs of the probe, instead of --confidence");
-  command
-      ->add_option("--confidence", options->confidence,
-                   "choose the number of runs so that a function that\n"
-                   "takes --span per run is sampled at least once with\n"
-                   "this probability (0 to 1)")
+  add_value(*command, "--confidence", options->confidence, "P",
+            "choose the number of runs so that a function that\n"
+            "takes --span per run is sampled at least once with\n"
+            "this probability (0 to 1)")
       ->capture_default_str()
-      ->option_text("P")
       ->excludes(counted);
-  command->add_option("--span", *span, "find functions that take at least this time in a run")
+  add_value(*command, "--span", *span, "TIME",
+            "find functions that take at least this time in a run")
       ->capture_default_str()
-      ->option_text("TIME")
       ->excludes(counted);
-  command
-      ->add_option("-o,--output", options->output,
-                   "file for the mapping; default: mapping_funcs.json")
-      ->option_text("FILE");
-  command
-      ->add_option("--reports", options->reports,
-                   "folder for the samples of every run; default: name of\n"
-                   "the mapping and _reports, as in mapping_funcs_reports")
-      ->option_text("DIR");
+  add_value(*command, "-o,--output", options->output, "FILE",
+            "file for the mapping; default: mapping_funcs.json");
+  add_value(*command, "--reports", options->reports, "DIR",
+            "folder for the samples of every run; default: name of\n"
+            "the mapping and _reports, as in mapping_funcs_reports");
   add_printing(*command, *options);
   add_quiet(*command, options->quiet);
   command->add_option("PROGRAM", options->program, "the program (probe) and its arguments")
@@ -189,9 +175,8 @@ void add_map_record(CLI::App& map, action& chosen) {
       "The samples are written next to the program's logs.\n"
       "Exit status: that of the program.");
   add_rate(*command, options->rate_hz)->capture_default_str();
-  command
-      ->add_option("--samples", options->output, "file for the samples; default: next to the logs")
-      ->option_text("FILE");
+  add_value(*command, "--samples", options->output, "FILE",
+            "file for the samples; default: next to the logs");
   add_quiet(*command, options->quiet);
   command->add_option("PROGRAM", options->program, "the program and its arguments")->required();
   runs(*command, chosen, options,
@@ -215,10 +200,8 @@ void add_map_join(CLI::App& map, action& chosen) {
       "A sample counts for the innermost operation in which its thread was at that moment.\n"
       "Samples come from 'lotus-tool map record' or 'perf record -k CLOCK_MONOTONIC'.");
   command->add_option("DIR", options->dir, logs_folder)->required();
-  command
-      ->add_option("--samples", options->samples,
-                   "files of samples; default: those next to the logs")
-      ->option_text("FILE...");
+  add_value(*command, "--samples", options->samples, "FILE...",
+            "files of samples; default: those next to the logs");
   add_printing(*command, *options);
   add_window(*command);
   add_reading(*command, *options);
@@ -229,30 +212,22 @@ void add_map_join(CLI::App& map, action& chosen) {
 
 attribution_arguments add_attribution(CLI::App& command, attribution_inputs& options) {
   attribution_arguments added{};
-  added.mapping = command
-                      .add_option("--mapping", options.mapping,
-                                  "file that 'lotus-tool map run' wrote: the functions\n"
-                                  "that each operation calls")
-                      ->option_text("FILE");
-  added.counters = command
-                       .add_option("--counters", options.counters,
-                                   "tables of hardware counters of functions, such as\n"
-                                   "cache misses; one file for each configuration (a run\n"
-                                   "with other settings)")
-                       ->option_text("FILE...");
-  added.elapsed = command
-                      .add_option("--elapsed", options.elapsed,
-                                  "CSV file of the operations' times in seconds; header:\n"
-                                  "config,OPERATION,...; one row per configuration")
-                      ->option_text("FILE");
-  command
-      .add_option("--weights", options.weights,
-                  "how to split a function's counters among operations:\n"
-                  "by elapsed time, or by elapsed time x the function's\n"
-                  "share of the operation's samples (mix)")
+  added.mapping = add_value(command, "--mapping", options.mapping, "FILE",
+                            "file that 'lotus-tool map run' wrote: the functions\n"
+                            "that each operation calls");
+  added.counters = add_value(command, "--counters", options.counters, "FILE...",
+                             "tables of hardware counters of functions, such as\n"
+                             "cache misses; one file for each configuration (a run\n"
+                             "with other settings)");
+  added.elapsed = add_value(command, "--elapsed", options.elapsed, "FILE",
+                            "CSV file of the operations' times in seconds; header:\n"
+                            "config,OPERATION,...; one row per configuration");
+  add_value(command, "--weights", options.weights, "elapsed|mix",
+            "how to split a function's counters among operations:\n"
+            "by elapsed time, or by elapsed time x the function's\n"
+            "share of the operation's samples (mix)")
       ->transform(one_of<weighting>({{"elapsed", weighting::elapsed}, {"mix", weighting::mix}}))
-      ->default_str("elapsed")
-      ->option_text("elapsed|mix");
+      ->default_str("elapsed");
   return added;
 }
 

@@ -68,13 +68,12 @@ void add_viz(CLI::App& app, action& chosen) {
       "Without -o, this copy is written next to the trace, and its name ends in _fine.json "
       "or, with --coarse, in _coarse.json.");
   command->add_option("DIR", options->dir, logs_folder)->required();
-  command->add_option("-o,--output", options->output, "file to write; - is standard output")
-      ->option_text("FILE");
+  add_value(*command, "-o,--output", options->output, "FILE",
+            "file to write; - is standard output");
   const format_words formats = words_of_viz_formats();
-  command->add_option("--format", options->format, "format of the output")
+  add_value(*command, "--format", options->format, formats.with_bars, "format of the output")
       ->transform(one_of_words(formats.choices))
-      ->default_str(formats.choices.front().first)
-      ->option_text(formats.with_bars);
+      ->default_str(formats.choices.front().first);
   command->add_flag("--gzip", options->gzip, "compress the output; also if its name ends in .gz");
   command->add_flag("--coarse", options->coarse, "draw only batches, no operations");
   add_repeated(*command, "--op", options->view.ops, "NAME",
@@ -82,10 +81,8 @@ void add_viz(CLI::App& app, action& chosen) {
   add_text(*command, "--only-slowest", *only_slowest, "N",
            "draw only the N batches that took longest to build;\n"
            "STAGE:N: the batches or items slowest in stage STAGE");
-  command
-      ->add_option("--torch-trace", options->torch_trace,
-                   "merge the run into this PyTorch profiler trace")
-      ->option_text("FILE");
+  add_value(*command, "--torch-trace", options->torch_trace, "FILE",
+            "merge the run into this PyTorch profiler trace");
   command->add_flag("--compat", options->compat,
                     "write events and names like the original Lotus, the\n"
                     "Python program for PyTorch");
@@ -136,8 +133,7 @@ void add_report(CLI::App& app, action& chosen) {
   const attribution_arguments arguments = add_attribution(*command, options->hardware);
   arguments.counters->needs(arguments.mapping)->allow_extra_args(false);
   arguments.elapsed->needs(arguments.counters);
-  command->add_option("-o,--output", options->output, "file to write; - is standard output")
-      ->option_text("FILE")
+  add_value(*command, "-o,--output", options->output, "FILE", "file to write; - is standard output")
       ->required();
   add_skipping(*command, options->skip_batches);
   add_window(*command);
@@ -178,11 +174,10 @@ void add_export(CLI::App& app, action& chosen) {
       "Parquet needs the program duckdb.\n"
       "collapsed needs samples, which 'lotus-tool run' and 'attach' record.");
   command->add_option("DIR", options->dir, logs_folder)->required();
-  command
-      ->add_option("--format", options->format,
-                   "csv, sqlite, parquet: tables of everything recorded;\n"
-                   "pstats: calls and times in Python's cProfile format;\n"
-                   "collapsed: stacks of sampled threads")
+  add_value(*command, "--format", options->format, formats,
+            "csv, sqlite, parquet: tables of everything recorded;\n"
+            "pstats: calls and times in Python's cProfile format;\n"
+            "collapsed: stacks of sampled threads")
       ->transform(one_of<export_format>({{"csv", export_format::csv},
 #ifdef LOTUS_TOOL_SQLITE
                                          {"sqlite", export_format::sqlite},
@@ -190,7 +185,6 @@ void add_export(CLI::App& app, action& chosen) {
                                          {"parquet", export_format::parquet},
                                          {"pstats", export_format::pstats},
                                          {"collapsed", export_format::collapsed}}))
-      ->option_text(formats)
       ->required();
   add_text(*command, "-o,--output", options->output, "PATH",
            "file to write; for csv and parquet a folder")
@@ -210,8 +204,8 @@ void add_unpack(CLI::App& app, action& chosen) {
       "Writes the logs that the program would have written with LOTUS_FORMAT=text.\n"
       "Use it for other programs that read logs: lotus-tool itself reads both formats.");
   command->add_option("DIR", options->dir, logs_folder)->required();
-  command->add_option("-o,--output", options->output, "folder to write to; must be new or empty")
-      ->option_text("DIR")
+  add_value(*command, "-o,--output", options->output, "DIR",
+            "folder to write to; must be new or empty")
       ->required();
   add_reading(*command, *options);
   runs(*command, chosen, options, run_unpack);
@@ -257,12 +251,12 @@ void add_top(CLI::App& app, action& chosen) {
            "show this much of the end; default: 10s");
   add_text(*command, "--interval", given->interval, "TIME",
            "time between two refreshes; default: 1s");
-  command->add_option("--sort", options->order, "order of the operations; default: self")
+  add_value(*command, "--sort", options->order, "self|calls|total|max",
+            "order of the operations; default: self")
       ->transform(one_of<live_order>({{"self", live_order::self},
                                       {"calls", live_order::calls},
                                       {"total", live_order::total},
-                                      {"max", live_order::max}}))
-      ->option_text("self|calls|total|max");
+                                      {"max", live_order::max}}));
   command->add_flag("--once", options->once, "print once and exit");
   add_text(*command, "--openmetrics", options->metrics, "FILE",
            "write metrics for Prometheus to FILE instead of\n"

@@ -216,9 +216,8 @@ void add_attach(CLI::App& app, action& chosen) {
   command->add_option("PID", options->process.pid, "id of the process")
       ->check(whole_number(1))
       ->required();
-  command
-      ->add_option("--for", options->seconds, "how long to sample; default: until the process ends")
-      ->option_text("SECONDS");
+  add_value(*command, "--for", options->seconds, "SECONDS",
+            "how long to sample; default: until the process ends");
   add_text(*command, "--dir", options->process.dir, "DIR",
            "folder for the samples; default: run,\n"
            "or run-2, run-3, ... if run is not empty");

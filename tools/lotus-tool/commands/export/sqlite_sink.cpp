@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -188,7 +187,7 @@ void sqlite_sink::commit() {
   tables_.clear();
   database_.reset();
   if (std::rename(incomplete_.c_str(), path_.c_str()) != 0) {
-    throw input_error(path_ + ": cannot be written: " + std::strerror(errno));
+    throw input_error(path_ + ": cannot be written: " + error_text(errno));
   }
   incomplete_.clear();
 }

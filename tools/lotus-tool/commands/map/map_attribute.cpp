@@ -112,24 +112,22 @@ const description<attributions>& description_of(const attributions*) {
   return all;
 }
 
-void print_attributions(const std::vector<attribution>& all, print_as print, std::ostream& out) {
-  if (print == print_as::json) return print_json(attributions{all}, out);
-  if (print == print_as::csv) return print_csv(all, out);
-  std::string_view before;
-  for (const attribution& a : all) {
-    out << before;
-    print_table(a, out);
-    before = "\n";
-  }
-}
-
 int run_map_attribute(const map_attribute_options& options, std::ostream& out, std::ostream& err) {
   diagnostic_log diagnostics(err, options.quiet);
   if (options.inputs.traces.empty() == options.inputs.elapsed.empty()) {
     throw usage_error(
         "give the operations' times by either --trace DIR (logs) or --elapsed FILE (CSV)");
   }
-  print_attributions(attribute_all(options.inputs, diagnostics), options.print, out);
+  const attributions found{attribute_all(options.inputs, diagnostics)};
+  if (options.print == print_as::json) print_json(found, out);
+  if (options.print == print_as::csv) print_csv(found.all, out);
+  if (options.print != print_as::table) return exit_fine;
+  std::string_view before;
+  for (const attribution& a : found.all) {
+    out << before;
+    print_table(a, out);
+    before = "\n";
+  }
   return exit_fine;
 }
 

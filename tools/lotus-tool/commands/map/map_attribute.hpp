@@ -23,8 +23,6 @@ struct attributions {
 };
 const description<attributions>& description_of(const attributions*);
 
-void print_attributions(const std::vector<attribution>& all, print_as print, std::ostream& out);
-
 int run_map_attribute(const map_attribute_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool

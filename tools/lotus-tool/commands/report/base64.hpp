@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/formats/json_writer.hpp"
 #include "lotus/format/varint.hpp"
 
 namespace lotus::tool {
@@ -16,11 +17,11 @@ namespace lotus::tool {
 void append_base64(std::string& to, std::string_view bytes);
 std::string base64(std::string_view bytes);
 
-/// Encodes numbers as base64 in small blocks, so that the caller need not collect them first.
-/// finish() encodes the last ones.
+/// Writes numbers in base64 as a JSON string, in small blocks, so that the caller need not collect
+/// them first. finish() encodes the last ones.
 class base64_writer {
  public:
-  explicit base64_writer(std::string& to) : to_(to) {}
+  explicit base64_writer(json_writer& to) : to_(to.raw("\"").text()) {}
 
   /// Writes a number in LEB128.
   void number(std::uint64_t value) {
@@ -28,7 +29,10 @@ class base64_writer {
     used_ = static_cast<std::size_t>(end - bytes_);
     if (sizeof bytes_ - used_ < lotus::detail::varint_bytes) pour(used_ - used_ % 3);
   }
-  void finish() { pour(used_); }
+  void finish() {
+    pour(used_);
+    to_ += '"';
+  }
 
  private:
   void pour(std::size_t n) {

@@ -21,7 +21,7 @@ std::uint64_t number_of(optional_file file) {
 
 class history_writer {
  public:
-  history_writer(std::string& text, std::int64_t first_ns) : bytes_(text), first_ns_(first_ns) {}
+  history_writer(json_writer& json, std::int64_t first_ns) : bytes_(json), first_ns_(first_ns) {}
 
   void number(std::uint64_t value) { bytes_.number(value); }
 
@@ -98,8 +98,8 @@ void write(history_writer& to, const run_data& run, const batch& b,
 
 }  // namespace
 
-void write_batch_histories(json_writer& json, std::string& text, const run_data& run,
-                           const critical_path* path, std::size_t most, name_table& names) {
+void write_batch_histories(json_writer& json, const run_data& run, const critical_path* path,
+                           std::size_t most, name_table& names) {
   const std::vector<batch>& all = run.batches.all();
   std::vector<std::int64_t> on_path_ns(path == nullptr ? 0 : all.size(), 0);
   if (path != nullptr) {
@@ -107,15 +107,14 @@ void write_batch_histories(json_writer& json, std::string& text, const run_data&
       if (m.batch) on_path_ns[m.batch->value()] += m.ns;
     }
   }
-  json.begin_object().member("all", all.size()).key("histories").raw("\"");
-  history_writer to(text, run.first_ns);
+  json.begin_object().member("all", all.size()).key("histories");
+  history_writer to(json, run.first_ns);
   const std::size_t n = std::min(all.size(), most);
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t at = i * all.size() / n;
     write(to, run, all[at], path == nullptr ? std::nullopt : std::optional(on_path_ns[at]), names);
   }
   to.finish();
-  text += '"';
   json.end_object();
 }
 

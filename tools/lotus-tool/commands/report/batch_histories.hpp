@@ -26,12 +26,11 @@ namespace lotus::tool {
 /// - number of stage spans; for each, 1 + number of its name on the page, 1 + index of its log,
 /// whether it worked on one item and, if so, the item's number (zigzag), its start (encoded like
 /// the times above) and its duration.
-/// @param text  the string that `json` appends to.
 /// @param path  the critical path; null if unknown.
 /// @param most  maximum number of batches; if there are more, evenly distributed ones are written.
 /// @param names  the names of operations in all runs; names of stages are added.
-void write_batch_histories(json_writer& json, std::string& text, const run_data& run,
-                           const critical_path* path, std::size_t most, name_table& names);
+void write_batch_histories(json_writer& json, const run_data& run, const critical_path* path,
+                           std::size_t most, name_table& names);
 
 /// The operations of a run that the page lists. If a program has put numbers into the names of its
 /// operations, there may be a million, and a page with all of them would be too large for a

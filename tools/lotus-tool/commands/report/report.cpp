@@ -200,7 +200,7 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
       }
       empty = false;
       add_threads(run.dir);
-      write_run(first_json, json, data, read, title, options.skip_batches, names, limits, others,
+      write_run(first_json, json, read, title, options.skip_batches, names, limits, others,
                 diagnostics);
       title_of.try_emplace(run.info_dir, title);
       shown.push_back(run);

@@ -69,36 +69,29 @@ void write_rates(json_writer& json, const what_if& run, const speed_curve& curve
         if (speeds[s] != 1) change.faster[sliders[s].name] = speeds[s];
       }
       // Without a slider, these are the predictions themselves.
-      rates[c].push_back(c == 0 ? point.would_be.per_s : run.guess(change).per_s);
+      const double per_s = c == 0 ? point.would_be.per_s : run.guess(change).per_s;
+      rates[c].push_back(std::round(per_s * 1000) / 1000);
     }
   });
-  json.key("rates").begin_array();
-  for (const std::vector<double>& of_points : rates) {
-    json.newline().begin_array();
-    for (const double per_s : of_points) json.value(std::round(per_s * 1000) / 1000);
-    json.end_array();
-  }
-  json.end_array();
+  write_value(json.key("rates"), rates);
 }
 
 void write_sliders(json_writer& json, const what_if& run, const std::vector<slider>& sliders) {
-  json.newline().key("sliders").begin_array();
-  for (const slider& one : sliders) {
+  json.newline().key("sliders").list(sliders, [&](const slider& one) {
     pipeline_change change;
     change.faster[one.name] = one.speeds.back();
     const prediction p = run.predict(change);
     json.newline().begin_object().member("name", one.name);
     // How far the interval reaches, as factors of the prediction.
     json.member("low", p.per_s > 0 ? p.low / p.per_s : 1);
-    json.member("high", p.per_s > 0 ? p.high / p.per_s : 1).key("steps").begin_array();
-    for (const double speed : one.speeds) {
+    json.member("high", p.per_s > 0 ? p.high / p.per_s : 1).key("steps");
+    json.list(one.speeds, [&](double speed) {
       change.faster[one.name] = speed;
       json.begin_object().member("speed", speed);
       json.member("text", speed == 1 ? "" : change_text(change, run.recorded())).end_object();
-    }
-    json.end_array().end_object();
-  }
-  json.end_array();
+    });
+    json.end_object();
+  });
 }
 
 }  // namespace
@@ -134,14 +127,12 @@ void write_curves(json_writer& json, const run_data& run, const judgement& judge
     if (curve.points.size() > 1) curves.push_back(std::move(curve));
   }
   const std::vector<slider> sliders = sliders_of(*judged.found, std::max(points, 1.0), units);
-  json.newline().key("axes").begin_array();
-  for (const speed_curve& curve : curves) {
+  json.newline().key("axes").list(curves, [&](const speed_curve& curve) {
     json.newline().begin_object();
     description_of(&curve).write_members(json, curve);
     write_rates(json, asked, curve, sliders);
     json.end_object();
-  }
-  json.end_array();
+  });
   write_sliders(json, asked, sliders);
   json.end_object();
 }

@@ -26,7 +26,7 @@ void write_op(json_writer& json, const std::string& name, weighted_functions fun
   const std::size_t listed = std::min(functions.size(), max_functions);
   json.begin_object().member("name", name).member("total", total).key("functions").begin_array();
   for (std::size_t i = 0; i < listed; ++i) {
-    json.begin_array().value(functions[i].first).value(functions[i].second).end_array();
+    json.row(functions[i].first, functions[i].second);
   }
   json.end_array().member("more", functions.size() - listed).end_object();
 }
@@ -135,21 +135,16 @@ void hardware_data::add_mapping(const attribution_inputs& options) {
 }
 
 void hardware_data::write(json_writer& json) const {
-  json.begin_object().key("functions").begin_array();
-  for (const std::string& source : functions_) json.newline().raw(source);
-  json.end_array().key("counters").begin_array();
-  for (const counter& c : counters_) {
-    json.newline().begin_object().member("name", c.name).key("configs").begin_array();
-    for (const std::string& config : c.configs) json.value(config);
-    json.end_array().key("ops").begin_array();
-    for (const auto& [op, values] : c.ops) {
-      json.begin_object().member("name", op).key("values").begin_array();
-      for (const double value : values) json.value(value);
-      json.end_array().end_object();
-    }
-    json.end_array().end_object();
-  }
-  json.end_array().end_object();
+  json.begin_object().key("functions");
+  json.list(functions_, [&](const std::string& source) { json.newline().raw(source); });
+  json.key("counters").list(counters_, [&](const counter& c) {
+    json.newline().begin_object().member("name", c.name).key("configs").list(c.configs);
+    json.key("ops").list(c.ops, [&](const auto& op) {
+      json.begin_object().member("name", op.first).key("values").list(op.second).end_object();
+    });
+    json.end_object();
+  });
+  json.end_object();
 }
 
 }  // namespace lotus::tool

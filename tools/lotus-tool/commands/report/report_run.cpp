@@ -72,15 +72,14 @@ void keep_longest(std::vector<path_segment>& segments, std::size_t most) {
 /// each segment of a thread, in order of time, `segments` contains in LEB128 its start minus the
 /// end of the previous segment (zigzag), its duration and the number of its track. Segments that
 /// belong to no single thread are not written.
-/// @param text  the text that `json` appends to.
 /// @param most  maximum number of segments.
-void write_path_segments(json_writer& json, std::string& text, const run_data& run,
-                         const critical_path& path, std::size_t most) {
+void write_path_segments(json_writer& json, const run_data& run, const critical_path& path,
+                         std::size_t most) {
   std::vector<path_segment> segments = thread_segments(path);
   const std::size_t all = segments.size();
   if (all > most) keep_longest(segments, most);
-  json.begin_object().member("left_out", all - segments.size()).key("segments").raw("\"");
-  base64_writer bytes(text);
+  json.begin_object().member("left_out", all - segments.size()).key("segments");
+  base64_writer bytes(json);
   std::int64_t before_ns = run.first_ns;
   for (const path_segment& s : segments) {
     bytes.number(lotus::detail::to_zigzag(s.start_ns - before_ns));
@@ -89,7 +88,6 @@ void write_path_segments(json_writer& json, std::string& text, const run_data& r
     before_ns = s.end_ns;
   }
   bytes.finish();
-  text += '"';
   json.end_object();
 }
 
@@ -299,20 +297,18 @@ std::vector<std::string> numbers_of_slowest(const item_stats& of) {
 template <class T>
 void write_list(json_writer& json, std::string_view key, const std::vector<T>& all,
                 const description<T>& of) {
-  json.newline().key(key).begin_array();
-  for (const T& one : all) {
+  json.newline().key(key).list(all, [&](const T& one) {
     json.newline().begin_object();
     of.write_members(json, one);
     json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 }  // namespace
 
-void write_run(json_writer& first, json_writer& json, std::string& text, run_data& run,
-               const std::string& name, std::size_t skip_batches, name_table& names,
-               const drawn_limits& limits, measured_runs& others, diagnostic_log& diagnostics) {
+void write_run(json_writer& first, json_writer& json, run_data& run, const std::string& name,
+               std::size_t skip_batches, name_table& names, const drawn_limits& limits,
+               measured_runs& others, diagnostic_log& diagnostics) {
   diagnostic_log silent = diagnostic_log::silenced();  // the run's messages were already printed
   const std::vector<bool> counted = counted_batches(run.batches, skip_batches);
   const auto values = [&](quantity of) { return values_of(run.batches, of, skip_batches); };
@@ -347,9 +343,9 @@ void write_run(json_writer& first, json_writer& json, std::string& text, run_dat
   write_curves(json, run, judged, others);
   json.newline().key("ops").raw(ops).member("ops_note", listed.note());
   ops = std::string();
-  json.newline().key("aggregated").begin_array();
-  for (const aggregated_op& op : run.aggregated) write_op(json, op);
-  json.end_array();
+  json.newline().key("aggregated").list(run.aggregated, [&](const auto& op) {
+    write_op(json, op);
+  });
   write_list(json, "stages", describe_stages(run), stage_columns(report_op));
   write_list(
       json, "through_stages", describe_items(run, slowest_shown),
@@ -370,17 +366,16 @@ void write_run(json_writer& first, json_writer& json, std::string& text, run_dat
   write_curve(json, values(quantity::wait));
   json.newline().key("delays_ns");
   write_curve(json, values(quantity::delay));
-  json.newline().key("leaks").begin_array();
-  for (const leak& l : find_leaks(run.side.heap)) json.value(leak_text(l, run.names));
-  json.end_array();
+  json.newline().key("leaks").list(find_leaks(run.side.heap),
+                                   [&](const leak& l) { json.value(leak_text(l, run.names)); });
   json.newline().key("batches");
-  write_batch_histories(json, text, run, judged.found ? &judged.found->path : nullptr,
-                        limits.batches, names);
+  write_batch_histories(json, run, judged.found ? &judged.found->path : nullptr, limits.batches,
+                        names);
   json.newline().key("path");
-  write_path_segments(json, text, run, judged.found ? judged.found->path : critical_path(),
+  write_path_segments(json, run, judged.found ? judged.found->path : critical_path(),
                       limits.segments);
   json.newline().key("timeline");
-  write_timeline(json, text, run, listed, names, limits);
+  write_timeline(json, run, listed, names, limits);
   json.end_object();
 }
 

@@ -17,16 +17,15 @@ namespace lotus::tool {
 /// Writes all data that the page shows about one run. Frees the durations of `run`, to save memory.
 /// @param first  receives the small part that the first screen shows.
 /// @param json   receives everything else.
-/// @param text   the text that `json` appends to.
 /// @param run    read with run_parts::durations and operations.
 /// @param name   the run's name on the page.
 /// @param names  the names of operations in all runs; those of this run are added.
 /// @param others  finds other runs of the same program.
 /// @param diagnostics  receives what is wrong with traces of accelerators. Everything else was
 ///                     reported when `run` was read.
-void write_run(json_writer& first, json_writer& json, std::string& text, run_data& run,
-               const std::string& name, std::size_t skip_batches, name_table& names,
-               const drawn_limits& limits, measured_runs& others, diagnostic_log& diagnostics);
+void write_run(json_writer& first, json_writer& json, run_data& run, const std::string& name,
+               std::size_t skip_batches, name_table& names, const drawn_limits& limits,
+               measured_runs& others, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
 

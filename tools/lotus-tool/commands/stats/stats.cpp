@@ -82,8 +82,7 @@ void sort_ops(std::vector<std::uint32_t>& indexes, const Ops& ops, const stats_o
   if (options.limit && *options.limit < indexes.size()) indexes.resize(*options.limit);
 }
 
-}  // namespace
-
+/// Collects the statistics of `run`, which must outlive the result. Throws input_error.
 run_stats_result collect_stats(const run_files& run, const stats_options& options,
                                diagnostic_log& diagnostics) {
   run_stats_result result;
@@ -124,6 +123,8 @@ run_stats_result collect_stats(const run_files& run, const stats_options& option
   for (run_data::log_operations& log : result.run.logs) log.packed = {};
   return result;
 }
+
+}  // namespace
 
 std::vector<operation_calls> run_stats_result::calls_of_operations() const {
   std::vector<operation_calls> calls;

@@ -82,10 +82,6 @@ struct run_stats_result {
   std::optional<memory_stats> memory() const { return memory_of(run, calls_of_operations()); }
 };
 
-/// Collects the statistics of `run`, which must outlive the result. Throws input_error.
-run_stats_result collect_stats(const run_files& run, const stats_options& options,
-                               diagnostic_log& diagnostics);
-
 /// Returns the batches that the thread of one log preprocessed.
 worker_share batches_of_worker(const run_stats_result& run, std::size_t file);
 

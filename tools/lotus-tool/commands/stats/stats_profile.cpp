@@ -91,7 +91,7 @@ void print_profile(const run_data& run, const stats_options& options, std::ostre
   }
   out << printable_line(run.files->dir) << '\n' << sum.calls << " calls";
   if (sum.primitive != sum.calls) out << " (" << sum.primitive << " primitive)";
-  out << ", " << human_time(static_cast<double>(sum.self_ns)) << " in total";
+  out << ", " << human_time(sum.self_ns) << " in total";
   if (const std::size_t threads = threads_with_operations(run); threads > 0) {
     out << ", on " << threads << (threads == 1 ? " thread" : " threads");
   }
@@ -106,8 +106,8 @@ void print_profile(const run_data& run, const stats_options& options, std::ostre
     const call_times& t = row.times;
     const std::string calls = std::to_string(t.calls);
     rows.row({row.name, t.primitive == t.calls ? calls : calls + '/' + std::to_string(t.primitive),
-              human_time(static_cast<double>(t.self_ns)), percall(t.self_ns, t.calls),
-              human_time(static_cast<double>(t.total_ns)), percall(t.total_ns, t.primitive)});
+              human_time(t.self_ns), percall(t.self_ns, t.calls), human_time(t.total_ns),
+              percall(t.total_ns, t.primitive)});
   }
   rows.print(out);
 }

@@ -63,11 +63,10 @@ void print_ops(const run_stats_result& run, std::ostream& out) {
       [&run](std::size_t i) { return figures_of(run.op(i)); }, out);
   if (run.ops_left_out > 0) {
     const std::size_t all = run.shown_ops.size() + run.ops_left_out;
-    out << fitted(out,
-                  "These are the operations with the most time of their own; " +
-                      std::to_string(run.ops_left_out) + " more: --limit " + std::to_string(all),
-                  "  ", "    ")
-        << '\n';
+    print_fitted(out,
+                 "These are the operations with the most time of their own; " +
+                     std::to_string(run.ops_left_out) + " more: --limit " + std::to_string(all),
+                 "  ", "    ");
   }
 }
 
@@ -97,18 +96,17 @@ void print_stages(const run_stats_result& run, std::ostream& out) {
   out << '\n';
   print_rows(
       "stage", run.stages, stage_columns(stage_table), [](stage s) { return s.name; }, out);
-  out << fitted_sentences(
-             out,
-             "Measured throughput: " + rate(run.run.batches.achieved_per_s()) +
-                 ". In steady state (from the first batch to the last): " +
-                 rate(run.run.batches.steady_per_s()) +
-                 ". The capacity is the throughput if the stage's threads never had to wait. "
-                 "Shares are of the time of the stage's threads, from their first to last work." +
-                 (shared ? " 'shared': these threads also work in other stages, which limits the "
-                           "capacity."
-                         : ""),
-             "  ", "    ")
-      << '\n';
+  print_sentences(
+      out,
+      "Measured throughput: " + rate(run.run.batches.achieved_per_s()) +
+          ". In steady state (from the first batch to the last): " +
+          rate(run.run.batches.steady_per_s()) +
+          ". The capacity is the throughput if the stage's threads never had to wait. "
+          "Shares are of the time of the stage's threads, from their first to last work." +
+          (shared ? " 'shared': these threads also work in other stages, which limits the "
+                    "capacity."
+                  : ""),
+      "  ", "    ");
 }
 
 /// Returns a text such as "item 7 took 48.34 ms (42.06 ms of it in queues)".
@@ -116,8 +114,8 @@ std::string item_text(const item& it, const std::string& kind) {
   std::string text =
       (kind == "items" ? "item " : "batch ") + std::to_string(shown_number(it.number));
   if (it.epoch > 0) text += " of epoch " + std::to_string(it.epoch);
-  return text + " took " + human_time(static_cast<double>(it.extent.duration_ns())) + " (" +
-         human_time(static_cast<double>(it.queueing_ns)) + " of it in queues)";
+  return text + " took " + human_time(it.extent.duration_ns()) + " (" + human_time(it.queueing_ns) +
+         " of it in queues)";
 }
 
 void print_items(const item_stats& of, bool slowest, std::ostream& out) {
@@ -128,12 +126,11 @@ void print_items(const item_stats& of, bool slowest, std::ostream& out) {
                            ": p50 " + human_time(of.time.p50_ns) + ", p99 " +
                            human_time(of.time.p99_ns);
   if (!slowest) {
-    out << fitted_sentences(
-               out,
-               text + ". The slowest: " + item_text(of.slowest.front(), of.name) +
-                   ". 'lotus-tool stats --slowest 3' shows where the 3 slowest spent their time.",
-               "  ", "    ")
-        << '\n';
+    print_sentences(
+        out,
+        text + ". The slowest: " + item_text(of.slowest.front(), of.name) +
+            ". 'lotus-tool stats --slowest 3' shows where the 3 slowest spent their time.",
+        "  ", "    ");
     return;
   }
   out << "\n  " << text << "; the slowest:\n";
@@ -145,8 +142,8 @@ void print_items(const item_stats& of, bool slowest, std::ostream& out) {
     for (const item_node& node : it.tree) {
       const std::string name = node.depth == 0 ? node.name : shown_name(node.name);
       tree.row({std::string(2 + 2 * std::min(node.depth, max_depth), ' ') + name,
-                human_time(static_cast<double>(node.duration_ns)),
-                "at " + human_time(static_cast<double>(node.start_ns - it.extent.start_ns)),
+                human_time(node.duration_ns),
+                "at " + human_time(node.start_ns - it.extent.start_ns),
                 "thread " + std::to_string(node.thread)});
     }
     tree.print(out);
@@ -229,7 +226,7 @@ void print_blocked_on(const run_stats_result& run, std::ostream& out) {
         waiting_text(run.blocked_on, shown_name(op.name),
                      op.cpu ? op.cpu->blocked_ns : std::nullopt, op.time.total_ns, min_share);
     if (text.empty()) continue;
-    out << fitted(out, text, "  ", "    ") << '\n';
+    print_fitted(out, text, "  ", "    ");
   }
 }
 
@@ -237,8 +234,8 @@ void print_checks(const run_stats_result& run, std::ostream& out) {
   if (run.checks.empty()) return;
   out << '\n';
   for (const check& c : run.checks) {
-    out << fitted_sentences(out, shown(c), "  ", "    ") << '\n';
-    if (c.unsafe) out << fitted(out, "to do: " + text_of(c.to_do), "    ", "      ") << '\n';
+    print_sentences(out, shown(c), "  ", "    ");
+    if (c.unsafe) print_fitted(out, "to do: " + text_of(c.to_do), "    ", "      ");
   }
 }
 
@@ -297,7 +294,8 @@ void print_stats_table(const std::vector<run_stats_result>& runs, const stats_op
     if (options.per_worker) print_workers(run, out);
     if (!run.accelerators.empty()) {
       const std::string text = "accelerator: " + accelerator_headline(run.accelerators);
-      out << '\n' << fitted(out, printable_line(text), "  ", "    ") << '\n';
+      out << '\n';
+      print_fitted(out, printable_line(text), "  ", "    ");
     }
     print_snapshot_threads(run.threads, out);
     print_checks(run, out);

@@ -9,7 +9,7 @@ namespace {
 
 std::optional<std::string> ago(std::int64_t looked_ns, std::optional<std::int64_t> ns) {
   if (!ns) return std::nullopt;
-  return human_time(static_cast<double>(std::max<std::int64_t>(looked_ns - *ns, 0))) + " ago";
+  return human_time(std::max<std::int64_t>(looked_ns - *ns, 0)) + " ago";
 }
 
 /// Returns the operation's time as a share of the window: eight busy threads are 800 %. A call

@@ -259,10 +259,7 @@ void live_folder::forget_old() {
                    files->end());
     }
   }
-  runs.erase(std::remove_if(
-                 runs.begin(), runs.end(),
-                 [](const run_files& run) { return run.files.empty() && run.side_files.empty(); }),
-             runs.end());
+  runs.erase(std::remove_if(runs.begin(), runs.end(), std::mem_fn(&run_files::empty)), runs.end());
 }
 
 void live_folder::read_rings(const std::string& dir, logs_by_folder& logs) {

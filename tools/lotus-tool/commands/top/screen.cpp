@@ -16,10 +16,6 @@
 namespace lotus::tool {
 namespace {
 
-std::string human(std::int64_t ns) {
-  return human_time(static_cast<double>(ns));
-}
-
 /// Shortens a text to fit on one line, and marks the end with "…" if something was cut off.
 std::string cut(std::string_view text, std::size_t columns) {
   std::size_t shown = 0;
@@ -151,7 +147,8 @@ part operations_part(const live_figures& now, const screen_state& state) {
 part waits_part(const live_run& run, std::size_t columns) {
   if (run.now.operations.empty()) return {};
   const std::int64_t age_ns = run.looked_ns - run.verdict_ns;
-  part found{{"  why operations wait" + (age_ns < old_ns ? "" : ", " + human(age_ns) + " ago")}, 2};
+  part found{
+      {"  why operations wait" + (age_ns < old_ns ? "" : ", " + human_time(age_ns) + " ago")}, 2};
   constexpr std::size_t max_lines = 3;
   constexpr double min_blocked = 0.1;
   for (const live_wait& wait : run.waits) {
@@ -252,12 +249,12 @@ std::string verdict_of(const live_run& run) {
     return "no verdict: too few batches in the window (" + std::to_string(run.now.batches) + ")";
   }
   const std::int64_t age_ns = run.looked_ns - run.verdict_ns;
-  return (age_ns < old_ns ? "" : human(age_ns) + " ago: ") + text_of(run.verdict.words);
+  return (age_ns < old_ns ? "" : human_time(age_ns) + " ago: ") + text_of(run.verdict.words);
 }
 
 /// Returns what became of the window when the computer's clock was set.
 std::string clock_note(std::int64_t set_ns) {
-  const std::string length = human(std::abs(set_ns));
+  const std::string length = human_time(std::abs(set_ns));
   return set_ns < 0 ? "the clock was set back by " + length +
                           "; records of the times that come twice are mixed"
                     : "the clock was set forward by " + length;
@@ -266,8 +263,8 @@ std::string clock_note(std::int64_t set_ns) {
 /// Returns a warning about a wait, or a time without a batch, that is unusually long.
 std::string hang_text(const live_hang& hang, const live_run& run) {
   std::string text = (hang.is_wait ? "the consumer has waited for a batch for " : "no batch for ") +
-                     human(hang.ns);
-  if (run.usual_gap_ns > 0) text += " (usually one every " + human(run.usual_gap_ns) + ")";
+                     human_time(hang.ns);
+  if (run.usual_gap_ns > 0) text += " (usually one every " + human_time(run.usual_gap_ns) + ")";
   if (run.state() == run_state::unknown) text += "; it is unknown whether the process still runs";
   return text;
 }

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <string_view>
-#include <system_error>
 
 #include "base/errors.hpp"
 #include "base/nearest.hpp"
@@ -89,9 +87,7 @@ void check_knobs(const std::vector<knob>& knobs, const std::vector<std::string>&
 
 std::optional<std::size_t> number_of(const std::string& value) {
   std::size_t number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc{} || end != value.data() + value.size()) return std::nullopt;
-  return number;
+  return read_whole(value, number) ? std::optional(number) : std::nullopt;
 }
 
 knob parse_knob(const std::string& text, bool in_environment, const std::string& option) {

@@ -13,7 +13,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <mutex>
 #include <optional>
@@ -60,10 +59,7 @@ class program_output {
   explicit program_output(const std::string& metric) {
     if (!metric.empty()) metric_ = metric_expression(metric);
     std::array<int, 2> ends{};
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-      // NOLINTNEXTLINE(concurrency-mt-unsafe)
-      throw input_error(std::string("no pipe: ") + std::strerror(errno));
-    }
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) throw input_error("no pipe: " + error_text(errno));
     read_ = ends[0];
     write_ = ends[1];
   }

@@ -8,6 +8,7 @@
 #include "base/terminal/colors.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
+#include "base/text.hpp"
 #include "commands/tune/tune.hpp"
 #include "curve/curve_print.hpp"
 #include "describe/described_table.hpp"
@@ -17,10 +18,6 @@ namespace {
 
 std::string interval(const throughput& t) {
   return three_digits(t.low) + " to " + (std::isfinite(t.high) ? three_digits(t.high) : "?");
-}
-
-std::string counted(std::size_t n, const std::string& one, const std::string& many) {
-  return std::to_string(n) + ' ' + (n == 1 ? one : many);
 }
 
 std::string signal_name(int signal) {
@@ -375,7 +372,7 @@ void print_tune(const tune_result& result, std::ostream& out) {
   runs.print(out);
   out << '\n';
   const auto tell = [&out](const std::string& text) {
-    out << fitted_sentences(out, printable_line(text), "", "  ") << '\n';
+    print_sentences(out, printable_line(text), "", "  ");
   };
   for (std::size_t r = 0; r < found.runs().size(); ++r) {
     const tune_run& run = found.runs()[r];

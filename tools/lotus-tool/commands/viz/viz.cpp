@@ -42,8 +42,7 @@ struct run_verdict {
 std::vector<path_activity> activities_in_order(const run_data& run) {
   std::vector<path_activity> activities;
   find_critical_path(run, &activities);
-  std::sort(activities.begin(), activities.end(),
-            [](const path_activity& a, const path_activity& b) { return a.start_ns < b.start_ns; });
+  sort_by_start(activities);
   std::vector<path_activity> joined;
   for (const path_activity& a : activities) {
     if (!joined.empty() && joined.back().end_ns == a.start_ns && joined.back().kind == a.kind &&
@@ -298,7 +297,7 @@ void draw_all(const viz_options& options, const picture& preprocessed,
   }
   if (!reached) {
     throw usage_error("nothing was recorded in this part of the run; the run takes " +
-                      human_time(static_cast<double>(longest_ns)));
+                      human_time(longest_ns));
   }
   if (!options.coarse) refuse_unknown_ops(options.view.ops, names);
   if (!found_names) diagnostics.warning("no operation of that name in this part of the run");

@@ -164,7 +164,8 @@ void print_changes(const std::vector<answer>& answers, const recorded_pipeline& 
   if (!work.empty()) print_work(work, out);
   if (nothing.empty()) return;
   const std::string text = "Less than 1 % faster or slower: " + joined(nothing, ", ");
-  out << '\n' << fitted(out, printable_line(text) + '.', "", "  ") << '\n';
+  out << '\n';
+  print_fitted(out, printable_line(text) + '.', "", "  ");
 }
 
 }  // namespace
@@ -226,7 +227,7 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
   }
   out << printable_line(answers.dir) << '\n';
   if (answers.run == nullptr) {
-    out << fitted(out, "no predictions: " + text_of(answers.why_not)) << '\n';
+    print_fitted(out, "no predictions: " + text_of(answers.why_not));
     return;
   }
   const what_if& run = *answers.run;
@@ -253,7 +254,7 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
   note_label(out, "consumer");
   out << "\nThe predictions assume:\n";
   for (const std::string& text : assumptions_of(answers)) {
-    out << fitted_sentences(out, text, "  ", "    ") << '\n';
+    print_sentences(out, text, "  ", "    ");
   }
 }
 

@@ -38,26 +38,21 @@ void process_heap::take_total(std::int64_t at_ns, std::uint64_t total,
   if (continues(at_ns)) (which == 0 ? allocated_bytes : allocations) = total;
 }
 
-void heap_data::add_allocated(std::uint32_t name, std::uint64_t bytes, std::uint64_t calls) {
-  heap_use& of = operations[name];
-  ++of.allocating_calls;
-  of.allocated_bytes += bytes;
-  of.allocations += calls;
-  of.max_allocated_bytes = std::max(of.max_allocated_bytes, bytes);
-}
-
-void heap_data::add_freed(std::uint32_t name, std::uint64_t bytes, std::uint64_t calls) {
-  operations[name].freed_bytes += bytes;
-  operations[name].frees += calls;
-}
-
-void heap_data::add_retained(std::uint32_t name, std::uint64_t bytes, std::uint64_t blocks) {
-  operations[name].retained_bytes += bytes;
-  operations[name].retained_blocks += blocks;
-}
-
-void heap_data::add_peak(std::uint32_t name, std::uint64_t bytes) {
-  operations[name].peak_bytes = std::max(operations[name].peak_bytes, bytes);
+void heap_use::add(const side_line& line) {
+  const std::uint64_t bytes = line.bytes();
+  if (line.kind == event_kind::allocated) {
+    allocated_bytes += bytes;
+    allocations += line.count();
+    max_allocated_bytes = std::max(max_allocated_bytes, bytes);
+  } else if (line.kind == event_kind::freed) {
+    freed_bytes += bytes;
+    frees += line.count();
+  } else if (line.kind == event_kind::retained) {
+    retained_bytes += bytes;
+    retained_blocks += line.count();
+  } else if (line.kind == event_kind::heap_peak) {
+    peak_bytes = std::max(peak_bytes, bytes);
+  }
 }
 
 namespace {

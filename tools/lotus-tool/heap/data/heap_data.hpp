@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "log/operation_names.hpp"
+#include "log/side_line.hpp"
 
 namespace lotus::tool {
 
@@ -16,7 +17,6 @@ namespace lotus::tool {
 /// inside a call on its thread, also in functions that the operation called. Bytes are the
 /// requested sizes.
 struct heap_use {
-  std::uint64_t allocating_calls = 0;  ///< number of calls that allocated or freed anything
   std::uint64_t allocated_bytes = 0;
   std::uint64_t allocations = 0;
   std::uint64_t max_allocated_bytes = 0;  ///< maximum number of bytes that a single call allocated
@@ -26,6 +26,9 @@ struct heap_use {
   std::uint64_t retained_bytes = 0;
   std::uint64_t retained_blocks = 0;
   std::uint64_t peak_bytes = 0;  ///< largest growth of the thread's heap during one call
+
+  /// Adds what a line says about one call.
+  void add(const side_line& line);
 };
 
 /// Bytes that one operation had allocated and that the process had not freed at a certain moment.
@@ -78,13 +81,6 @@ struct heap_data {
     const auto found = operations.find(name);
     return found == operations.end() ? heap_use{} : found->second;
   }
-
-  // The following functions add what one call of an operation did with the heap. `name` is the
-  // number of the operation's name in run_data::names.
-  void add_allocated(std::uint32_t name, std::uint64_t bytes, std::uint64_t calls);
-  void add_freed(std::uint32_t name, std::uint64_t bytes, std::uint64_t calls);
-  void add_retained(std::uint32_t name, std::uint64_t bytes, std::uint64_t blocks);
-  void add_peak(std::uint32_t name, std::uint64_t bytes);
 };
 
 /// Bytes that an operation allocates for each unit (batch) and that are never freed.

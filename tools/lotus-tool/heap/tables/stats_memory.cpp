@@ -167,7 +167,7 @@ void print_memory_table(const std::optional<memory_stats>& memory, std::ostream&
     return human_bytes(static_cast<double>(bytes));
   };
   const auto print_line = [&out](const std::string& text) {
-    out << fitted_sentences(out, text, "  ", "    ") << '\n';
+    print_sentences(out, text, "  ", "    ");
   };
   print_line("whole program: " + bytes_text(memory->allocated_bytes) + " allocated (" +
              std::to_string(memory->allocations) + " allocations), " + bytes_text(memory->held) +

@@ -250,7 +250,7 @@ std::string described(const clock_step& step) {
   if (are_several(step)) {
     return "the clock was set more than once during the run, so that no time can be relied on";
   }
-  const std::string length = human_time(static_cast<double>(std::abs(step.missing_ns)));
+  const std::string length = human_time(std::abs(step.missing_ns));
   if (step.is_back()) {
     return "the clock was set back by " + length +
            " during the run; the times after it are corrected";

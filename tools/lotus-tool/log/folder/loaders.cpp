@@ -59,12 +59,7 @@ void join_loaders(std::vector<run_files>& runs, const std::set<std::string>& wit
       }
     }
   }
-  runs.erase(std::remove_if(runs.begin(), runs.end(),
-                            [](const run_files& run) {
-                              return run.files.empty() && run.side_files.empty() &&
-                                     run.aggregated.empty();
-                            }),
-             runs.end());
+  runs.erase(std::remove_if(runs.begin(), runs.end(), std::mem_fn(&run_files::empty)), runs.end());
 }
 
 std::vector<run_files> whole_runs(const std::vector<run_files>& loaders) {

@@ -1,7 +1,6 @@
 #include "log/folder/log_files.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <iterator>
 #include <system_error>
@@ -11,6 +10,7 @@
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
 #include "base/terminal/progress.hpp"
+#include "base/text.hpp"
 #include "log/compact/block_index.hpp"
 #include "log/folder/loaders.hpp"
 #include "log/folder/lost_records.hpp"
@@ -32,12 +32,8 @@ bool is_digit(char c) noexcept {
 /// Returns the number after the last '_' of a file name; nullopt if there is none.
 std::optional<std::uint64_t> number_of(std::string_view name) {
   const std::size_t underscore = name.rfind('_');
-  if (underscore == std::string_view::npos) return std::nullopt;
-  const char* const first = name.data() + underscore + 1;
-  const char* const last = name.data() + name.size();
   std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(first, last, number);
-  if (first == last || !is_digit(*first) || end != last || error != std::errc{}) {
+  if (underscore == std::string_view::npos || !read_whole(name.substr(underscore + 1), number)) {
     return std::nullopt;
   }
   return number;

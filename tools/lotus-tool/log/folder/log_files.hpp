@@ -76,6 +76,7 @@ struct run_files {
   mutable std::optional<time_window> part = {};
 
   bool is_part() const noexcept { return window || part; }
+  bool empty() const noexcept { return files.empty() && side_files.empty() && aggregated.empty(); }
 };
 
 /// The logs of each folder, by the folder's path.

@@ -15,6 +15,7 @@
 
 #include "base/errors.hpp"
 #include "base/printable.hpp"
+#include "base/text.hpp"
 #include "log/folder/older_part.hpp"
 #include "log/record_tails.hpp"
 #include "lotus/folder/hidden_files.hpp"
@@ -174,7 +175,7 @@ class recoverer {
 
   void visit(const directory& dir, const std::string& path, unsigned depth) {
     if (dir.fd() < 0) {
-      complain(path + ": cannot be read: " + std::strerror(dir.error()));
+      complain(path + ": cannot be read: " + error_text(dir.error()));
       return;
     }
     recover(dir, path);
@@ -201,9 +202,7 @@ class recoverer {
   }
 
   int finish() {
-    const auto processes = [](std::uint64_t n) {
-      return std::to_string(n) + (n == 1 ? " process" : " processes");
-    };
+    const auto processes = [](std::uint64_t n) { return counted(n, "process", "processes"); };
     const bool nothing = sum_.files == 0 && sum_.running == 0 && sum_.busy == 0;
     out_ << "recovered " << sum_.records << " records";
     if (sum_.files > 0) out_ << " of " << processes(sum_.files);

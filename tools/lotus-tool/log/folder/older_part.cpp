@@ -5,16 +5,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <cstring>
 #include <lotus/folder/log_parts.hpp>
-#include <system_error>
 #include <utility>
 
 #include "base/errors.hpp"
 #include "base/files/byte_stream.hpp"
 #include "base/files/found_file.hpp"
 #include "base/terminal/progress.hpp"
+#include "base/text.hpp"
 
 namespace lotus::tool {
 
@@ -34,11 +32,8 @@ std::optional<older_part_name> older_part_name_of(std::string_view name, std::st
   if (packed) name.remove_suffix(packed_end.size());
   const std::size_t dot = name.rfind('.');
   if (dot == std::string_view::npos) return std::nullopt;
-  const char* const first = name.data() + dot + 1;
-  const char* const last = name.data() + name.size();
   std::uint64_t age = 0;
-  const auto [end, error] = std::from_chars(first, last, age);
-  if (first == last || *first == '-' || end != last || error != std::errc{}) return std::nullopt;
+  if (!read_whole(name.substr(dot + 1), age)) return std::nullopt;
   return older_part_name{std::string(name.substr(0, dot)), age, packed};
 }
 
@@ -67,10 +62,7 @@ std::size_t older_part_reader::read_plain(char* to, std::size_t room) {
   while (done_ < part_.bytes) {
     const ssize_t got = ::read(descriptor_, to, std::min<std::uint64_t>(room, part_.bytes - done_));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) {
-      throw input_error(part_.path + ": cannot be read: " +
-                        std::strerror(errno));  // NOLINT(concurrency-mt-unsafe)
-    }
+    if (got < 0) throw input_error(part_.path + ": cannot be read: " + error_text(errno));
     if (got == 0) break;  // the file was truncated after it was found
     done_ += static_cast<std::uint64_t>(got);
     count_bytes(static_cast<std::uint64_t>(got));

@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -19,6 +17,7 @@
 #include <system_error>
 
 #include "base/errors.hpp"
+#include "base/text.hpp"
 #include "log/folder/loaders.hpp"
 #include "log/process_info.hpp"
 #include "log/window/log_window.hpp"
@@ -46,12 +45,10 @@ struct recorded_process {
 };
 
 /// Returns the number at the end of an information file's name: the time of its creation in ns.
-std::optional<std::int64_t> start_in(const std::string& name) {
+std::optional<std::int64_t> start_in(std::string_view name) {
   const std::size_t at = name.rfind('_');
   std::int64_t ns = 0;
-  const char* const end = name.data() + name.size();
-  const auto [stop, error] = std::from_chars(name.data() + at + 1, end, ns, 16);
-  if (at == std::string::npos || error != std::errc{} || stop != end) return std::nullopt;
+  if (at == std::string_view::npos || !read_whole(name.substr(at + 1), ns, 16)) return std::nullopt;
   return ns;
 }
 
@@ -227,12 +224,7 @@ void keep_newest_start(std::vector<run_files>& runs, diagnostic_log& diagnostics
       find_consumers(*run);
     }
   }
-  runs.erase(std::remove_if(runs.begin(), runs.end(),
-                            [](const run_files& run) {
-                              return run.files.empty() && run.side_files.empty() &&
-                                     run.aggregated.empty();
-                            }),
-             runs.end());
+  runs.erase(std::remove_if(runs.begin(), runs.end(), std::mem_fn(&run_files::empty)), runs.end());
 }
 
 namespace fs = std::filesystem;
@@ -265,9 +257,7 @@ start_list::start_list() {
   std::error_code error;
   path_ = (fs::temp_directory_path(error) / "lotus_starts_XXXXXX").string();
   const int fd = error ? -1 : mkstemp(path_.data());
-  if (fd < 0) {
-    throw input_error(path_ + ": " + std::strerror(errno));  // NOLINT(concurrency-mt-unsafe)
-  }
+  if (fd < 0) throw input_error(path_ + ": " + error_text(errno));
   close(fd);
 }
 

@@ -355,8 +355,7 @@ void narrow(run_files& run, const wanted_part& wanted, diagnostic_log& diagnosti
   logs.leave(read);
   run.window = read_window{read, seen.first_ns, seen.last_ns};
   if (read.to_ns && *read.to_ns < seen.last_ns) {
-    diagnostics.note(run.dir + ": spans that end more than " +
-                     human_time(static_cast<double>(margin_ns)) +
+    diagnostics.note(run.dir + ": spans that end more than " + human_time(margin_ns) +
                      " after the window are left out, even if they begin in it");
   }
 }

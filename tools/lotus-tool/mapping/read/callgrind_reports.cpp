@@ -1,10 +1,9 @@
 #include "mapping/read/callgrind_reports.hpp"
 
-#include <charconv>
 #include <cstddef>
-#include <system_error>
 
 #include "base/errors.hpp"
+#include "base/text.hpp"
 #include "mapping/read/table_text.hpp"
 
 namespace lotus::tool {
@@ -83,9 +82,7 @@ class profile_reader {
     counts.resize(part_.events.size());
     for (std::size_t i = positions_; i < fields.size(); ++i) {
       std::uint64_t value = 0;
-      const char* const end = fields[i].data() + fields[i].size();
-      const auto [at, error] = std::from_chars(fields[i].data(), end, value);
-      if (error != std::errc{} || at != end) {
+      if (!read_whole(fields[i], value)) {
         throw input_error(at_line(path_, lines_.number(), "'" + fields[i] + "' is not a count"));
       }
       counts[i - positions_] += value;

@@ -5,12 +5,12 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <fstream>
 #include <map>
 #include <system_error>
 
 #include "base/errors.hpp"
+#include "base/text.hpp"
 
 namespace lotus::tool {
 
@@ -22,18 +22,13 @@ std::string read_text(const std::string& path) {
   for (std::array<char, 1U << 16U> part{}; in.read(part.data(), part.size()) || in.gcount() > 0;) {
     text.append(part.data(), static_cast<std::size_t>(in.gcount()));
   }
-  if (!in.eof()) {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe)
-    throw input_error(path + ": cannot be read: " + std::strerror(errno));
-  }
+  if (!in.eof()) throw input_error(path + ": cannot be read: " + error_text(errno));
   return text;
 }
 
 bool text_lines::next(std::string_view& line) noexcept {
   if (rest_.empty()) return false;
-  const std::size_t end = rest_.find('\n');
-  line = rest_.substr(0, end);
-  rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
+  line = take(rest_, '\n');
   if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
   ++number_;
   return true;

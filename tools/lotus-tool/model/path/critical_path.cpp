@@ -121,8 +121,7 @@ class path_walker {
       path.made.push_back({spans_[m.span].batch, m.end_ns - m.start_ns});
     }
     add_operations();
-    std::sort(segments_.begin(), segments_.end(),
-              [](const path_segment& a, const path_segment& b) { return a.start_ns < b.start_ns; });
+    sort_by_start(segments_);
     path.shares = sum_.shares();
     path.misses = missing_stage(run_, path);
     if (path.misses.empty()) {

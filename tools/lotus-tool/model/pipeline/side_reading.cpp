@@ -109,16 +109,10 @@ class side_reader {
               {line.time_ns, line.duration_ns(), line.number(), found_.names.id(line.name), log});
           break;
         case event_kind::allocated:
-          data.heap.add_allocated(found_.names.id(line.name), line.bytes(), line.count());
-          break;
         case event_kind::freed:
-          data.heap.add_freed(found_.names.id(line.name), line.bytes(), line.count());
-          break;
         case event_kind::retained:
-          data.heap.add_retained(found_.names.id(line.name), line.bytes(), line.count());
-          break;
         case event_kind::heap_peak:
-          data.heap.add_peak(found_.names.id(line.name), line.bytes());
+          data.heap.operations[found_.names.id(line.name)].add(line);
           break;
         case event_kind::heap:
           data.heap.processes[pid].take_heap(found_.names.id(line.name), line.bytes(),

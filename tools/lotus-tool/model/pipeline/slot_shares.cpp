@@ -212,8 +212,7 @@ slot_shares measure_pool(const std::vector<std::vector<passage>>& stages, std::s
     all.insert(all.end(), stage.begin(), stage.end());
     source |= is_source(stage);
   }
-  std::sort(all.begin(), all.end(),
-            [](const passage& a, const passage& b) { return a.start_ns < b.start_ns; });
+  sort_by_start(all);
   slot_times times;
   for_each_moment(all, windows_of(all), [&](const moment& m) {
     const auto ns = static_cast<double>(m.length_ns);

@@ -209,8 +209,7 @@ class stage_reader {
     std::vector<std::vector<thread_span>> threads;
     for (gathered& g : all) {
       threads.push_back(std::move(g.threads));
-      std::sort(g.passages.begin(), g.passages.end(),
-                [](const passage& a, const passage& b) { return a.start_ns < b.start_ns; });
+      sort_by_start(g.passages);
       g.figures.numbers = g.numbers.size();
       g.figures.self_ns = g.self_ns;
       if (g.figures.of_items && !g.batches.empty()) {

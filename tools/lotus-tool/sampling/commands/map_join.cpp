@@ -201,18 +201,16 @@ std::string group_text(const thread_group& of) {
 void print_others(const std::string& name, const joined_op& op, const joined_run& run,
                   std::ostream& out) {
   if (!may_wait_for_others(op, run)) return;
-  std::string text = printable_line(name) + ": " + human_time(static_cast<double>(op.wall_ns)) +
-                     " wall, " + human_time(static_cast<double>(op.total.value)) +
-                     " CPU; meanwhile ran";
+  std::string text = printable_line(name) + ": " + human_time(op.wall_ns) + " wall, " +
+                     human_time(static_cast<double>(op.total.value)) + " CPU; meanwhile ran";
   std::string_view before = " ";
   for (const thread_group& group : op.meanwhile.sorted()) {
     text.append(before).append(printable_line(group_text(group))).append(", for ");
     text += human_time(static_cast<double>(group.total.value));
     before = "; ";
   }
-  out << '\n'
-      << fitted_sentences(out, text + ". " + printable_line(name) + " may wait for these threads.")
-      << '\n';
+  out << '\n';
+  print_sentences(out, text + ". " + printable_line(name) + " may wait for these threads.");
 }
 
 void print_tables(const joined_run& run, std::ostream& out) {

@@ -10,6 +10,7 @@
 #include "base/child_process.hpp"
 #include "base/errors.hpp"
 #include "base/files/unfinished.hpp"
+#include "base/text.hpp"
 #include "mapping/read/function_report.hpp"
 #include "mapping/read/table_text.hpp"
 #include "sampling/read/sample_files.hpp"
@@ -30,11 +31,9 @@ std::optional<std::int64_t> seconds_to_ns(std::string_view text) {
   fraction.resize(digits_of_ns, '0');
   digits += fraction;
   std::int64_t value = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto [at, error] = std::from_chars(digits.data(), end, value);
   // If this limit is taken as ns since 1970, it is in the year 2116.
   constexpr std::int64_t end_of_time = std::int64_t{1} << 62U;
-  if (error != std::errc{} || at != end || value < 0 || value >= end_of_time) return std::nullopt;
+  if (!read_number(digits, value) || value >= end_of_time) return std::nullopt;
   return value;
 }
 

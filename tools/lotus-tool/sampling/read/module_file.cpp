@@ -1,4 +1,3 @@
-#include <cxxabi.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
@@ -23,23 +22,18 @@
 #include "sampling/read/module_questions.hpp"
 #include "sampling/read/symbols.hpp"
 #include "sampling/read/unnamed_functions.hpp"
+#include "sampling/read/variable_names.hpp"
 
 namespace lotus::tool {
 namespace {
 
-struct free_memory {
-  void operator()(void* p) const noexcept { std::free(p); }  // NOLINT: C code allocated the memory
-};
-
-std::string demangled(const char* name) {
+std::string function_named(const char* name) {
   const std::string symbol(without_version(name));
   // Otherwise a function of C with the name d would be called double.
   if (symbol.rfind("_Z", 0) != 0) return name;
-  int status = 0;
-  const std::unique_ptr<char, free_memory> text(
-      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status));
-  if (status != 0 || !text) return name;
-  std::string bare = bare_function(text.get());
+  const std::string text = demangled(symbol);
+  if (text.empty()) return name;
+  std::string bare = bare_function(text);
   // The compiler adds this tag to the names of functions that return std::string.
   constexpr std::string_view tag = "[abi:cxx11]";
   for (std::size_t at = bare.find(tag); at != std::string::npos; at = bare.find(tag, at)) {
@@ -61,7 +55,7 @@ std::string scope_of(const Dwarf_Die& die) {
   }
   Dwarf_Die* all = nullptr;
   const int count = dwarf_getscopes_die(&declared, &all);
-  const std::unique_ptr<Dwarf_Die, free_memory> owner(all);
+  const std::unique_ptr<Dwarf_Die, void (*)(void*)> owner(all, std::free);
   std::string scope;
   for (int i = 1; i < count; ++i) {  // from the function outwards
     const int tag = dwarf_tag(&all[i]);
@@ -85,7 +79,7 @@ std::string scope_of(const Dwarf_Die& die) {
 std::string name_of(Dwarf_Die& die) {  // NOLINT(misc-no-recursion): a lambda in a function
   Dwarf_Attribute attribute;
   if (dwarf_attr_integrate(&die, DW_AT_linkage_name, &attribute) != nullptr) {
-    if (const char* linkage = dwarf_formstring(&attribute)) return demangled(linkage);
+    if (const char* linkage = dwarf_formstring(&attribute)) return function_named(linkage);
   }
   const char* plain = dwarf_diename(&die);
   return plain != nullptr ? scope_of(die) + plain : "";
@@ -237,7 +231,7 @@ class module_file {
     const auto address = elf_ != nullptr ? address_of(file_offset) : std::nullopt;
     if (!address) return place;
     if (const char* const name = symbol_at(*address)) {
-      place.function = demangled(name);
+      place.function = function_named(name);
     } else {
       std::string found = unnamed_.virtual_name(unnamed_.begin_of(*address - bias_));
       if (!found.empty()) place.function = std::move(found);

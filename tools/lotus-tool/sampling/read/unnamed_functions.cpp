@@ -1,20 +1,19 @@
 #include "sampling/read/unnamed_functions.hpp"
 
-#include <cxxabi.h>
 #include <elfutils/libdw.h>
 #include <gelf.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "sampling/read/variable_names.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -31,10 +30,6 @@ constexpr std::uint32_t absolute = R_X86_64_64;
 constexpr std::uint32_t relative = R_AARCH64_RELATIVE;
 constexpr std::uint32_t absolute = R_AARCH64_ABS64;
 #endif
-
-struct free_demangled_type {
-  void operator()(void* p) const noexcept { std::free(p); }  // NOLINT: C code allocated the memory
-};
 
 /// Whether a symbol is the virtual table of a class of the C++ ABI whose objects are type
 /// information (Itanium C++ ABI, 2.9.5).
@@ -72,11 +67,8 @@ std::string unnamed_functions::virtual_name(std::uint64_t begin) {
   const bool is_inherited = std::all_of(first, last, [&](const auto& one) {
     return one.second.type == base->type || is_derived(one.second.type, base->type);
   });
-  int status = 0;
-  const std::unique_ptr<char, free_demangled_type> text(
-      abi::__cxa_demangle(types_[base->type].name.c_str(), nullptr, nullptr, &status));
-  if (!is_inherited || status != 0 || !text) return {};
-  const std::string name(text.get());
+  const std::string name = demangled(types_[base->type].name);
+  if (!is_inherited || name.empty()) return {};
   constexpr std::size_t run = 2;  // after two destructors
   const bool is_thread = name.rfind("std::thread::_State_impl<", 0) == 0;
   if (is_thread && base->index == run) return name + "::_M_run";

@@ -21,19 +21,20 @@
 #include "base/guarded_reader.hpp"
 
 namespace lotus::tool {
+
+std::string demangled(const std::string& mangled) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), std::free);
+  return status == 0 && text ? text.get() : "";
+}
+
 namespace {
 
-struct free_demangled {
-  void operator()(void* p) const noexcept { std::free(p); }  // NOLINT: C code allocated the memory
-};
-
-std::string demangle(const std::string& name) {
+std::string readable(const std::string& name) {
   // Otherwise a variable of C with the name m would be called unsigned long.
-  if (name.rfind("_Z", 0) != 0) return name;
-  int status = 0;
-  const std::unique_ptr<char, free_demangled> text(
-      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status));
-  return status == 0 && text ? text.get() : name;
+  const std::string text = name.rfind("_Z", 0) == 0 ? demangled(name) : "";
+  return text.empty() ? name : text;
 }
 
 constexpr const char* distance_text = " (+0x";
@@ -124,7 +125,7 @@ std::string variable_names::find(const std::string& module_path, std::uint64_t d
     const variable& v = *(at - 1);
     const std::uint64_t inside = distance - v.begin;
     // A short name can be made to stand for a text of gigabytes.
-    if (!demangler_) demangler_ = std::make_unique<guarded_reader>(read_budget{}, demangle);
+    if (!demangler_) demangler_ = std::make_unique<guarded_reader>(read_budget{}, readable);
     std::ostringstream text;
     text << demangler_->ask(v.name).value_or(v.name);
     if (inside != 0) text << distance_text << std::hex << inside << ')';

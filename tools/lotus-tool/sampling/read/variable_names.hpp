@@ -12,6 +12,9 @@
 
 namespace lotus::tool {
 
+/// Returns a symbol or type of C++ as it is written in a program; "" if `mangled` is none.
+std::string demangled(const std::string& mangled);
+
 /// Finds the names of global variables in the symbol tables of modules (ELF programs and
 /// libraries). Reads each module only once. Not thread-safe.
 class variable_names {

@@ -37,10 +37,6 @@ std::int64_t now_ns() {
   return std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
 }
 
-std::string error_text(int error) {
-  return std::strerror(error);  // NOLINT(concurrency-mt-unsafe)
-}
-
 template <class Record>
 std::string_view bytes_of(const Record& record) noexcept {
   return {reinterpret_cast<const char*>(&record), sizeof record};  // NOLINT(*-reinterpret-cast)

@@ -28,12 +28,13 @@ std::vector<timed_sample> sample_times(const thread_samples& samples,
   return all;
 }
 
+namespace {
+
+/// Returns "running", or the word for the reason for which the thread waited.
 const char* state_word(const thread_sample& sample) noexcept {
   return sample.waits ? lotus::detail::wait_reason_words[static_cast<std::size_t>(sample.reason)]
                       : "running";
 }
-
-namespace {
 
 /// Returns the text as one element of a line: without control characters, and without ';', which
 /// separates the elements.

@@ -24,9 +24,6 @@ struct timed_sample {
 std::vector<timed_sample> sample_times(const thread_samples& samples,
                                        const std::vector<thread_activity>& groups);
 
-/// Returns "running", or the word for the reason for which the thread waited.
-const char* state_word(const thread_sample& sample) noexcept;
-
 /// Returns lines such as "worker_loop;running;worker_loop;resize 812": the group of threads, their
 /// state, the open calls with the outermost first, and microseconds. The times of a group's lines
 /// add up to the time of its threads, except the time in which they waited for a CPU.

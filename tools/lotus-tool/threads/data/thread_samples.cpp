@@ -65,25 +65,12 @@ class fields {
  public:
   explicit fields(std::string_view line) : rest_(line) {}
 
-  std::string_view text() {
-    const std::size_t at = rest_.find(',');
-    const std::string_view taken = rest_.substr(0, at);
-    rest_.remove_prefix(at == std::string_view::npos ? rest_.size() : at + 1);
-    return taken;
-  }
+  std::string_view text() { return take(rest_, ','); }
   template <class Number>
   bool number(Number& value, int base = 10) {
-    const std::string_view from = text();
-    const char* const end = from.data() + from.size();
-    const auto [after, error] = std::from_chars(from.data(), end, value, base);
-    return error == std::errc{} && after == end;
+    return read_whole(text(), value, base);
   }
-  bool decimal(double& value) {
-    const std::string_view from = text();
-    const char* const end = from.data() + from.size();
-    const auto [after, error] = std::from_chars(from.data(), end, value);
-    return error == std::errc{} && after == end && value >= 0;
-  }
+  bool decimal(double& value) { return read_number(text(), value); }
   std::string rest() const { return std::string(rest_); }
 
  private:
@@ -94,14 +81,7 @@ class fields {
 template <class Number>
 bool take_numbers(std::string_view line, char separator, std::vector<Number>& to) {
   while (!line.empty()) {
-    const std::size_t at = line.find(separator);
-    Number value = 0;
-    const std::string_view number = line.substr(0, at);
-    const auto [after, error] =
-        std::from_chars(number.data(), number.data() + number.size(), value);
-    if (error != std::errc{} || after != number.data() + number.size()) return false;
-    to.push_back(value);
-    line.remove_prefix(at == std::string_view::npos ? line.size() : at + 1);
+    if (!read_whole(take(line, separator), to.emplace_back())) return false;
   }
   return true;
 }
@@ -122,9 +102,8 @@ bool take_round(fields of, thread_samples& to) {
   const std::string states = of.rest();
   std::string_view left(states);
   while (!left.empty()) {
-    const std::size_t end = left.find(';');
     std::vector<std::int64_t> both;
-    if (!take_numbers(left.substr(0, end), '=', both) || both.size() != 2) return false;
+    if (!take_numbers(take(left, ';'), '=', both) || both.size() != 2) return false;
     const auto threads = static_cast<std::int64_t>(to.threads.size());
     const auto samples = static_cast<std::int64_t>(to.samples.size());
     if (both[0] < 0 || both[0] >= threads || both[1] < sampled_round::waits_unknown ||
@@ -133,7 +112,6 @@ bool take_round(fields of, thread_samples& to) {
     }
     round.states.push_back(
         {static_cast<std::uint32_t>(both[0]), static_cast<std::int32_t>(both[1])});
-    left.remove_prefix(end == std::string_view::npos ? left.size() : end + 1);
   }
   to.rounds.push_back(std::move(round));
   return true;
@@ -194,15 +172,6 @@ bool take_end(fields of, thread_samples& to) {
   return true;
 }
 
-bool take_reason(std::string_view word, lotus::detail::wait_reason& reason) {
-  for (std::size_t i = 0; i < lotus::detail::wait_reasons; ++i) {
-    if (word != lotus::detail::wait_reason_words[i]) continue;
-    reason = static_cast<lotus::detail::wait_reason>(i);
-    return true;
-  }
-  return false;
-}
-
 bool take_sample(fields of, bool waits, thread_samples& to) {
   thread_sample s;
   s.waits = waits;
@@ -211,7 +180,7 @@ bool take_sample(fields of, bool waits, thread_samples& to) {
     return false;
   }
   if (waits) {
-    if (!take_reason(of.text(), s.reason)) return false;
+    if (!read_reason(of.text(), s.reason)) return false;
     if (s.reason == lotus::detail::wait_reason::poll) s.polled = of.text();
     if (!of.number(s.address, 16) || !of.number(s.holder)) return false;
     s.what = of.rest();
@@ -278,10 +247,6 @@ std::string newest_file(const std::string& dir) {
   return newest;
 }
 
-}  // namespace
-
-namespace {
-
 /// Writes the calls at each place. Each text, such as a long name of a function, is written once.
 std::string names_text(const thread_samples& samples) {
   std::map<std::string, std::size_t> known{{"", 0}};
@@ -320,6 +285,15 @@ std::string round_text(const sampled_round& round) {
 }
 
 }  // namespace
+
+bool read_reason(std::string_view word, lotus::detail::wait_reason& reason) {
+  for (std::size_t i = 0; i < lotus::detail::wait_reasons; ++i) {
+    if (word != lotus::detail::wait_reason_words[i]) continue;
+    reason = static_cast<lotus::detail::wait_reason>(i);
+    return true;
+  }
+  return false;
+}
 
 bool take_code_line(std::string_view line, std::vector<std::string>& texts, thread_samples& to) {
   fields of(line);

@@ -152,6 +152,9 @@ struct thread_samples {
   std::vector<open_end> ends;
 };
 
+/// Reads a word of wait_reason_words. Returns false if `word` is not one of these words.
+bool read_reason(std::string_view word, lotus::detail::wait_reason& reason);
+
 /// Returns the lines of a file about modules, places and the calls at them.
 std::string code_text(const thread_samples& samples);
 

@@ -37,11 +37,10 @@ class stack_names {
     return at->second;
   }
   void write(json_writer& json) const {
-    json.begin_array();
-    for (const auto& [name, place, of_runtime] : all_) {
-      json.begin_array().value(name).value(place).value(of_runtime ? 1 : 0).end_array();
-    }
-    json.end_array();
+    json.list(all_, [&](const stack_name& one) {
+      const auto& [name, place, of_runtime] = one;
+      json.row(name, place, of_runtime ? 1 : 0);
+    });
   }
 
  private:
@@ -64,12 +63,9 @@ class stack_tree {
     return static_cast<std::int64_t>(at->second);
   }
   void write(json_writer& json) const {
-    json.begin_array();
-    for (const node& of : nodes_) {
-      json.begin_array().value(of.caller).value(of.name).value(std::llround(1e9 * of.time_s));
-      json.value(of.count).end_array();
-    }
-    json.end_array();
+    json.list(nodes_, [&](const node& of) {
+      json.row(of.caller, of.name, std::llround(1e9 * of.time_s), of.count);
+    });
   }
 
  private:
@@ -96,26 +92,20 @@ void write_groups(const threads_view& view, json_writer& json) {
     if (!group.functions.empty()) {
       json.member("function", shown_work(group.functions.front().function));
     }
-    json.key("chain").begin_array();
-    for (const std::string& sentence :
-         chain_sentences(view.groups, wait_chain(view.samples, view.groups, i))) {
-      json.value(sentence);
-    }
-    json.end_array().end_object();
+    json.key("chain").list(chain_sentences(view.groups, wait_chain(view.samples, view.groups, i)));
+    json.end_object();
   }
   json.end_array();
 }
 
 void write_markers(const std::vector<suggested_marker>& markers, json_writer& json) {
-  json.key("markers").begin_array();
-  for (const suggested_marker& marker : markers) {
+  json.key("markers").list(markers, [&](const suggested_marker& marker) {
     json.begin_object().member("file", marker.at.file).member("line", marker.at.line);
     json.member("place", std::string(marker.after ? "after" : "before") + " this line" +
                              (is_lambda(marker.at) ? ", inside the lambda" : ""));
     json.member("text", marker.text).member("header", marker.header());
     json.member("sure", marker.sure).end_object();
-  }
-  json.end_array();
+  });
 }
 
 std::string first_of(const std::string& dir, const threads_view& view) {
@@ -166,9 +156,7 @@ std::string stacks_of(const threads_view& view) {
 }
 
 void write_all(const std::vector<std::string>& parts, json_writer& json) {
-  json.begin_array();
-  for (const std::string& part : parts) json.newline().raw(part);
-  json.end_array();
+  json.list(parts, [&](const std::string& part) { json.newline().raw(part); });
 }
 
 }  // namespace

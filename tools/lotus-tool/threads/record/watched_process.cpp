@@ -15,7 +15,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <lotus/base/build_id.hpp>
 #include <lotus/waits/futex_waits.hpp>
 #include <lotus/waits/system_calls.hpp>
@@ -23,6 +22,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "base/text.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -337,9 +338,7 @@ std::vector<mapped_code> watched_process::code() const {
   std::string path_before;
   std::uint64_t file_begin = 0;
   while (!rest.empty()) {
-    const std::size_t end = rest.find('\n');
-    const std::string line(rest.substr(0, end));
-    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    const std::string line(take(rest, '\n'));
     // A line looks like "5566-7788 r-xp 00001000 08:01 1234 /path".
     char* at = nullptr;
     mapped_code part;

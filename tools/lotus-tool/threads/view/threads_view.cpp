@@ -114,13 +114,12 @@ void print_use(const threads_view& view, std::ostream& out) {
   const double used =
       static_cast<double>(samples.all_cpu_ns) / static_cast<double>(samples.duration_ns);
   const std::uint64_t hidden = threads_not_shown(view);
-  out << '\n'
-      << fitted_sentences(out, "The program used " + fixed_point(used, 2) + " of " +
-                                   std::to_string(samples.cpus) + " CPUs on average" +
-                                   (hidden == 0 ? "."
-                                                : ". " + std::to_string(hidden) +
-                                                      " of its threads are not shown."))
-      << '\n';
+  out << '\n';
+  print_sentences(
+      out,
+      "The program used " + fixed_point(used, 2) + " of " + std::to_string(samples.cpus) +
+          " CPUs on average" +
+          (hidden == 0 ? "." : ". " + std::to_string(hidden) + " of its threads are not shown."));
 }
 
 /// Prints for each phase of the run which threads used the CPUs, if there are several phases.
@@ -148,7 +147,7 @@ void print_group(const thread_activity& group, const std::vector<thread_activity
   const auto line = [&out](double share, const std::string& text) {
     std::string percent = whole_percent(share);
     percent.insert(0, percent.size() < 6 ? 6 - percent.size() : 0, ' ');
-    out << fitted(out, text, "  " + percent + "  ", std::string(10, ' ')) << '\n';
+    print_fitted(out, text, "  " + percent + "  ", std::string(10, ' '));
   };
   const auto waits = main_parts(group.blocked, 1, max_parts);
   const auto functions = main_parts(group.functions, group.running, max_parts);
@@ -186,26 +185,23 @@ void print_without_symbols(const std::vector<thread_activity>& groups, std::ostr
   if (modules.empty()) return;
   std::string names;
   for (const std::string& name : modules) names += (names.empty() ? "`" : ", `") + name + '`';
-  out << '\n'
-      << fitted_sentences(out, "Functions of " + names +
-                                   " are shown as addresses, because symbols are missing. To get "
-                                   "names, install debug symbols (a package -dbgsym or -debuginfo) "
-                                   "or set DEBUGINFOD_URLS, and record again.")
-      << '\n';
+  out << '\n';
+  print_sentences(out, "Functions of " + names +
+                           " are shown as addresses, because symbols are missing. To get "
+                           "names, install debug symbols (a package -dbgsym or -debuginfo) "
+                           "or set DEBUGINFOD_URLS, and record again.");
 }
 
 void print_markers(const std::vector<suggested_marker>& markers, std::ostream& out) {
   if (markers.empty()) return;
-  out << '\n'
-      << fitted_sentences(
-             out,
-             std::string("To record times per batch, include ") + markers.front().header() +
-                 (markers.front().is_c ? " (this is a C program, so link lotus::lotus too)" : "") +
-                 " and add these lines, where i is the batch's number" +
-                 (markers.front().sure ? "" : " (their places are a guess)") +
-                 ". If a line contains the head of a loop, first put the call on a line of its own "
-                 "in the loop's body.")
-      << '\n';
+  out << '\n';
+  print_sentences(
+      out, std::string("To record times per batch, include ") + markers.front().header() +
+               (markers.front().is_c ? " (this is a C program, so link lotus::lotus too)" : "") +
+               " and add these lines, where i is the batch's number" +
+               (markers.front().sure ? "" : " (their places are a guess)") +
+               ". If a line contains the head of a loop, first put the call on a line of its own "
+               "in the loop's body.");
   for (const suggested_marker& marker : markers) {
     out << "  " << printable_line(marker.at.file) << ':' << marker.at.line << ' '
         << (marker.after ? "after" : "before") << " this line"
@@ -228,19 +224,17 @@ bool has_batches(const std::string& dir) {
 /// Prints how the program was sampled, and what this means for the view.
 void print_sampling(const thread_samples& samples, std::ostream& out) {
   if (samples.interval_ns == 0) {
-    out << fitted_sentences(
-               out,
-               "The functions in which threads run are unknown, because the kernel did not permit "
-               "perf_event_open. The shares come from the kernel (/proc/PID/task/TID/schedstat).")
-        << '\n';
+    print_sentences(
+        out,
+        "The functions in which threads run are unknown, because the kernel did not permit "
+        "perf_event_open. The shares come from the kernel (/proc/PID/task/TID/schedstat).");
   }
   constexpr double much_too_late_s = 0.003;
   if (samples.late_s >= much_too_late_s) {
-    out << fitted_sentences(
-               out, "The machine was busy, so wait samples were taken " +
+    print_sentences(out,
+                    "The machine was busy, so wait samples were taken " +
                         std::to_string(std::lround(1e3 * samples.late_s)) +
-                        " ms late on average. Therefore the shares of short waits are too high.")
-        << '\n';
+                        " ms late on average. Therefore the shares of short waits are too high.");
   }
   std::string how =
       "Samples of thread states: " + std::to_string(std::lround(samples.wait_samples_per_s)) +
@@ -250,9 +244,8 @@ void print_sampling(const thread_samples& samples, std::ostream& out) {
            std::to_string(std::lround(1e9 / static_cast<double>(samples.interval_ns))) +
            " per second of CPU time";
   }
-  out << fitted_sentences(out, how + ". The sampling itself used " +
-                                   fixed_point(100 * samples.cost, 2) + " % of one CPU.")
-      << '\n';
+  print_sentences(out, how + ". The sampling itself used " + fixed_point(100 * samples.cost, 2) +
+                           " % of one CPU.");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/files/found_file.hpp"
+#include "base/text.hpp"
 #include "log/log_reader.hpp"
 #include "lotus/folder/hidden_files.hpp"
 
@@ -76,10 +77,9 @@ void read_whole_lines(const std::string& path, const std::string& damage,
     if (!block.empty()) break;
   }
   if (damaged == 0) return;
-  diagnostics.malformed(path, first,
-                        damage + std::to_string(damaged) +
-                            (damaged == 1 ? " such line" : " such lines") +
-                            " ignored, all others are used");
+  diagnostics.malformed(
+      path, first,
+      damage + counted(damaged, "such line", "such lines") + " ignored, all others are used");
   diagnostics.end_of_file(path);
 }
 

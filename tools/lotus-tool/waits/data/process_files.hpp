@@ -2,11 +2,9 @@
 #ifndef LOTUS_TOOL_WAITS_DATA_PROCESS_FILES_HPP
 #define LOTUS_TOOL_WAITS_DATA_PROCESS_FILES_HPP
 
-#include <charconv>
 #include <functional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "base/diagnostics.hpp"
@@ -31,23 +29,6 @@ std::vector<process_file> files_of_processes(const run_files& run, std::string_v
 void read_whole_lines(const std::string& path, const std::string& damage,
                       diagnostic_log& diagnostics,
                       const std::function<bool(std::string_view line)>& take_line);
-
-/// Removes the text before the first `mark`, and this mark, from the beginning of `text`; removes
-/// all of `text` if it contains no mark. Returns the removed text without the mark.
-inline std::string_view take(std::string_view& text, char mark) {
-  const std::size_t at = text.find(mark);
-  const std::string_view taken = text.substr(0, at);
-  text.remove_prefix(at == std::string_view::npos ? text.size() : at + 1);
-  return taken;
-}
-
-/// Reads a number that is not negative. Returns false if `text` is anything else.
-template <class Number>
-bool read_number(std::string_view text, Number& value, int base = 10) {
-  const char* const end = text.data() + text.size();
-  const auto [behind, error] = std::from_chars(text.data(), end, value, base);
-  return error == std::errc{} && behind == end && value >= 0;
-}
 
 }  // namespace lotus::tool
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
+#include "base/text.hpp"
 #include "log/folder/log_files.hpp"
 #include "lotus/folder/hidden_files.hpp"
 #include "threads/data/thread_samples.hpp"

@@ -18,9 +18,11 @@
 #include "base/diagnostics.hpp"
 #include "base/files/build_ids.hpp"
 #include "base/printable.hpp"
+#include "base/text.hpp"
 #include "log/folder/log_files.hpp"
 #include "lotus/folder/hidden_files.hpp"
 #include "sampling/read/variable_names.hpp"
+#include "threads/data/thread_samples.hpp"
 #include "waits/data/process_files.hpp"
 #include "waits/data/stack_files.hpp"
 
@@ -190,15 +192,6 @@ class line_reader {
 };
 
 }  // namespace
-
-bool read_reason(std::string_view word, wait_reason& reason) {
-  for (std::size_t i = 0; i < lotus::detail::wait_reasons; ++i) {
-    if (word != lotus::detail::wait_reason_words[i]) continue;
-    reason = static_cast<wait_reason>(i);
-    return true;
-  }
-  return false;
-}
 
 std::map<std::string, std::string> variable_names_text(const run_files& run) {
   limited_samples samples;

@@ -56,9 +56,6 @@ inline const char* reason_word(wait_reason reason) noexcept {
   return lotus::detail::wait_reason_words[static_cast<std::size_t>(reason)];
 }
 
-/// Reads a word of wait_reason_words. Returns false if `word` is not one of these words.
-bool read_reason(std::string_view word, wait_reason& reason);
-
 }  // namespace lotus::tool
 
 #endif  // LOTUS_TOOL_WAITS_DATA_WAIT_FILES_HPP

@@ -90,11 +90,10 @@ std::string number_of(const snapshot_thread& t) {
 std::string state_text(const snapshot_thread& t) {
   std::string text;
   if (t.batch_wait_ns > 0) {
-    text = "it has waited for a batch for " + human_time(static_cast<double>(t.batch_wait_ns)) +
-           ". This thread ";
+    text = "it has waited for a batch for " + human_time(t.batch_wait_ns) + ". This thread ";
   } else if (!t.last.empty()) {
     text = "its last recorded operation, " + printable_line(t.last) + ", ended " +
-           human_time(static_cast<double>(t.since_last_ns)) + " before the snapshot. This thread ";
+           human_time(t.since_last_ns) + " before the snapshot. This thread ";
   }
   if (!t.waits) return text + "is running";
   blocked_on wait;
@@ -183,14 +182,11 @@ void print_snapshot_threads(const std::vector<snapshot_thread>& threads, std::os
       if (++same <= max_numbers) numbers += ", " + number_of(o);
     }
     if (same > max_numbers) numbers += " and " + std::to_string(same - max_numbers) + " more";
-    out << fitted_sentences(out,
-                            "thread '" + printable_line(t.name) +
-                                (same == 1 ? "' (ID " : "' (IDs ") + numbers +
-                                "): " + state_text(t),
-                            "  ", "    ")
-        << '\n';
-    if (!t.calls.empty())
-      out << fitted(out, "call stack: " + calls_text(t.calls), "    ", "      ") << '\n';
+    print_sentences(out,
+                    "thread '" + printable_line(t.name) + (same == 1 ? "' (ID " : "' (IDs ") +
+                        numbers + "): " + state_text(t),
+                    "  ", "    ");
+    if (!t.calls.empty()) print_fitted(out, "call stack: " + calls_text(t.calls), "    ", "      ");
   }
 }
 

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -78,8 +77,7 @@ class control_fifos {
   control_fifos() : folder_((comma_free_folder() / "lotus-map-XXXXXX").string()) {
     if (::mkdtemp(folder_.data()) == nullptr || ::mkfifo(path("ctl").c_str(), 0600) != 0 ||
         ::mkfifo(path("ack").c_str(), 0600) != 0) {
-      // NOLINTNEXTLINE(concurrency-mt-unsafe)
-      throw input_error(folder_ + ": cannot create a FIFO: " + std::strerror(errno));
+      throw input_error(folder_ + ": cannot create a FIFO: " + error_text(errno));
     }
   }
   control_fifos(const control_fifos&) = delete;

@@ -92,12 +92,7 @@ std::int64_t call_tree::add_calls(const node& calls) {
 }
 
 void call_tree::write(json_writer& json) const {
-  json.begin_array();
-  for (const node& of : nodes_) {
-    json.begin_array().value(of.caller).value(of.name).value(of.ns).value(of.count);
-    json.end_array();
-  }
-  json.end_array();
+  json.list(nodes_, [&](const node& of) { json.row(of.caller, of.name, of.ns, of.count); });
 }
 
 /// The operations of one log, as append_operations() writes them.
@@ -114,7 +109,8 @@ struct operation_texts {
 void append_operations(operation_texts& texts, const run_data& run, std::size_t file,
                        const std::vector<std::uint32_t>& name_of, drawn_durations drawn,
                        const std::vector<std::int64_t>& edges) {
-  base64_writer bytes(texts.slices);
+  json_writer slices(texts.slices);
+  base64_writer bytes(slices);
   std::int64_t before_ns = run.first_ns;
   const auto emit = [&](const operation& op) {
     bytes.number(lotus::detail::to_zigzag(op.start_ns - before_ns));
@@ -133,7 +129,7 @@ void append_operations(operation_texts& texts, const run_data& run, std::size_t 
   });
   order.finish(emit);
   bytes.finish();
-  if (!drawn.draws_all()) undrawn.append_to(texts.undrawn, run.first_ns, name_of);
+  if (!drawn.draws_all()) undrawn.write(json_writer(texts.undrawn), run.first_ns, name_of);
 }
 
 /// What the page needs to know of all operations before it can write one of them.
@@ -191,7 +187,7 @@ void write_counters(json_writer& json, const run_data& run, std::size_t most) {
     json.newline().begin_object().member("name", name).key("values").begin_array();
     const std::vector<const counter_value*>& all = values[counter];
     const auto write = [&](const counter_value* c) {
-      json.begin_array().value(c->time_ns - run.first_ns).value(c->value).end_array();
+      json.row(c->time_ns - run.first_ns, c->value);
     };
     const auto lower = [](const counter_value* a, const counter_value* b) {
       return a->value < b->value;
@@ -216,8 +212,7 @@ void write_off_cpu(json_writer& json, const run_data& run, std::size_t file,
   json.key("off_cpu").begin_array();
   for (const off_cpu_interval& s : run.side.off_cpu[file].intervals()) {
     if (s.duration_ns() <= 0 || !drawn.draws(s.duration_ns())) continue;
-    json.begin_array().value(s.start_ns - run.first_ns).value(s.duration_ns());
-    json.value(static_cast<int>(reason_of(s))).end_array();
+    json.row(s.start_ns - run.first_ns, s.duration_ns(), static_cast<int>(reason_of(s)));
   }
   json.end_array();
 }
@@ -230,17 +225,14 @@ void write_async(json_writer& json, const run_data& run,
   for (const async_operation& op : operations) {
     if (drawn.draws(op.extent.duration_ns())) by_name[op.name].push_back(&op);
   }
-  json.newline().key("async").begin_array();
-  for (const auto& [name, histories] : by_name) {
+  json.newline().key("async").list(by_name, [&](const auto& of) {
     json.newline().begin_object();
-    json.member("name", names.id_of_decoded(run.names.name(name))).key("histories").begin_array();
-    for (const async_operation* op : histories) {
-      json.begin_array().value(op->extent.start_ns - run.first_ns);
-      json.value(op->extent.duration_ns()).end_array();
-    }
-    json.end_array().end_object();
-  }
-  json.end_array();
+    json.member("name", names.id_of_decoded(run.names.name(of.first))).key("histories");
+    json.list(of.second, [&](const async_operation* op) {
+      json.row(op->extent.start_ns - run.first_ns, op->extent.duration_ns());
+    });
+    json.end_object();
+  });
 }
 
 /// Writes an arrow from every span that worked on a batch or item to the next span of the same
@@ -267,8 +259,7 @@ void write_arrows(json_writer& json, const run_data& run, bool of_stages) {
       file = used->file;
     }
     if (!file) continue;
-    json.begin_array().value(from.end_ns() - run.first_ns).value(from.file->value());
-    json.value(at_ns - run.first_ns).value(file->value()).end_array();
+    json.row(from.end_ns() - run.first_ns, from.file->value(), at_ns - run.first_ns, file->value());
   }
   json.end_array();
 }
@@ -286,9 +277,8 @@ drawn_limits drawn_limits::for_runs(std::size_t runs) {
   return limits;
 }
 
-void write_timeline(json_writer& json, std::string& text, const run_data& run,
-                    const listed_operations& listed, name_table& names,
-                    const drawn_limits& limits) {
+void write_timeline(json_writer& json, const run_data& run, const listed_operations& listed,
+                    name_table& names, const drawn_limits& limits) {
   const std::vector<log_file>& files = run.files->files;
   const std::vector<std::vector<record_number>> batches = batches_by_file(run);
   const std::size_t drawn_files = std::min(files.size(), limits.threads);
@@ -359,13 +349,8 @@ void write_timeline(json_writer& json, std::string& text, const run_data& run,
       write_off_cpu(json, run, f, drawn_off_cpu);
     }
     if (run.has_operations(f)) {
-      // The slices may be megabytes of text that needs no escaping, so they bypass the JSON writer.
-      json.key("slices").raw("\"");
-      text.append(texts[f].slices).append(1, '"');
-      if (!drawn.draws_all()) {
-        json.key("undrawn").raw("\"");
-        text.append(texts[f].undrawn).append(1, '"');
-      }
+      json.key("slices").raw(texts[f].slices);
+      if (!drawn.draws_all()) json.key("undrawn").raw(texts[f].undrawn);
       texts[f] = operation_texts();
     }
     json.end_object();

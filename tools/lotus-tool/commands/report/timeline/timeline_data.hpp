@@ -40,12 +40,11 @@ struct drawn_limits {
 /// out-of-order arrival. `counters` has one entry for each process that uses the counter. `slices`
 /// are the operations in order of start; each is written in LEB128 as its start minus the previous
 /// start (zigzag), its duration and its name.
-/// @param text   the text that `json` appends to.
 /// @param run    read with run_parts::operations and totals.
 /// @param listed  the operations that are named; the others count as one operation.
 /// @param names  the names of operations in all runs; those of this run are added.
-void write_timeline(json_writer& json, std::string& text, const run_data& run,
-                    const listed_operations& listed, name_table& names, const drawn_limits& limits);
+void write_timeline(json_writer& json, const run_data& run, const listed_operations& listed,
+                    name_table& names, const drawn_limits& limits);
 
 }  // namespace lotus::tool
 

@@ -75,9 +75,9 @@ void undrawn_sums::find_cell(std::int64_t start_ns) {
   to_ns_ = behind == edges_.end() ? INT64_MAX : *behind;
 }
 
-void undrawn_sums::append_to(std::string& text, std::int64_t run_first_ns,
-                             const std::vector<std::uint32_t>& name_of) const {
-  base64_writer bytes(text);
+void undrawn_sums::write(json_writer&& json, std::int64_t run_first_ns,
+                         const std::vector<std::uint32_t>& name_of) const {
+  base64_writer bytes(json);
   std::int64_t before_ns = run_first_ns;
   for (std::size_t cell = 0; cell < cells_.size(); ++cell) {
     if (cells_[cell].empty()) continue;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/formats/json_writer.hpp"
 #include "base/terminal/table.hpp"
 #include "model/run_data.hpp"
 #include "model/times/kept_durations.hpp"
@@ -33,14 +34,14 @@ class undrawn_sums {
   /// Adds an operation that is not drawn.
   void add(const operation& op);
 
-  /// Appends the sums. All numbers are in LEB128, in base64. A cell consists of its start minus the
-  /// end of the previous written cell (zigzag), its length, and the number of names. For each name
-  /// follow the name's number, the number of operations, and the sum and maximum of their
-  /// durations.
+  /// Writes the sums as a string. All numbers are in LEB128, in base64. A cell consists of its
+  /// start minus the end of the previous written cell (zigzag), its length, and the number of
+  /// names. For each name follow the name's number, the number of operations, and the sum and
+  /// maximum of their durations.
   /// @param run_first_ns  the start of the run.
   /// @param name_of  maps a name's number in the run to its number on the page.
-  void append_to(std::string& text, std::int64_t run_first_ns,
-                 const std::vector<std::uint32_t>& name_of) const;
+  void write(json_writer&& json, std::int64_t run_first_ns,
+             const std::vector<std::uint32_t>& name_of) const;
 
  private:
   struct name_sum {
@@ -117,8 +118,8 @@ class longest_drawn {
     const bool only_whole = next == 0 || left < next / 100;
     const std::uint64_t every = only_whole ? 1 : next / left + 1;
     if (only_whole) {
-      note += std::to_string(drawn) + " are drawn, those that took " +
-              human_time(static_cast<double>(all_from_ns)) + " or longer";
+      note += std::to_string(drawn) + " are drawn, those that took " + human_time(all_from_ns) +
+              " or longer";
     } else {
       note += "about " + std::to_string(drawn + next / every) + " are drawn, the longest";
     }
