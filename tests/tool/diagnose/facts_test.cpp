@@ -193,6 +193,59 @@ TEST_CASE("rare long calls do not look like a limit of calls at once") {
   }
 }
 
+TEST_CASE("calls that are served in turn are told apart from threads that work in turn") {
+  for (const bool served : {true, false}) {
+    generator random(5);
+    planted_logs logs;
+    logs.cpus(8);
+    std::vector<std::int64_t> free{0, 7 * ms, 14 * ms};
+    std::int64_t now = 0;
+    std::int64_t last = 0;
+    for (std::int64_t i = 0; i < 300; ++i) {
+      std::int64_t& thread = free[static_cast<std::size_t>(i % 3)];
+      const auto late = static_cast<std::int64_t>(random() % 400'000);
+      const std::int64_t start = thread + 3 * ms;
+      // Either something takes 7 ms for each call, or each thread takes its own time.
+      const std::int64_t end = std::max(served ? last + 7 * ms : start + 18 * ms, start) + late;
+      slept(logs, 1 + static_cast<int>(i % 3), i, start, end - start);
+      thread = last = end;
+      const std::int64_t at = std::max(now + 2000, end + 20'000);
+      received(logs, i, now, at);
+      now = at + ms / 2;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(contains(a.text(), "calls of Load end at a steady 139 per second") == served);
+    if (served) CHECK_FALSE(suggests(a, "workers"));
+  }
+}
+
+TEST_CASE("threads in step that make long and short calls in turn are under no limit") {
+  generator random(6);
+  planted_logs logs;
+  logs.cpus(8);
+  std::vector<std::int64_t> free(2, 0);
+  std::int64_t now = 0;
+  for (std::int64_t i = 0; i < 160; ++i) {
+    std::int64_t& thread = free[static_cast<std::size_t>(i % 2)];
+    const std::int64_t start = thread;
+    for (const std::int64_t took : {2, 9, 2}) {
+      const auto late = static_cast<std::int64_t>(random() % 20'000);
+      logs.op(1 + static_cast<int>(i % 2), "Load", thread + 1000, took * ms);
+      thread += took * ms + 100'000 + late;
+    }
+    logs.made(1 + static_cast<int>(i % 2), i, start, thread - start);
+    logs.off_cpu(1 + static_cast<int>(i % 2), thread - 2000, thread - start - 100'000, 0);
+    thread += 10'000;
+    const std::int64_t at = std::max(now + 2000, thread + 20'000);
+    received(logs, i, now, at);
+    now = at + ms / 5;
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(found(a, "calls-in-bursts").empty());
+}
+
 TEST_CASE("a limit of calls in each interval is told apart from threads that work in step") {
   for (const int allowed : {8, 4}) {
     planted_logs logs;
