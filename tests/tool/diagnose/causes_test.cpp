@@ -81,6 +81,7 @@ const std::vector<cause>& causes() {
       {"uneven", "preprocessing-bound", "the batches are distributed unevenly"},
       {"equal-stages", "stage-bound", "making only one of them faster gains little"},
       {"stages-lock", "lock-bound", "waits for the lock codec_mutex held by"},
+      {"served-in-turn", "preprocessing-bound", "calls of Audit end at a steady"},
       {"stage-copy", "preprocessing-bound",
        "without markers (mostly `planted::", how_recorded::by_run},
       {"short-threads", "preprocessing-bound", "64 for each batch", how_recorded::by_run},

@@ -281,6 +281,24 @@ const cause_map& stage_causes() {
          run_stages({{"Read", 2, work}, {"Decode", 2, work}, {"Label", 1, [](int) { nap(1); }}},
                     batches_of(slow ? 6 : 3), [](int) { train(2.5); });
        }},
+      {"served-in-turn",
+       [] {
+         // One thread takes 7 ms for each record, and workers wait until there is room for theirs.
+         bounded_queue records;
+         std::thread writer([&records] {
+           while (records.pop()) nap(slow ? 7 : 0.5);
+         });
+         loader l;
+         l.workers = 3;
+         l.batches = batches_of(slow ? 4 : 2);
+         l.make = [&records](int i) {
+           step("Decode", [] { nap(3); });
+           step("Audit", [&records, i] { records.push(i); });
+         };
+         l.run([](int) { train(1); });
+         records.close();
+         writer.join();
+       }},
       {"stage-copy",
        [] {
          // The stage between the two others has no marker, but a function that they use as well.

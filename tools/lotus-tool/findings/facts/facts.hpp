@@ -99,9 +99,9 @@ std::optional<time_change> change_of(const run_data& run, std::string_view name)
 std::size_t most_at_once(const run_data& run, std::string_view name);
 
 /// Returns how many calls of an operation end per second, if they end at steady intervals however
-/// many of them overlap; nullopt otherwise. Some calls must take hardly longer than an interval, or
-/// calls that begin together must end in turn. Neither is true of threads that work in turn, but
-/// independently of each other.
+/// many of them overlap; nullopt otherwise. Some calls must take hardly longer than an interval,
+/// calls that begin together must end in turn, or calls that begin late must not end late. Neither
+/// is true of threads that work in turn, but independently of each other.
 std::optional<double> steady_ends_per_s(const run_data& run, std::string_view operation);
 
 /// Calls that end in bursts of the same size, at regular times.
@@ -111,8 +111,8 @@ struct call_bursts {
 };
 
 /// Returns how the calls of an operation end, if they end in regular bursts of more calls than are
-/// ever open at once, while others wait from one burst to the next: something allows so many in
-/// each interval. Returns nullopt otherwise.
+/// ever open at once, while others wait from one burst to the next, whenever these began: something
+/// allows so many in each interval. Returns nullopt otherwise.
 std::optional<call_bursts> bursts_of(const run_data& run, std::string_view operation);
 
 /// Returns nullopt if `lotus-tool run` did not sample the program's threads. Throws input_error.
