@@ -1,6 +1,6 @@
 // Tests diagnose with real programs: exactly the right checks must fail, and the capacities must
 // agree with the programs' own measurements.
-#include "tool/diagnose/real_programs.hpp"
+#include "tool/diagnose/planted/real_programs.hpp"
 
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -17,7 +17,7 @@
 
 #include "catch.hpp"
 #include "lotus/lotus.hpp"
-#include "tool/diagnose/crew.hpp"
+#include "tool/diagnose/planted/crew.hpp"
 #include "tool/json.hpp"
 #include "tool/tool_test.hpp"
 

@@ -102,7 +102,7 @@ class json_writer {
   }
   template <class Range>
   json_writer& list(const Range& all) {
-    return list(all, [this](const auto& one) { value(one); });
+    return list(all, [this](const auto& one) { this->value(one); });
   }
 
   /// Writes a value that the caller has already formatted as JSON.

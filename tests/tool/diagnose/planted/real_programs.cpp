@@ -1,5 +1,5 @@
 // Programs that record pipelines of many shapes, with operations that sleep or compute.
-#include "tool/diagnose/real_programs.hpp"
+#include "tool/diagnose/planted/real_programs.hpp"
 
 #include <sched.h>
 
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "lotus/lotus.hpp"
-#include "tool/diagnose/crew.hpp"
+#include "tool/diagnose/planted/crew.hpp"
 
 namespace lotus::tool_test {
 
