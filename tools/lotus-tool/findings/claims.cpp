@@ -39,18 +39,19 @@ bool claims::step_holds_lock() const {
   return d_.lock && (d_.lock->of.held_by == step_word || d_.lock->of.also_held_by == step_word);
 }
 
+bool claims::seems_service() const {
+  constexpr double many_more = 1.5;
+  return d_.pushed && d_.preprocessing_capacity && d_.achieved &&
+         *d_.preprocessing_capacity > many_more * *d_.achieved;
+}
+
 bool claims::steps_take_the_run() const {
   const path_states steps = states_of(d_.path, path_kind::step);
   return steps.all - steps.queue >= 0.5;
 }
 
 bool claims::forbids(verdict is) const {
-  constexpr double many_more = 1.5;
-  // A service that waits for requests is not limited by its own settings.
-  if (d_.pushed && is == verdict::prefetch_bound && d_.preprocessing_capacity && d_.achieved &&
-      *d_.preprocessing_capacity > many_more * *d_.achieved) {
-    return true;
-  }
+  if (is == verdict::prefetch_bound && seems_service()) return true;
   if (d_.pushed || d_.makes_itself || d_.waits.waits == 0) return false;
   const wait_parts& w = d_.waits;
   switch (is) {

@@ -36,6 +36,9 @@ class claims {
   /// Whether batches that are built faster may help although the consumer limits the run: it waits
   /// for data, or for a CPU or a lock that the workers use.
   bool may_gain_from_building() const;
+  /// Whether a pipeline without consumer could process many more batches than it received, so that
+  /// none of its settings limits it.
+  bool seems_service() const;
   /// Whether the consumer's step holds the lock that limits the run.
   bool step_holds_lock() const;
   /// Whether a verdict contradicts how long the consumer waited, and for what.

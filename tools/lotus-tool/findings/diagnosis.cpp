@@ -127,6 +127,9 @@ bound_gain largest_or_recorded(const diagnosis& d) {
 /// @param unlike  how the simulation differs from the run; empty if it does not.
 phrase why_no_verdict(const run_facts& f, phrase unlike) {
   constexpr double most_of_it = 0.5;
+  if (claims(f.d).seems_service()) {
+    return service_words(*f.d.preprocessing_capacity, *f.d.achieved);
+  }
   const bool alone = unlike.empty();
   if (f.waits.all_ns <= 0 || f.waits.idle_ns() < most_of_it * f.waits.all_ns) {
     if (!alone) return unlike;

@@ -27,6 +27,13 @@ double share_without_cpu(const recorded_pipeline& p) {
 
 }  // namespace
 
+phrase service_words(double could_per_s, double per_s) {
+  return {
+      "the stages could process %, but received only %. The program seems to be a service "
+      "that waits for requests. 'lotus-tool stats' shows how long its requests take",
+      {rate_word{could_per_s}, rate_word{per_s}}};
+}
+
 phrase why_unlike(const fitted_model& run, const phrase& unmarked_in) {
   if (!run.is_unlike()) return {};
   if (run.fitted() < run.achieved()) {
@@ -39,10 +46,7 @@ phrase why_unlike(const fitted_model& run, const phrase& unmarked_in) {
   const recorded_pipeline& p = run.recorded();
   const double no_cpu = share_without_cpu(p);
   if (!p.has_consumer && no_cpu < worth_saying) {
-    return {
-        "the stages could process %, but received only %. The program seems to be a service "
-        "that waits for requests. 'lotus-tool stats' shows how long its requests take",
-        {rate_word{run.fitted()}, rate_word{run.achieved()}}};
+    return service_words(run.fitted(), run.achieved());
   }
   phrase text{
       "by the recorded times, % are possible, but the run reached only %. The logs do not "

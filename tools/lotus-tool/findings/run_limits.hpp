@@ -13,6 +13,9 @@
 
 namespace lotus::tool {
 
+/// Returns that a pipeline seems to be a service, without final period.
+phrase service_words(double could_per_s, double per_s);
+
 /// Returns why the simulation of a run cannot be trusted; empty if it reproduces the recorded run.
 phrase why_unlike(const fitted_model& run, const phrase& unmarked_in = {});
 

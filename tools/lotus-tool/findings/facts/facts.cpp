@@ -285,6 +285,9 @@ std::optional<double> steady_ends_per_s(const run_data& run, std::string_view op
   if (between.size() < fewest || 2 * between.size() < calls.size()) return std::nullopt;
   const double usual_ns = quantile(between, 0.5);
   if (usual_ns <= 0) return std::nullopt;  // they end together
+  // What serves calls more than twice as fast as they come limits nothing.
+  const auto all_ns = static_cast<double>(calls.back().end_ns - calls.front().end_ns);
+  if (all_ns > 2 * usual_ns * static_cast<double>(calls.size())) return std::nullopt;
   const auto within = [&](double share, double least, double most) {
     return quantile(between, share) >= least * usual_ns &&
            quantile(between, 1 - share) <= most * usual_ns;
