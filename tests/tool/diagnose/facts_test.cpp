@@ -238,6 +238,23 @@ TEST_CASE("a limit of calls in each interval is told apart from threads that wor
   }
 }
 
+TEST_CASE("two workers in step are not served in turn") {
+  planted_logs logs;
+  logs.cpus(8);
+  std::int64_t now = 0;
+  for (std::int64_t i = 0; i < 120; ++i) {
+    const std::int64_t start = i / 2 * 51 * ms / 10 + i % 2 * ms / 6;
+    slept(logs, 1 + static_cast<int>(i % 2), i, start, 5 * ms);
+    const std::int64_t at = std::max(now + 2000, start + 5 * ms + 20'000);
+    received(logs, i, now, at);
+    now = at + ms;
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK_FALSE(contains(a.text(), "steady"));
+  CHECK_FALSE(contains(a.text(), "More workers do not help"));
+}
+
 TEST_CASE("more workers are doubtful if workers wait at a semaphore") {
   planted_logs logs;
   logs.cpus(8);

@@ -86,6 +86,18 @@ TEST_CASE("without a consumer, the ends of the last stage give the throughput") 
         Approx(answer["baseline"]["run_ns"].number() / change["run_ns"].number()));
 }
 
+TEST_CASE("requests that come slowly are not limited by a setting") {
+  planted_logs logs;
+  logs.cpus(8);
+  for (int i = 0; i < 90; ++i) logs.stage(1 + i % 3, "Request", i, i * 12 * ms, 9 * ms);
+  const temp_dir dir;
+  logs.write(dir);
+  const result r = run({"diagnose", dir.path(), "-q"});
+  INFO(r.out << r.err);
+  CHECK(contains(r.out, "The program seems to be a service that waits for requests"));
+  CHECK_FALSE(contains(r.out, "in flight"));
+}
+
 TEST_CASE("a reader that prefetches and is reset has one epoch, with discarded batches counted") {
   // Each chunk is read by one thread and parsed in parts by two threads. These threads exist only
   // for this chunk.
