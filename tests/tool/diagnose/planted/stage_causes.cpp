@@ -247,10 +247,10 @@ const cause_map& stage_causes() {
          std::mutex turn;
          const auto take = [&turn] {
            const std::lock_guard<std::mutex> lock(turn);
-           nap(slow ? 7 : 0.05);
+           nap(slow ? 9 : 0.05);
          };
          run_workers(
-             3, batches_of(slow ? 7 : 3), [&](int) { take(); }, 5);
+             3, batches_of(slow ? 9 : 3), [&](int) { take(); }, 5);
        }},
       {"thieves",
        [] {
