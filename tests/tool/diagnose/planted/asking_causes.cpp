@@ -80,7 +80,8 @@ class requests {
   bool closed_ = false;
 };
 
-std::vector<std::thread> workers_of(requests& from, int count, std::function<void(int)> make) {
+std::vector<std::thread> workers_of(requests& from, int count,
+                                    const std::function<void(int)>& make) {
   std::vector<std::thread> workers;
   for (int w = 0; w < count; ++w) {
     workers.emplace_back([&from, make] {
