@@ -79,7 +79,7 @@ const std::vector<cause>& causes() {
       {"dispenser", "preprocessing-bound", "something before LOTUS_BATCH_PREPROCESSED(i) is slow"},
       {"thieves", "preprocessing-bound", "of 3 workers built one on average"},
       {"uneven", "preprocessing-bound", "the batches are distributed unevenly"},
-      {"equal-stages", "stage-bound", "making only one of them faster gains little"},
+      {"equal-stages", "stage-bound", "it hardly helps if only one of them becomes faster"},
       {"stages-lock", "lock-bound", "waits for the lock codec_mutex held by"},
       {"served-in-turn", "preprocessing-bound", "calls of Audit end at a steady"},
       {"stage-copy", "preprocessing-bound",

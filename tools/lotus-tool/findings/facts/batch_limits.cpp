@@ -13,13 +13,7 @@ namespace {
 
 using ends_of_work = std::vector<std::int64_t>;
 
-/// A call of the operation on one thread.
-struct thread_call {
-  std::int64_t start_ns = 0;
-  std::int64_t end_ns = 0;
-};
-
-bool starts_before(const thread_call& a, const thread_call& b) {
+bool starts_before(const time_span& a, const time_span& b) {
   return a.start_ns < b.start_ns;
 }
 
@@ -31,8 +25,7 @@ struct explained {
 
 /// @param calls    sorted by their ends.
 /// @param moments  sorted.
-std::optional<explained> explain(const std::vector<thread_call>& calls,
-                                 const ends_of_work& moments) {
+std::optional<explained> explain(const std::vector<time_span>& calls, const ends_of_work& moments) {
   constexpr std::size_t fewest = 20;
   if (calls.size() < fewest || moments.size() < fewest) return std::nullopt;
   const double apart_ns =
@@ -84,12 +77,12 @@ class looked_at_run {
         in_steps_.push_back({step->start_ns, step->end_ns});
       }
     }
-    std::sort(in_steps_.begin(), in_steps_.end(), starts_before);
+    sort_by_start(in_steps_);
     for (std::size_t file = 0; file < run.files->files.size(); ++file) {
       spans_.count(file) == 0 ? look_at_consumer(file) : look_at_worker(file);
     }
     std::sort(calls_.begin(), calls_.end(),
-              [](const thread_call& a, const thread_call& b) { return a.end_ns < b.end_ns; });
+              [](const time_span& a, const time_span& b) { return a.end_ns < b.end_ns; });
   }
 
   std::optional<batch_limit> find() {
@@ -111,7 +104,7 @@ class looked_at_run {
   void look_at_consumer(std::size_t file) {
     run_.for_each_operation(file, [&](const operation& op) {
       const auto next = std::upper_bound(in_steps_.begin(), in_steps_.end(),
-                                         thread_call{op.end_ns(), 0}, starts_before);
+                                         time_span{op.end_ns(), 0}, starts_before);
       if (next == in_steps_.begin() || (next - 1)->end_ns < op.end_ns()) return;
       of_consumer_[shown(op.name)].push_back(op.end_ns());
     });
@@ -119,17 +112,17 @@ class looked_at_run {
 
   /// Adds the operations that end after a call of the operation in the same batch.
   void look_at_worker(std::size_t file) {
-    std::vector<thread_call> calls;
+    std::vector<time_span> calls;
     run_.for_each_operation(file, [&](const operation& op) {
       if (op.name == name_) calls.push_back({op.start_ns, op.end_ns()});
     });
     if (calls.empty()) return;
-    std::sort(calls.begin(), calls.end(), starts_before);
-    std::vector<thread_call>& spans = spans_[file];
-    std::sort(spans.begin(), spans.end(), starts_before);
+    sort_by_start(calls);
+    std::vector<time_span>& spans = spans_[file];
+    sort_by_start(spans);
     // For each call: the end of the batch that it is part of.
     ends_of_work until_ns;
-    for (const thread_call& c : calls) {
+    for (const time_span& c : calls) {
       const auto next = std::upper_bound(spans.begin(), spans.end(), c, starts_before);
       const bool inside = next != spans.begin() && (next - 1)->end_ns >= c.end_ns;
       until_ns.push_back(inside ? (next - 1)->end_ns : c.end_ns);
@@ -137,7 +130,7 @@ class looked_at_run {
     }
     run_.for_each_operation(file, [&](const operation& op) {
       if (op.name == name_) return;
-      const thread_call end{op.end_ns() - 1, 0};
+      const time_span end{op.end_ns() - 1, 0};
       const auto next = std::upper_bound(calls.begin(), calls.end(), end, starts_before);
       if (next == calls.begin()) return;
       const auto of = static_cast<std::size_t>(next - calls.begin()) - 1;
@@ -161,9 +154,9 @@ class looked_at_run {
 
   const run_data& run_;
   std::uint32_t name_;
-  std::map<std::size_t, std::vector<thread_call>> spans_;  // of batches or stages, by log
-  std::vector<thread_call> in_steps_;
-  std::vector<thread_call> calls_;
+  std::map<std::size_t, std::vector<time_span>> spans_;  // of batches or stages, by log
+  std::vector<time_span> in_steps_;
+  std::vector<time_span> calls_;
   ends_of_work steps_;
   ends_of_work received_;
   ends_of_work built_;

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "findings/gains.hpp"
+
 namespace lotus::tool {
 
 std::vector<const stage_figures*> equal_stages(const diagnosis& d) {
-  constexpr double nearly = 1.1;
+  // With a larger difference, making the slowest one faster alone would be worth suggesting.
+  constexpr double nearly = 1 + worthwhile;
   std::vector<const stage_figures*> slowest;
   double least = d.consumer_capacity.value_or(HUGE_VAL) / nearly;
   for (const stage_figures& s : d.stages) least = std::min(least, s.batches_per_s.value_or(least));
@@ -14,7 +17,8 @@ std::vector<const stage_figures*> equal_stages(const diagnosis& d) {
     const bool is_own = !s.pool && s.stage != preprocess_stage;
     if (is_own && s.batches_per_s && *s.batches_per_s <= nearly * least) slowest.push_back(&s);
   }
-  const bool limit = !d.pushed && d.achieved && *d.achieved * nearly >= least;
+  constexpr double roughly = 1.1;  // start and end of the run are slower
+  const bool limit = !d.pushed && d.achieved && *d.achieved * roughly >= least;
   return limit && slowest.size() > 1 ? slowest : std::vector<const stage_figures*>();
 }
 

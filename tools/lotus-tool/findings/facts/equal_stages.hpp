@@ -10,8 +10,8 @@
 
 namespace lotus::tool {
 
-/// Returns the stages that limit a run together: making only one of them faster gains little,
-/// because another one cannot process more. Empty if there is at most one.
+/// Returns the stages that limit a run together: one of them alone could become faster without
+/// effect, because another one cannot process more. Empty if there is at most one.
 std::vector<const stage_figures*> equal_stages(const diagnosis& d);
 
 /// Returns changes of several stages at once: twice as fast, and twice as many threads. Empty if

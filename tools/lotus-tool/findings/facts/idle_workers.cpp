@@ -89,6 +89,70 @@ void find_ended(const std::vector<std::pair<std::int64_t, std::int64_t>>& lives,
   if (static_cast<std::size_t>(later) < std::max(several, spans.size() / 10)) found.ended = 0;
 }
 
+/// Returns the consumer's waits, sorted by time. Those for the first batches of epochs are empty:
+/// workers may start meanwhile.
+std::vector<time_span> waits_of(const run_batches& batches) {
+  std::vector<time_span> waits;
+  std::map<std::uint32_t, std::size_t> first;  // of each epoch: the wait that ends first
+  for (const batch& b : batches.all()) {
+    const batch_record* const wait = batches.record(b.wait);
+    if (wait == nullptr || wait->is_marker()) continue;
+    const auto [at, is_new] = first.try_emplace(b.epoch, waits.size());
+    if (!is_new && wait->end_ns() < waits[at->second].end_ns) at->second = waits.size();
+    waits.push_back({wait->start_ns, wait->end_ns()});
+  }
+  for (const auto& [epoch, number] : first) waits[number].start_ns = waits[number].end_ns;
+  sort_by_start(waits);
+  return waits;
+}
+
+/// @param spans  of one thread, sorted by time.
+/// @param freed  sorted: when a batch may have stopped counting for a limit.
+void count_begins(const std::vector<time_span>& spans, const std::vector<std::int64_t>& freed,
+                  double mean_ns, double interval_ns, idle_workers& found) {
+  constexpr double idle = 0.25;
+  constexpr double directly = 0.15;
+  for (std::size_t i = 1; i < spans.size(); ++i) {
+    const std::int64_t start_ns = spans[i].start_ns;
+    if (static_cast<double>(start_ns - spans[i - 1].end_ns) < idle * mean_ns) continue;
+    const auto after = std::upper_bound(freed.begin(), freed.end(), start_ns);
+    if (after == freed.begin()) continue;
+    ++found.begins;
+    const auto late_ns = static_cast<double>(start_ns - *(after - 1));
+    if (late_ns < directly * interval_ns) ++found.after_reception;
+  }
+}
+
+/// @param spans  all times in which a batch was built.
+void measure_starved(const run_batches& batches, const std::vector<time_span>& waits,
+                     const std::vector<time_span>& spans, idle_workers& found) {
+  // A batch is ready from the end of its preprocessing until it is received.
+  std::vector<time_span> ready;
+  for (const batch& b : batches.all()) {
+    const std::optional<time_span> made = batches.made(b);
+    const auto at_ns = batches.delivery_ns(b);
+    if (made && at_ns && made->end_ns < *at_ns) ready.push_back({made->end_ns, *at_ns});
+  }
+  sort_by_start(ready);
+  const covering building(spans);
+  double building_ns = 0;
+  std::size_t next = 0;
+  std::int64_t some_ready_until = INT64_MIN;
+  const auto add = [&](std::int64_t start_ns, std::int64_t end_ns) {
+    if (start_ns >= end_ns) return;
+    found.starved_ns += static_cast<double>(end_ns - start_ns);
+    building_ns += building.between(start_ns, end_ns);
+  };
+  for (const time_span& wait : waits) {
+    for (; next < ready.size() && ready[next].start_ns < wait.end_ns; ++next) {
+      add(std::max(wait.start_ns, some_ready_until), ready[next].start_ns);
+      some_ready_until = std::max(some_ready_until, ready[next].end_ns);
+    }
+    add(std::max(wait.start_ns, some_ready_until), wait.end_ns);
+  }
+  if (found.starved_ns > 0) found.building = building_ns / found.starved_ns;
+}
+
 }  // namespace
 
 idle_workers find_idle_workers(const run_data& run) {
@@ -99,8 +163,8 @@ idle_workers find_idle_workers(const run_data& run) {
   double built_ns = 0;
   for (const preprocessing_span& s : batches.preprocessing_spans()) {
     if (!s.file || s.stage != preprocess_stage) return found;
-    by_log[s.file->value()].push_back({s.start_ns, s.end_ns()});
     spans.push_back({s.start_ns, s.end_ns()});
+    by_log[s.file->value()].push_back(spans.back());
     built_ns += static_cast<double>(s.duration_ns);
   }
   std::vector<std::int64_t> received;
@@ -108,73 +172,23 @@ idle_workers find_idle_workers(const run_data& run) {
     if (const auto at_ns = batches.delivery_ns(b)) received.push_back(*at_ns);
   }
   if (received.size() < 2 || spans.empty()) return found;
-  std::sort(received.begin(), received.end());
-  std::vector<time_span> waits;
-  std::map<std::uint32_t, std::size_t> first;  // of each epoch: the wait that ends first
-  for (const batch& b : batches.all()) {
-    const batch_record* const wait = batches.record(b.wait);
-    if (wait == nullptr || wait->is_marker()) continue;
-    const auto [at, is_new] = first.try_emplace(b.epoch, waits.size());
-    if (!is_new && wait->end_ns() < waits[at->second].end_ns) at->second = waits.size();
-    waits.push_back({wait->start_ns, wait->end_ns()});
-  }
-  // Workers may start while the consumer waits for the first batch.
-  for (const auto& [epoch, number] : first) waits[number].start_ns = waits[number].end_ns;
-  std::sort(waits.begin(), waits.end(),
-            [](const time_span& a, const time_span& b) { return a.start_ns < b.start_ns; });
+  const std::vector<time_span> waits = waits_of(batches);
+  const auto [first, last] = std::minmax_element(received.begin(), received.end());
+  const double interval_ns =
+      static_cast<double>(*last - *first) / static_cast<double>(received.size() - 1);
   // A limit may count a batch until the consumer has received it, or until the end of its step.
-  std::vector<std::int64_t> freed = received;
+  std::vector<std::int64_t> freed = std::move(received);
   for (const time_span& wait : waits) freed.push_back(wait.start_ns);
   std::sort(freed.begin(), freed.end());
-  const double interval_ns = static_cast<double>(received.back() - received.front()) /
-                             static_cast<double>(received.size() - 1);
-  const double mean_ns = built_ns / static_cast<double>(spans.size());
   std::vector<std::pair<std::int64_t, std::int64_t>> lives;
   for (auto& [log, of] : by_log) {
-    std::sort(of.begin(), of.end(),
-              [](const time_span& a, const time_span& b) { return a.start_ns < b.start_ns; });
+    sort_by_start(of);
     lives.emplace_back(of.front().start_ns, of.back().end_ns);
-    for (std::size_t i = 1; i < of.size(); ++i) {
-      constexpr double idle = 0.25;
-      if (static_cast<double>(of[i].start_ns - of[i - 1].end_ns) < idle * mean_ns) continue;
-      const auto after = std::upper_bound(freed.begin(), freed.end(), of[i].start_ns);
-      if (after == freed.begin()) continue;
-      constexpr double directly = 0.15;
-      ++found.begins;
-      const auto late_ns = static_cast<double>(of[i].start_ns - *(after - 1));
-      if (late_ns < directly * interval_ns) ++found.after_reception;
-    }
+    count_begins(of, freed, built_ns / static_cast<double>(spans.size()), interval_ns, found);
   }
   found.workers = max_at_once(lives);
   if (lives.size() == found.workers) find_ended(lives, spans, found);
-  // A batch is ready from the end of its preprocessing until it is received.
-  std::vector<time_span> ready;
-  for (const batch& b : batches.all()) {
-    const std::optional<time_span> made = batches.made(b);
-    const auto at_ns = batches.delivery_ns(b);
-    if (made && at_ns && made->end_ns < *at_ns) ready.push_back({made->end_ns, *at_ns});
-  }
-  const covering building(spans);
-  double building_ns = 0;
-  std::sort(ready.begin(), ready.end(),
-            [](const time_span& a, const time_span& b) { return a.start_ns < b.start_ns; });
-  std::size_t next = 0;
-  std::int64_t some_ready_until = INT64_MIN;
-  const auto add = [&](std::int64_t start_ns, std::int64_t end_ns) {
-    if (start_ns >= end_ns) return;
-    found.starved_ns += static_cast<double>(end_ns - start_ns);
-    building_ns += building.between(start_ns, end_ns);
-  };
-  for (const time_span& wait : waits) {
-    std::int64_t at = wait.start_ns;
-    for (; next < ready.size() && ready[next].start_ns < wait.end_ns; ++next) {
-      at = std::max(at, some_ready_until);
-      add(at, ready[next].start_ns);
-      some_ready_until = std::max(some_ready_until, ready[next].end_ns);
-    }
-    add(std::max(at, some_ready_until), wait.end_ns);
-  }
-  if (found.starved_ns > 0) found.building = building_ns / found.starved_ns;
+  measure_starved(batches, waits, spans, found);
   return found;
 }
 

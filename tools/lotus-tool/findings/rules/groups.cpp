@@ -189,13 +189,14 @@ std::optional<finding> equally_slow_stages(const run_facts& f) {
   double least = *stages.front()->batches_per_s;
   for (const stage_figures* const s : stages) least = std::min(least, *s->batches_per_s);
   const auto name = [](const stage_figures* s) { return s->name; };
-  return finding{"equally-slow-stages",
-                 {"% can each process about %: making only one of them faster gains little.",
-                  {name_word{enumerated(stages, " and ", name)}, rate_word{least}}},
-                 {"Make all of them faster, or give all of them more threads."},
-                 f.waits.share(),
-                 verdict::stage_bound,
-                 gives_reason};
+  return finding{
+      "equally-slow-stages",
+      {"% can each process about %, so it hardly helps if only one of them becomes faster.",
+       {name_word{enumerated(stages, " and ", name)}, rate_word{least}}},
+      {"Make all of them faster, or give all of them more threads."},
+      f.waits.share(),
+      verdict::stage_bound,
+      gives_reason};
 }
 
 std::optional<finding> nobody_builds(const run_facts& f) {

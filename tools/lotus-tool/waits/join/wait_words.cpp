@@ -6,6 +6,7 @@
 
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
+#include "base/text.hpp"
 #include "describe/description.hpp"
 #include "log/shown_name.hpp"
 #include "waits/join/blocked_on.hpp"
@@ -34,9 +35,9 @@ std::string words_for_several(const blocked_list& list, wait_reason reason) {
     all += one.share;
   }
   if (largest >= most_of_it * all) return {};
-  const bool is_disk = reason == wait_reason::file;
-  return std::string(is_disk ? "waits for the disk (" : "waits for the network (") +
-         std::to_string(number) + (is_disk ? " files)" : " connections)");
+  return reason == wait_reason::file
+             ? "waits for the disk (" + counted(number, "file", "files") + ')'
+             : "waits for the network (" + counted(number, "connection", "connections") + ')';
 }
 
 }  // namespace
