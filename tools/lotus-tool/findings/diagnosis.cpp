@@ -171,6 +171,16 @@ bool is_consumer_slower(const run_facts& f, const bound_gain& largest) {
          f.d.preprocessing_capacity && *f.d.consumer_capacity < *f.d.preprocessing_capacity;
 }
 
+/// Whether finished batches nearly always lie ready for the consumer, so that only a faster step
+/// can make the run faster, although the workers would soon limit it.
+bool is_fed(const run_facts& f) {
+  const path_states steps = f.states(path_kind::step);
+  return !f.d.makes_itself && !f.d.pushed && f.waits.share() < 0.05 &&
+         steps.all - steps.queue >= 0.9 && 10 * f.waits.ready_before >= 9 * f.waits.waits &&
+         f.d.consumer_capacity && f.d.preprocessing_capacity &&
+         *f.d.preprocessing_capacity >= (1 + worthwhile) * *f.d.consumer_capacity;
+}
+
 /// Decides what limits the run. A finding about the hand-over of batches decides alone, because
 /// the simulation knows nothing about it. Otherwise the largest gain decides, unless the facts
 /// forbid its verdict or the simulation does not reproduce the run; then the largest finding does.
@@ -190,7 +200,8 @@ void decide(const what_if& asked, const claims& facts, const run_facts& f, diagn
                          [](const bound_gain& of) { return of.bound == verdict::start_up_bound; }),
           d.gains.end());
     }
-    const bound_gain largest = largest_or_recorded(d);
+    bound_gain largest = largest_or_recorded(d);
+    if (largest.bound == verdict::balanced && is_fed(f)) largest.bound = verdict::consumer_bound;
     if (!facts.forbids(largest.bound) && !is_beside_path(f, largest) &&
         !is_consumer_slower(f, largest)) {
       const bool lacks_cpus = largest.bound == verdict::balanced && facts.lacks_cpus();
@@ -287,7 +298,7 @@ std::shared_ptr<const what_if> judge(const run_data& run, recording recorded, cr
   d.path = std::move(path);
   d.makes_itself = recorded.pipeline->makes_itself;
   d.on_demand = recorded.pipeline->on_demand;
-  if (d.on_demand) d.threads_on_demand = recorded.pipeline->workers();
+  d.needs_cpus = !hardly_needs_cpus(*recorded.pipeline);
   auto simulated =
       std::make_shared<const what_if>(run, std::move(*recorded.pipeline), nullptr, std::nullopt);
   const what_if& asked = *simulated;
@@ -306,9 +317,11 @@ std::shared_ptr<const what_if> judge(const run_data& run, recording recorded, cr
   decide(asked, facts, f, d);
   if (!d.is || wanted == predictions::none) return simulated;
   predict(run, asked, facts, d);
-  if (d.is != verdict::hand_over_bound && others_used_cpus(asked) &&
+  // What else ran does not matter to a path that hardly waits for a CPU, unless it is simulated.
+  const bool matters = d.predicted || states_of(d.path).queue >= 0.05;
+  if (d.is != verdict::hand_over_bound && matters && others_used_cpus(asked) &&
       !facts.forbids_idle_machine()) {
-    d.warnings.push_back(others_words(asked));
+    d.warnings.push_back(others_words(asked, d.predicted));
   }
   return simulated;
 }
@@ -417,6 +430,7 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   // At the end of a part, batches that are received later are in flight.
   d.discarded = run.files->is_part() ? 0 : batches.discarded();
   d.workers = workers_at_once(batches);
+  if (!batches.in_parts()) d.living_workers = living_workers(batches);
   if (run.cpus && run.cpus->count() > 0) d.cpus = run.cpus->count();
   d.step_ns = sum_of(steps);
   d.achieved = batches.achieved_per_s();

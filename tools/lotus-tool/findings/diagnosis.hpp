@@ -81,8 +81,11 @@ struct diagnosis {
   bool makes_itself = false;
   /// Only if makes_itself is true: whether another thread than the consumer builds the batches.
   bool on_demand = false;
-  /// Only if on_demand is true: the number of threads that build batches, one of them at a time.
-  std::size_t threads_on_demand = 0;
+  /// The number of threads that build batches and live at the same time; `workers` of them, or
+  /// fewer, build one at once. 0 if several threads build each batch together.
+  std::size_t living_workers = 0;
+  /// Whether recorded work uses or waits for CPUs for more than a small part of its time.
+  bool needs_cpus = true;
   std::optional<double> cpus;  ///< number of CPUs that the run was allowed to use
   /// CPU time of all threads of the run's processes, in ns; nullopt if unknown. unrecorded_cpu is
   /// the share (0..1) of this time that was used outside of recorded work.

@@ -42,6 +42,8 @@ enum finding_effect : unsigned {
   doubts_threads = 1U << 9U,
   /// No limit of batches in flight holds the workers back.
   forbids_limit = 1U << 10U,
+  /// A prediction says the same, and more exactly.
+  replaces_prediction = 1U << 11U,
 };
 
 struct finding {
@@ -91,10 +93,12 @@ finding_rule wait_contains_work, wait_polls, wait_spins, wait_of_fixed_time, slo
 finding_rule cpu_limit, pinned_threads, unmarked_threads, time_in_kernel;
 finding_rule step_waits_for_lock, perhaps_a_lock, waits_for_one_pipe, time_changes,
     slow_worker_found;
-finding_rule workers_start_anew, waits_at_start, waits_while_built, waits_for_order;
-finding_rule step_waits_for_cpu, steps_take_the_run, forked_batches;
+finding_rule workers_start_anew, workers_start_again, waits_at_start, waits_while_built,
+    waits_for_order;
+finding_rule step_waits_for_cpu, steps_take_the_run, step_operation, forked_batches;
 finding_rule work_outside_operations, built_on_demand, nobody_builds, rate_limit, limited_batches;
-finding_rule equally_slow_stages, workers_begin_late, workers_ended, workers_wait_for_consumer;
+finding_rule equally_slow_stages, threads_sleep, workers_begin_late, workers_ended,
+    workers_wait_for_consumer;
 
 /// The words about a lock that limits a run, and what to do about it.
 phrase lock_words(const limiting_lock& lock);

@@ -115,18 +115,18 @@ phrase limit_words(const what_if& run, const run_data& data, const run_blocked_o
           {count_word{found.most}, name, by}};
 }
 
-/// Whether the work on batches nearly always sleeps or is blocked, and hardly waits for a CPU. Then
-/// it does not matter what else runs.
 bool hardly_needs_cpus(const recorded_pipeline& p) {
   double cpu_ns = 0;
   double queued_ns = 0;
-  double blocked_ns = 0;
-  for (const measured_work& w : p.works) {
-    cpu_ns += w.cpu_ns;
-    queued_ns += w.queued_ns;
-    blocked_ns += w.blocked_ns;
+  double all_ns = 0;
+  for (const std::vector<measured_work>* const all : {&p.works, &p.steps}) {
+    for (const measured_work& w : *all) {
+      cpu_ns += w.cpu_ns;
+      queued_ns += w.queued_ns;
+      all_ns += w.all_ns();
+    }
   }
-  return p.cpu_known && cpu_ns + queued_ns < 0.1 * blocked_ns;
+  return p.cpu_known && queued_ns < 0.07 * all_ns && cpu_ns + queued_ns < 0.25 * all_ns;
 }
 
 bool others_used_cpus(const what_if& run) {
@@ -168,11 +168,11 @@ phrase free_cpus_words(std::optional<double> others_cpus, std::optional<double> 
   return {"other programs no longer use CPUs (they used %)", {count_word{*others_cpus}}};
 }
 
-phrase others_words(const what_if& run) {
-  return {
-      "other programs used % of the CPU time that this run could have used. Therefore "
-      "predictions are rough: record again on an idle machine",
-      {share_word{run.others_share()}}};
+phrase others_words(const what_if& run, bool is_predicted) {
+  return phrase{"other programs used % of the CPU time that this run could have used",
+                {share_word{run.others_share()}}}
+      .add(is_predicted ? ". Therefore predictions are rough: record again on an idle machine"
+                        : ". Record again on an idle machine");
 }
 
 }  // namespace lotus::tool

@@ -34,6 +34,10 @@ bool is_limited_by_cpus(const what_if& run, const pipeline_change& change);
 /// @param joined  its wait samples.
 phrase limit_words(const what_if& run, const run_data& data, const run_blocked_on& joined);
 
+/// Returns whether recorded work nearly always sleeps or is blocked, and hardly waits for a CPU.
+/// Then it does not matter what else runs.
+bool hardly_needs_cpus(const recorded_pipeline& p);
+
 /// Returns whether other programs really used CPUs, if the simulation assumes that they did.
 bool others_used_cpus(const what_if& run);
 
@@ -54,7 +58,8 @@ phrase free_cpus_words(std::optional<double> others_cpus, std::optional<double> 
 
 /// Returns a text such as "other programs used 26 % of the CPU time". Call it only if
 /// others_used_cpus().
-phrase others_words(const what_if& run);
+/// @param is_predicted  whether predictions are shown, which are rough then.
+phrase others_words(const what_if& run, bool is_predicted);
 
 }  // namespace lotus::tool
 

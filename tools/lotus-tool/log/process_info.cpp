@@ -332,7 +332,16 @@ std::optional<usable_cpus> run_processes::cpus() const {
 
 cpu_usage run_processes::cpu_time() const {
   cpu_usage all;
-  for (const auto& [file, process] : by_file_) all.add_process(process.cpu_time);
+  for (const auto& [file, process] : by_file_) {
+    std::vector<cpu_reading> readings = process.cpu_time;
+    // A forked process has used no CPU time before, so what it used until its first reading, it
+    // used during the run.
+    if (process.forked != 0 && !readings.empty() && readings.front().cpu_ns > 0) {
+      const cpu_reading& first = readings.front();
+      readings.insert(readings.begin(), {first.time_ns - first.cpu_ns, 0, first.idle_ns});
+    }
+    all.add_process(std::move(readings));
+  }
   return all;
 }
 

@@ -242,7 +242,7 @@ void print_answers(const whatif_answers& answers, std::ostream& out) {
       << '\n'
       << fitted_sentences(out, accuracy_text(off)) << "\n\n";
   if (others_used_cpus(run))
-    out << fitted_sentences(out, "Warning: " + text_of(others_words(run)) + '.') << "\n\n";
+    out << fitted_sentences(out, "Warning: " + text_of(others_words(run, true)) + '.') << "\n\n";
   if (answers.way) {
     out << styled(out, style::bold,
                   fitted_sentences(

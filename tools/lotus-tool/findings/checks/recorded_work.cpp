@@ -324,6 +324,18 @@ void read_with_batches(const run_data& run, std::size_t file, const thread_recor
   batches.pass(INT64_MAX, INT64_MAX, on_batch);
 }
 
+/// Returns when a thread that builds several batches began the first one, or when the run began its
+/// first one. What was done before is a start, and belongs to no batch.
+std::int64_t begins_working(const run_data& run, const thread_records& thread) {
+  constexpr std::size_t several = 3;
+  std::int64_t first_ns = run.batches.preprocessing_spans().empty() ? INT64_MIN : INT64_MAX;
+  for (const preprocessing_span& s : run.batches.preprocessing_spans()) {
+    first_ns = std::min(first_ns, s.start_ns);
+  }
+  const auto& batches = thread.batches.all();
+  return batches.size() < several ? first_ns : batches.front().start_ns;
+}
+
 /// The sums that look_at_work() computes over the operations of some logs. `outside_ns`,
 /// `elsewhere` and common_batch::ops are indexed by the id of an operation's name.
 struct work_of_logs {
@@ -336,6 +348,7 @@ struct work_of_logs {
   void look_at(const run_data& run, std::size_t file, const thread_records& thread) {
     overlap_finder overlaps(run, file, thread, work);
     context_finder contexts(thread);
+    const std::int64_t begins_ns = begins_working(run, thread);
     const auto on_span = [&](const span_overlaps::span& s) { overlaps.add(s); };
     read_with_batches(run, file, thread, on_span, [&](const operation& op, double self_ns) {
       const context at = contexts.of(op);
@@ -346,7 +359,7 @@ struct work_of_logs {
       }
       ++elsewhere[op.name];
       work.last_outside_ns[file] = std::max(work.last_outside_ns[file], op.end_ns());
-      if (at == context::outside) outside_ns[op.name] += self_ns;
+      if (at == context::outside && op.end_ns() > begins_ns) outside_ns[op.name] += self_ns;
     });
   }
 

@@ -92,25 +92,6 @@ std::size_t split_of(const std::vector<double>& all) {
   return at;
 }
 
-/// Divides each time by how much longer than usual the batches built about then took.
-std::vector<double> without_change(std::vector<double> times_ns) {
-  constexpr std::size_t fewest = 8;
-  constexpr std::size_t most_parts = 16;
-  const std::size_t n = times_ns.size();
-  const std::size_t parts = std::min(most_parts, n / fewest);
-  if (parts < 2) return times_ns;
-  // Even if most workers are slow, a quarter of the batches are of others.
-  const double usual_ns = quantile(times_ns, 0.25);
-  for (std::size_t p = 0; p < parts; ++p) {
-    const double then_ns = part_quantile(times_ns, p * n / parts, (p + 1) * n / parts, 0.25);
-    if (then_ns <= 0) continue;
-    for (std::size_t i = p * n / parts; i < (p + 1) * n / parts; ++i) {
-      times_ns[i] *= usual_ns / then_ns;
-    }
-  }
-  return times_ns;
-}
-
 struct worker_batches {
   std::vector<double> times_ns;
   double mean_ns = 0;
@@ -133,14 +114,55 @@ struct timed_work {
   }
 };
 
+/// Returns the work in those parts of the run in which several threads worked, since only there
+/// they can be compared. Divides each time by how much longer than usual the batches built about
+/// then took.
+timed_work at_the_same_time(const timed_work& work) {
+  constexpr std::size_t fewest = 8;
+  constexpr std::size_t most_parts = 16;
+  const std::size_t n = work.times_ns.size();
+  const std::size_t parts = std::min(most_parts, n / fewest);
+  if (parts < 2) return work;
+  timed_work compared;
+  // Even if most workers are slow, a quarter of the batches are of others.
+  const double usual_ns = quantile(work.times_ns, 0.25);
+  for (std::size_t p = 0; p < parts; ++p) {
+    const std::size_t from = p * n / parts;
+    const std::size_t to = (p + 1) * n / parts;
+    const double then_ns = part_quantile(work.times_ns, from, to, 0.25);
+    const auto others = [&](file_id file) { return file != work.files[from]; };
+    const auto begin = work.files.begin();
+    const auto end = begin + static_cast<std::ptrdiff_t>(to);
+    if (then_ns <= 0 || std::none_of(begin + static_cast<std::ptrdiff_t>(from), end, others)) {
+      continue;
+    }
+    for (std::size_t i = from; i < to; ++i) {
+      compared.files.push_back(work.files[i]);
+      compared.times_ns.push_back(work.times_ns[i] * usual_ns / then_ns);
+    }
+  }
+  return compared;
+}
+
+double mean_of(const timed_work& work, file_id file) {
+  double sum_ns = 0;
+  double n = 0;
+  for (std::size_t i = 0; i < work.files.size(); ++i) {
+    if (work.files[i] != file) continue;
+    sum_ns += work.times_ns[i];
+    ++n;
+  }
+  return sum_ns / n;
+}
+
 /// Adds the slow ones of the workers that did this work.
-void slow_among(timed_work work, const std::vector<log_file>& logs, const std::string& stage,
+void slow_among(const timed_work& work, const std::vector<log_file>& logs, const std::string& stage,
                 std::vector<slow_worker>& slow) {
   std::map<file_id, worker_batches> of_file;
   // If the times change during the run, workers also differ by when they worked.
-  work.times_ns = without_change(std::move(work.times_ns));
-  for (std::size_t i = 0; i < work.files.size(); ++i) {
-    of_file[work.files[i]].times_ns.push_back(work.times_ns[i]);
+  const timed_work compared = at_the_same_time(work);
+  for (std::size_t i = 0; i < compared.files.size(); ++i) {
+    of_file[compared.files[i]].times_ns.push_back(compared.times_ns[i]);
   }
   double squares = 0;
   double freedom = 0;
@@ -164,7 +186,7 @@ void slow_among(timed_work work, const std::vector<log_file>& logs, const std::s
     // variance of all workers.
     const double variance = std::max(squares / freedom, w.squares / (n - 1));
     if (w.mean_ns > 1.25 * median_ns && w.mean_ns - median_ns > 3 * std::sqrt(variance / n)) {
-      slow.push_back({number, stage, w.mean_ns, w.mean_ns / median_ns});
+      slow.push_back({number, stage, mean_of(work, file), w.mean_ns / median_ns});
     }
   }
 }
@@ -216,9 +238,15 @@ std::optional<time_change> find_change(const std::vector<double>& times_ns) {
 std::vector<slow_worker> slow_workers_of(const run_data& run, const std::vector<bool>& counted) {
   std::map<stage_id, timed_work> by_stage;
   const run_batches& batches = run.batches;
+  std::vector<const batch_record*> whole;
   for (std::size_t i = 0; i < batches.all().size(); ++i) {
     const batch_record* const r = batches.record(batches.all()[i].preprocessed);
-    if (r != nullptr && counted[i]) by_stage[preprocess_stage].add(r->file, r->duration_ns);
+    if (r != nullptr && counted[i]) whole.push_back(r);
+  }
+  sort_runs(whole.begin(), whole.end(),
+            [](const auto* a, const auto* b) { return a->start_ns < b->start_ns; });
+  for (const batch_record* const r : whole) {
+    by_stage[preprocess_stage].add(r->file, r->duration_ns);
   }
   std::vector<const preprocessing_span*> spans;
   for (const preprocessing_span& s : batches.preprocessing_spans()) {
@@ -233,7 +261,7 @@ std::vector<slow_worker> slow_workers_of(const run_data& run, const std::vector<
   for (auto& [stage, work] : by_stage) {
     const std::string name =
         stage == preprocess_stage ? "" : shown_name(run.names.name(stage.value()));
-    slow_among(std::move(work), run.files->files, name, slow);
+    slow_among(work, run.files->files, name, slow);
   }
   std::sort(slow.begin(), slow.end(),
             [](const slow_worker& a, const slow_worker& b) { return a.mean_ns > b.mean_ns; });

@@ -40,15 +40,17 @@ std::optional<time_change> find_change(const std::vector<double>& times_ns);
 
 struct slow_worker {
   std::uint64_t worker = 0;
-  std::string stage{};     ///< the stage in which it is slow; "": preprocessing of whole batches
-  double mean_ns = 0;      ///< mean preprocess time of the worker
-  double slower_than = 0;  ///< mean_ns divided by the median of all workers' means
+  std::string stage{};  ///< the stage in which it is slow; "": preprocessing of whole batches
+  double mean_ns = 0;   ///< mean time of its batches
+  /// By which factor its batches took longer than those that others built at the same time.
+  double slower_than = 0;
 };
 
 /// Returns the slow workers, slowest first. A worker is slow if its mean preprocess time, or that
 /// in one stage, is more than 1.25 times the median of all workers' means, and exceeds the median
 /// by more than three standard errors. Without the second condition, chance alone could make a
-/// worker look slow. Changes over the run are removed from the times before.
+/// worker look slow. Workers are compared only while several work, and without changes over the
+/// run.
 std::vector<slow_worker> slow_workers_of(const run_data& run, const std::vector<bool>& counted);
 
 }  // namespace lotus::tool

@@ -49,9 +49,10 @@ struct short_threads {
 
 /// The threads that used most of the unmarked CPU time.
 struct unmarked_use {
-  /// Whether threads with records used it, outside of these; then nothing else is known of them.
+  /// Whether threads with records used it, outside of these. Then `function` is empty unless
+  /// samples show what they do there.
   bool have_markers = false;
-  thread_activity group{};     ///< with only those threads that have no records
+  thread_activity group{};     ///< otherwise with only those threads that have no records
   bool others_marked = false;  ///< whether threads with records began in the same function
   std::string function{};      ///< the function that used most of it; "" if not sampled
 };

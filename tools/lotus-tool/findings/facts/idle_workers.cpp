@@ -153,6 +153,32 @@ void measure_starved(const run_batches& batches, const std::vector<time_span>& w
   if (found.starved_ns > 0) found.building = building_ns / found.starved_ns;
 }
 
+/// @param by_log     of each thread: the times in which it built a batch, sorted.
+/// @param spans      all of them, sorted.
+/// @param waits      the consumer's, sorted.
+/// @param since_ns   when the consumer received its first batch.
+void find_starts(const std::map<std::size_t, std::vector<time_span>>& by_log,
+                 const std::vector<time_span>& spans, const std::vector<time_span>& waits,
+                 std::int64_t since_ns, idle_workers& found) {
+  std::vector<std::int64_t> firsts;
+  for (const auto& [log, of] : by_log) {
+    if (of.front().start_ns > since_ns) firsts.push_back(of.front().start_ns);
+  }
+  std::sort(firsts.begin(), firsts.end());
+  found.started = firsts.size();
+  const covering waiting(waits);
+  std::int64_t built_until_ns = INT64_MAX;
+  for (const time_span& s : spans) {
+    const bool is_first = std::binary_search(firsts.begin(), firsts.end(), s.start_ns);
+    if (is_first && built_until_ns < s.start_ns) {
+      const double idle_ns = waiting.between(built_until_ns, s.start_ns);
+      found.starting_ns += idle_ns;
+      if (idle_ns > 0) ++found.starts;
+    }
+    built_until_ns = std::max(built_until_ns == INT64_MAX ? s.end_ns : built_until_ns, s.end_ns);
+  }
+}
+
 }  // namespace
 
 idle_workers find_idle_workers(const run_data& run) {
@@ -174,6 +200,7 @@ idle_workers find_idle_workers(const run_data& run) {
   if (received.size() < 2 || spans.empty()) return found;
   const std::vector<time_span> waits = waits_of(batches);
   const auto [first, last] = std::minmax_element(received.begin(), received.end());
+  const std::int64_t first_ns = *first;
   const double interval_ns =
       static_cast<double>(*last - *first) / static_cast<double>(received.size() - 1);
   // A limit may count a batch until the consumer has received it, or until the end of its step.
@@ -189,6 +216,8 @@ idle_workers find_idle_workers(const run_data& run) {
   found.workers = max_at_once(lives);
   if (lives.size() == found.workers) find_ended(lives, spans, found);
   measure_starved(batches, waits, spans, found);
+  sort_by_start(spans);
+  find_starts(by_log, spans, waits, first_ns, found);
   return found;
 }
 

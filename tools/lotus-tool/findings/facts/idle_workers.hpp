@@ -28,6 +28,12 @@ struct idle_workers {
   /// How many of the workers built no batch in the last 40 % of the run, although all began early.
   std::size_t ended = 0;
   double ended_at = 0;  ///< share (0..1) of the run after which these had built their last batch
+  /// How long the consumer waited until a thread that had built no batch before began its first
+  /// one, while no other was building; how often; and how many threads began a first batch later
+  /// than the consumer received one.
+  double starting_ns = 0;
+  std::size_t starts = 0;
+  std::size_t started = 0;
 };
 
 idle_workers find_idle_workers(const run_data& run);

@@ -12,10 +12,12 @@
 
 #include "base/diagnostics.hpp"
 #include "findings/facts/facts.hpp"
+#include "findings/facts/intervals.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 #include "lotus/folder/log_claims.hpp"
 #include "model/run_data.hpp"
+#include "model/run_model.hpp"
 #include "threads/analysis/named_stacks.hpp"
 #include "threads/analysis/started_threads.hpp"
 #include "threads/analysis/thread_activity.hpp"
@@ -56,6 +58,57 @@ std::string busiest_function(const thread_samples& samples, const named_stacks& 
   });
 }
 
+/// The times in which threads with records did recorded work, by thread id, sorted.
+std::map<std::uint64_t, intervals> recorded_times(const run_data& run) {
+  std::map<std::uint64_t, intervals> times;
+  for (const preprocessing_span& s : run.batches.preprocessing_spans()) {
+    if (s.file) times[run.log(*s.file).number].push_back({s.start_ns, s.end_ns()});
+  }
+  for (const batch& b : run.batches.all()) {
+    const batch_record* const of = run.batches.record(b.consumed);
+    const std::optional<time_span> step = run.batches.step(b.consumed);
+    if (of != nullptr && step) times[run.log(of->file).number].push_back(*step);
+  }
+  for (auto& [thread, all] : times) all = joined(std::move(all));
+  return times;
+}
+
+/// Returns what threads with records do outside of these, if samples show it.
+unmarked_use busiest_between_records(const run_data& run, const thread_samples& samples,
+                                     const named_stacks& stacks) {
+  constexpr double fewest = 10;
+  const std::map<std::uint64_t, intervals> recorded = recorded_times(run);
+  const std::int64_t first_ns = samples.time_ns - static_cast<std::int64_t>(samples.duration_ns);
+  const auto outside = [&](const thread_sample& s) {
+    const auto of = recorded.find(samples.threads[s.thread].tid);
+    if (of == recorded.end() || s.at_ms.empty()) return 0.0;
+    const auto n = std::count_if(s.at_ms.begin(), s.at_ms.end(), [&](std::uint32_t at_ms) {
+      const std::int64_t at_ns = first_ns + std::int64_t{1'000'000} * at_ms;
+      return covered(of->second, at_ns, at_ns + 1'000'000) < 0.5e6;
+    });
+    return static_cast<double>(s.count) * static_cast<double>(n) /
+           static_cast<double>(s.at_ms.size());
+  };
+  std::vector<double> of_thread(samples.threads.size());
+  for (const thread_sample& s : samples.samples) {
+    if (!s.waits) of_thread[s.thread] += outside(s);
+  }
+  unmarked_use most{true};
+  double most_samples = fewest;
+  for (thread_activity& group : activity_of(samples, stacks)) {
+    double sum = 0;
+    for (const std::size_t member : group.members) sum += of_thread[member];
+    if (sum < most_samples) continue;
+    most_samples = sum;
+    most.group = std::move(group);
+  }
+  if (most.group.members.empty()) return most;
+  most.function = busiest_function(samples, stacks, [&](const thread_sample& s) {
+    return most.group.members.count(s.thread) == 0 ? 0.0 : outside(s);
+  });
+  return most;
+}
+
 }  // namespace
 
 std::optional<unmarked_use> busiest_unmarked(const run_data& run, const run_facts& f) {
@@ -90,7 +143,9 @@ std::optional<unmarked_use> busiest_unmarked(const run_data& run, const run_fact
     most.group.members = std::move(unmarked);
     most_ns = ns;
   }
-  if (most_ns <= 0 || most_ns < 0.5 * f.unmarked_cpus * f.run_ns) return unmarked_use{true};
+  if (most_ns <= 0 || most_ns < 0.5 * f.unmarked_cpus * f.run_ns) {
+    return busiest_between_records(run, samples, stacks);
+  }
   most.function = busiest_function(samples, stacks, [&most](const thread_sample& s) {
     return most.group.members.count(s.thread) == 0 ? 0.0 : static_cast<double>(s.count);
   });
@@ -98,8 +153,11 @@ std::optional<unmarked_use> busiest_unmarked(const run_data& run, const run_fact
 }
 
 phrase words_of(const unmarked_use& use) {
-  if (use.have_markers) return {"threads that also have markers"};
+  if (use.have_markers && use.function.empty()) return {"threads that also have markers"};
   const std::string group = use.group.is_main ? "the main thread" : shown_group(use.group);
+  if (use.have_markers) {
+    return {"% outside of their markers (mostly %)", {name_word{group}, name_word{use.function}}};
+  }
   phrase text{use.others_marked ? "% without markers" : "%", {name_word{group}}};
   return use.function.empty() ? text : text.add(" (mostly %)", {name_word{use.function}});
 }

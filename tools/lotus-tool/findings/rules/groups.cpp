@@ -202,7 +202,10 @@ std::optional<finding> equally_slow_stages(const run_facts& f) {
 std::optional<finding> nobody_builds(const run_facts& f) {
   const double share =
       std::max(idle_share(f), begins_late(f) ? f.states(path_kind::prefetch).all : 0.0);
-  if (share <= 0) return std::nullopt;
+  if (share <= 0 || workers_start_again(f)) return std::nullopt;
+  // Threads that have their work wait for a CPU.
+  const std::optional<finding> crowd = unmarked_threads(f);
+  if (crowd && crowd->has(gives_reason) && f.states().queue >= share) return std::nullopt;
   return finding{
       "nobody-builds",
       phrase{"no"}.add(when_idle(f)).add("."),

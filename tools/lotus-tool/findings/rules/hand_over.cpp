@@ -16,6 +16,8 @@ namespace lotus::tool {
 namespace {
 
 constexpr double most_of_it = 0.5;
+/// A smaller part of the waits is a second cause beside a larger one.
+constexpr double worth_telling = 0.3;
 
 /// The time for which batches were ready, without that in which the consumer waited for a CPU.
 double late_ns(const wait_parts& w) {
@@ -28,11 +30,12 @@ bool works_itself(const run_facts& f) {
 
 /// Whether the consumer waits much, mostly for batches that are ready. If its thread waits for a
 /// CPU during much of that time, the CPUs are the cause, unless the rest of that time is long too.
-bool is_handed_over_late(const run_facts& f) {
+/// @param least  which part of the waits must be for such batches.
+bool is_handed_over_late(const run_facts& f, double least = most_of_it) {
   const wait_parts& w = f.waits;
   if (f.d.pushed || f.d.makes_itself || w.patterns.windows.every > 0 || w.share() < waits_much)
     return false;
-  if (w.hand_over_ns < most_of_it * w.all_ns) return false;
+  if (w.hand_over_ns < least * w.all_ns) return false;
   const bool queues = w.own_known && w.own_queue_ns > 0.3 * w.hand_over_ns;
   const double others_ns = w.all_ns + w.steps_ns - w.own_queue_ns;
   if (queues && late_ns(w) < 0.25 * others_ns) return false;
@@ -64,18 +67,19 @@ finding found(const run_facts& f, std::string_view id, std::string_view more, ph
   if (w.steps_ns < 0.02 * w.all_ns) {
     to_do.add(" If the wait contains the consumer's step, call wait.consumed(i) before the step.");
   }
-  return {id,
-          std::move(because.add(more, values)),
-          std::move(to_do),
-          w.hand_over_ns / (w.all_ns + w.steps_ns),
-          verdict::hand_over_bound,
-          gives_reason | forbids_threads};
+  const double share = w.hand_over_ns / (w.all_ns + w.steps_ns);
+  finding late{id, std::move(because.add(more, values)), std::move(to_do), share};
+  if (w.hand_over_ns >= most_of_it * w.all_ns) {
+    late.is = verdict::hand_over_bound;
+    late.effects = gives_reason | forbids_threads;
+  }
+  return late;
 }
 
 }  // namespace
 
 std::optional<finding> wait_contains_work(const run_facts& f) {
-  if (!is_handed_over_late(f) || !works_itself(f)) return std::nullopt;
+  if (!is_handed_over_late(f, worth_telling) || !works_itself(f)) return std::nullopt;
   const wait_parts& w = f.waits;
   const bool queues = w.own_queue_ns > 0.2 * w.hand_over_ns;
   return found(
@@ -91,7 +95,7 @@ std::optional<finding> wait_contains_work(const run_facts& f) {
 }
 
 std::optional<finding> wait_polls(const run_facts& f) {
-  if (!is_handed_over_late(f) || works_itself(f) || !sleeps(f)) return std::nullopt;
+  if (!is_handed_over_late(f, worth_telling) || works_itself(f) || !sleeps(f)) return std::nullopt;
   return found(f, "wait-polls", ", while its own thread was asleep: it polls.",
                {"Let the thread that builds a batch wake the consumer (condition variable), or "
                 "sleep for a shorter time."});

@@ -94,6 +94,12 @@ std::optional<finding> step_waits(const run_facts& f) {
   return of;
 }
 
+/// Whether it is a lock of the C library that starting and ending a thread takes.
+bool is_of_thread_start(const blocked_on& lock) {
+  const std::string& name = lock.what.name;
+  return name == "_rtld_global" || name == "_dl_stack_cache_lock" || name == "stack_cache_lock";
+}
+
 }  // namespace
 
 std::optional<finding> step_waits_for_lock(const run_facts& f) {
@@ -125,6 +131,8 @@ std::optional<finding> perhaps_a_lock(const run_facts& f) {
   if (lock == nullptr || lock->samples < fewest || is_of_library(*lock)) {
     return shared_library_lock(f);
   }
+  // The finding about these threads says what to do.
+  if (f.started.count > 0 && is_of_thread_start(*lock)) return std::nullopt;
   const double blocked =
       stages ? f.states_of(work->name).blocked
              : f.states(path_kind::operation).blocked + f.states(path_kind::unrecorded).blocked;

@@ -21,6 +21,7 @@ std::vector<finding> find_all(const run_facts& facts) {
       unmarked_threads,
       step_waits_for_lock,
       workers_start_anew,
+      workers_start_again,
       waits_at_start,
       time_changes,
       slow_worker_found,
@@ -38,7 +39,9 @@ std::vector<finding> find_all(const run_facts& facts) {
       waits_for_order,
       equally_slow_stages,
 
+      threads_sleep,
       steps_take_the_run,
+      step_operation,
       worked_outside_markers,
       thread_for_each_batch,
       batches_pile_up,

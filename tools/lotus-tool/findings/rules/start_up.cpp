@@ -5,6 +5,7 @@
 #include <set>
 
 #include "findings/facts/facts.hpp"
+#include "findings/facts/outside_batches.hpp"
 #include "findings/finding.hpp"
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
@@ -38,6 +39,16 @@ bool are_new_threads(const run_facts& f) {
   return builders.size() > 1;
 }
 
+/// Adds what was done before the first batches, if that was recorded and is most of the wait.
+phrase with_operation(phrase because, const run_facts& f) {
+  const std::optional<operation_sum> of = largest_at_start(f.run);
+  if (!of || of->self_ns < 0.5 * f.waits.first_ns) return because;
+  because.add(" Before that, % takes %",
+              {name_word{of->name}, time_word{of->self_ns / static_cast<double>(of->calls)}});
+  if (of->calls > 1) because.add(", % times", {count_word{of->calls}});
+  return because.add(".");
+}
+
 double share_of(const wait_parts& w) {
   return w.first_ns / (w.all_ns + w.steps_ns);
 }
@@ -50,13 +61,38 @@ std::optional<finding> workers_start_anew(const run_facts& f) {
   if (f.waits.longest_first_ns > 0.6 * f.waits.first_ns) return std::nullopt;
   return finding{
       "workers-start-anew",
-      {"of the % that the consumer waited, % were for the first batches of % epochs: each epoch "
-       "starts new workers.",
-       {time_word{f.waits.all_ns}, time_word{f.waits.first_ns}, count_word{f.waits.epochs}}},
+      with_operation(
+          {"of the % that the consumer waited, % were for the first batches of % "
+           "epochs: each epoch starts new workers.",
+           {time_word{f.waits.all_ns}, time_word{f.waits.first_ns}, count_word{f.waits.epochs}}},
+          f),
       {"Keep the workers between epochs."},
       share_of(f.waits),
       verdict::start_up_bound,
       gives_reason | forbids_threads};
+}
+
+std::optional<finding> workers_start_again(const run_facts& f) {
+  constexpr std::size_t often = 3;
+  const wait_parts& w = f.waits;
+  const idle_workers& idle = f.idle;
+  const bool is_much =
+      idle.starting_ns >= 0.15 * (w.all_ns + w.steps_ns) && idle.starting_ns >= 0.6 * w.idle_ns();
+  // Threads that build one batch each are another habit.
+  const bool few = 3 * idle.started <= f.run.batches.all().size();
+  if (f.d.pushed || f.d.makes_itself || !is_much || !few || idle.starts < often) {
+    return std::nullopt;
+  }
+  return finding{
+      "workers-start-again",
+      {"of the % that the consumer waited, % passed until new workers began their first batches, "
+       "% times: % threads or processes were started during the run.",
+       {time_word{w.all_ns}, time_word{idle.starting_ns}, count_word{idle.starts},
+        count_word{idle.started}}},
+      {"Keep the workers alive instead of starting new ones."},
+      idle.starting_ns / (w.all_ns + w.steps_ns),
+      verdict::start_up_bound,
+      gives_reason | forbids_threads | forbids_simulation};
 }
 
 std::optional<finding> waits_at_start(const run_facts& f) {
@@ -66,8 +102,12 @@ std::optional<finding> waits_at_start(const run_facts& f) {
   if (f.waits.epochs != 1) {
     because.add(" of %", {count_word{f.waits.epochs, "", "epochs, each"}});
   }
-  return finding{"start-up",        std::move(because.add(".")), {},
-                 share_of(f.waits), verdict::start_up_bound,     forbids_threads};
+  return finding{"start-up",
+                 with_operation(std::move(because.add(".")), f),
+                 {},
+                 share_of(f.waits),
+                 verdict::start_up_bound,
+                 forbids_threads};
 }
 
 }  // namespace lotus::tool

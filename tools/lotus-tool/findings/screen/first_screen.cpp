@@ -72,9 +72,7 @@ class composer {
       advice();
       phrase assumed;
       if (!advised_.empty()) assumed = next_limit_of(d_, *advised_.front(), advised_.size() > 1);
-      const path_states path = states_of(d_.path);
-      const bool needs_cpus = path.cpu + path.queue >= 0.1 * path.blocked;
-      if (!s_.advice.empty() && d_.warnings.empty() && mostly_blocked(d_) && needs_cpus) {
+      if (!s_.advice.empty() && d_.warnings.empty() && mostly_blocked(d_) && d_.needs_cpus) {
         assumed.add(assumed.empty() ? "" : " ").add("The predictions assume that ");
         assumed.add(free_cpus_words(d_.others_cpus, d_.cpus)).add(".");
       }
@@ -109,9 +107,8 @@ class composer {
     }
     if (d_.makes_itself && !d_.on_demand) {
       text.add(", no workers");
-    } else if (d_.workers > 0 && d_.threads_on_demand > d_.workers) {
-      text.add(", % workers, % at once",
-               {count_word{d_.threads_on_demand}, count_word{d_.workers}});
+    } else if (d_.workers > 0 && d_.living_workers > d_.workers) {
+      text.add(", % workers, % at once", {count_word{d_.living_workers}, count_word{d_.workers}});
     } else if (d_.workers > 0) {
       text.add(", %", {count_word{d_.workers, "worker", "workers"}});
     }
@@ -179,6 +176,13 @@ class composer {
     return 1 / min_gain(m.would_be) - 1 > 1 - 1 / m.would_be.gain && !m.only_if;
   }
 
+  /// Whether a change is only the setting that the verdict names.
+  bool is_named(const suggestion& m) const {
+    const pipeline_change& c = m.change;
+    return !c.workers && ((d_.is == verdict::prefetch_bound && (c.prefetch || c.in_flight)) ||
+                          (d_.is == verdict::order_bound && c.unordered));
+  }
+
   /// Returns the share of the run time that a change saves, which counts less if the change is more
   /// than a number to set.
   static double worth(const suggestion& m) {
@@ -196,10 +200,10 @@ class composer {
     }
     if (d_.faster_step) advised_.push_back(&*d_.faster_step);
     std::stable_sort(advised_.begin(), advised_.end(),
-                     [](const suggestion* a, const suggestion* b) {
-                       const bool a_gains = min_gain(a->would_be) > 1;
-                       const bool b_gains = min_gain(b->would_be) > 1;
-                       return a_gains != b_gains ? a_gains : worth(*a) > worth(*b);
+                     [this](const suggestion* a, const suggestion* b) {
+                       const bool a_first = min_gain(a->would_be) > 1 || is_named(*a);
+                       const bool b_first = min_gain(b->would_be) > 1 || is_named(*b);
+                       return a_first != b_first ? a_first : worth(*a) > worth(*b);
                      });
     if (advised_.size() > max_advice) advised_.resize(max_advice);
     for (const suggestion* const m : advised_) {
@@ -207,8 +211,8 @@ class composer {
       s_.advice.push_back({m, min_gain(p) > 1, d_.run_ns, d_.run_ns / p.gain,
                            d_.run_ns / max_gain(p), d_.run_ns / min_gain(p),
                            target_of_change(m->change)});
-      const bool ahead = m->change.own_thread && d_.threads_on_demand > 1 &&
-                         m->change.workers.value_or(1) <= d_.threads_on_demand;
+      const bool ahead = m->change.own_thread && d_.living_workers > 1 &&
+                         m->change.workers.value_or(1) <= d_.living_workers;
       s_.names_in_flight = s_.names_in_flight || m->change.prefetch || m->change.in_flight || ahead;
     }
   }
@@ -269,7 +273,8 @@ class composer {
         s_.not_worth.emplace_back("more prefetching");
       if (g.bound == verdict::order_bound && !order)
         s_.not_worth.emplace_back("receiving batches in any order");
-      if (g.bound == verdict::consumer_bound && !d_.pushed && !claims(d_).step_holds_lock())
+      const bool is_cause = d_.is == verdict::consumer_bound || claims(d_).step_holds_lock();
+      if (g.bound == verdict::consumer_bound && !d_.pushed && !is_cause)
         s_.not_worth.emplace_back("a faster consumer");
       if (g.bound == verdict::preprocessing_bound) {
         s_.not_worth.emplace_back("faster preprocessing");

@@ -154,6 +154,7 @@ std::string why_and_findings(const diagnosis& d) {
     // What else limits the run is not said, except for a long start, which comes on top of it.
     const bool is_start = one.is == verdict::start_up_bound && one.share >= 0.2;
     if (&one == first || (one.is && (!is_start || d.is == one.is))) continue;
+    if (d.predicted && one.has(replaces_prediction)) continue;
     if (more++ < most_more) text += (text.empty() ? "" : " ") + told(one);
   }
   return text;

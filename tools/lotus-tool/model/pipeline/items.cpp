@@ -53,25 +53,32 @@ std::vector<item> items_of(const run_batches& batches) {
   return items;
 }
 
-std::size_t workers_at_once(const run_batches& batches) {
+std::size_t living_workers(const run_batches& batches) {
   std::map<optional_file, std::pair<std::int64_t, std::int64_t>> extents;
-  std::vector<std::pair<std::int64_t, std::int64_t>> spans;
   for (const preprocessing_span& s : batches.preprocessing_spans()) {
     if (s.stage != preprocess_stage) continue;
     auto& extent = extents.try_emplace(s.file, s.start_ns, s.end_ns()).first->second;
     extent = {std::min(extent.first, s.start_ns), std::max(extent.second, s.end_ns())};
+  }
+  std::vector<std::pair<std::int64_t, std::int64_t>> all;
+  all.reserve(extents.size());
+  for (const auto& [file, extent] : extents) all.push_back(extent);
+  return max_at_once(all);
+}
+
+std::size_t workers_at_once(const run_batches& batches) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> spans;
+  for (const preprocessing_span& s : batches.preprocessing_spans()) {
     // Add 1 ns to the end of the span. Then two spans overlap also if one begins at the moment when
     // the other ends, because both workers existed at that moment.
-    if (!batches.in_parts()) spans.emplace_back(s.start_ns, s.end_ns() + 1);
+    const bool counts = s.stage == preprocess_stage && !batches.in_parts();
+    if (counts) spans.emplace_back(s.start_ns, s.end_ns() + 1);
   }
   for (const batch& b : batches.all()) {
     const std::optional<time_span> made = batches.in_parts() ? batches.made(b) : std::nullopt;
     if (made) spans.emplace_back(made->start_ns, made->end_ns);
   }
-  std::vector<std::pair<std::int64_t, std::int64_t>> all;
-  all.reserve(extents.size());
-  for (const auto& [file, extent] : extents) all.push_back(extent);
-  return std::min(max_at_once(all), max_at_once(spans));
+  return std::min(living_workers(batches), max_at_once(spans));
 }
 
 namespace {

@@ -31,9 +31,12 @@ struct item {
 /// that it becomes part of are separate entries.
 std::vector<item> items_of(const run_batches& batches);
 
+/// Returns the maximum number of workers that existed at the same time, each from the start of its
+/// first preprocess span to the end of its last.
+std::size_t living_workers(const run_batches& batches);
+
 /// Returns the maximum number of preprocess spans that overlap. If several spans build each batch
-/// together, complete batches count instead of spans. The result is at most the number of workers
-/// that existed at the same time, each from the start of its first span to the end of its last.
+/// together, complete batches count instead of spans. The result is at most living_workers().
 std::size_t workers_at_once(const run_batches& batches);
 
 struct item_node {

@@ -251,6 +251,11 @@ class policy_finder {
       for (std::uint32_t u = e.first_batch; u < e.end_unit && p_.stages.size() > 1; ++u) {
         takes.push_back(when_received(run_.batches, batch_of(u)));
       }
+      // Many consumers ask for another batch after the step, just before they wait.
+      for (std::uint32_t u = e.first_batch; u < e.end_unit && !p_.makes_itself; ++u) {
+        const batch_record* const wait = run_.batches.record(batch_of(u).wait);
+        if (wait != nullptr) takes.push_back(wait->start_ns);
+      }
       std::sort(takes.begin(), takes.end());
       for (std::uint32_t u = e.first_unit; u < first_end(e); ++u) {
         const preprocessing_span* const s = in_stage(u, 0);
@@ -258,11 +263,12 @@ class policy_finder {
         preprocessing_ns += static_cast<double>(s->duration_ns);
         std::optional<std::int64_t> from_ns = ended_before_[index_of(*s)];
         const std::size_t is_new = from_ns ? 0 : 1;
-        const auto next = std::upper_bound(takes.begin(), takes.end(), s->start_ns);
+        const std::int64_t late_ns = s->duration_ns / 50;
+        const auto next = std::upper_bound(takes.begin(), takes.end(), s->start_ns + late_ns);
         if (next != takes.begin()) from_ns = std::max(from_ns.value_or(*(next - 1)), *(next - 1));
-        if (!from_ns || *from_ns > s->start_ns) continue;
-        gaps_ns[is_new] +=
-            without_queueing_ns(run_.side.off_cpu_of(s->file), *from_ns, s->start_ns);
+        if (!from_ns || *from_ns > s->start_ns + late_ns) continue;
+        gaps_ns[is_new] += without_queueing_ns(run_.side.off_cpu_of(s->file),
+                                               std::min(*from_ns, s->start_ns), s->start_ns);
         ++counts[is_new];
       }
     }

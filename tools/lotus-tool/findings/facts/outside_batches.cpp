@@ -1,0 +1,76 @@
+#include "findings/facts/outside_batches.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "findings/facts/intervals.hpp"
+#include "log/shown_name.hpp"
+#include "model/calls/nesting_times.hpp"
+#include "model/run_model.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// Returns the operation with the most self time of those that `counts(log number, operation)`.
+/// @param reads  bool(log number): whether a log may have such operations.
+template <class Reads, class Counts>
+std::optional<operation_sum> largest(const run_data& run, Reads&& reads, Counts&& counts) {
+  std::map<std::uint32_t, operation_sum> sums;
+  for (std::size_t file = 0; file < run.files->files.size(); ++file) {
+    const std::uint64_t number = run.files->files[file].number;
+    if (!run.has_operations(file) || !reads(number)) continue;
+    nesting_times nesting;
+    run.for_each_operation(file, [&](const operation& op) {
+      const std::int64_t self_ns = nesting.self_ns(op.start_ns, op.duration_ns);
+      if (!counts(number, op)) return;
+      operation_sum& sum = sums[op.name];
+      sum.self_ns += static_cast<double>(self_ns);
+      ++sum.calls;
+    });
+  }
+  const auto most = std::max_element(sums.begin(), sums.end(), [](const auto& a, const auto& b) {
+    return a.second.self_ns < b.second.self_ns;
+  });
+  if (most == sums.end()) return std::nullopt;
+  most->second.name = shown_name(run.names.name(most->first));
+  return std::move(most->second);
+}
+
+}  // namespace
+
+std::optional<operation_sum> largest_in_steps(const run_data& run) {
+  std::map<std::uint64_t, intervals> steps;  // by the number of the consumer's log
+  for (const batch& b : run.batches.all()) {
+    const batch_record* const of = run.batches.record(b.consumed);
+    const std::optional<time_span> step = run.batches.step(b.consumed);
+    if (of != nullptr && step) steps[run.log(of->file).number].push_back(*step);
+  }
+  for (auto& [number, all] : steps) all = joined(std::move(all));
+  return largest(
+      run, [&](std::uint64_t number) { return steps.count(number) != 0; },
+      [&](std::uint64_t number, const operation& op) {
+        const double within_ns = covered(steps.at(number), op.start_ns, op.end_ns());
+        return within_ns > 0.9 * static_cast<double>(op.duration_ns);
+      });
+}
+
+std::optional<operation_sum> largest_at_start(const run_data& run) {
+  std::int64_t first_ns = INT64_MAX;
+  std::map<std::uint64_t, std::int64_t> begin_ns;  // of each thread's first batch
+  for (const preprocessing_span& s : run.batches.preprocessing_spans()) {
+    first_ns = std::min(first_ns, s.start_ns);
+    if (!s.file) continue;
+    std::int64_t& own = begin_ns.try_emplace(run.log(*s.file).number, INT64_MAX).first->second;
+    own = std::min(own, s.start_ns);
+  }
+  return largest(
+      run, [](std::uint64_t) { return true; },
+      [&](std::uint64_t number, const operation& op) {
+        const auto own = begin_ns.find(number);
+        return op.end_ns() <= (own == begin_ns.end() ? first_ns : own->second);
+      });
+}
+
+}  // namespace lotus::tool

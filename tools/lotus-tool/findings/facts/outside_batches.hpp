@@ -1,0 +1,29 @@
+// Operations that belong to no batch: those of the consumer's steps, and what threads do before
+// their first batch.
+#ifndef LOTUS_TOOL_FINDINGS_FACTS_OUTSIDE_BATCHES_HPP
+#define LOTUS_TOOL_FINDINGS_FACTS_OUTSIDE_BATCHES_HPP
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "model/run_data.hpp"
+
+namespace lotus::tool {
+
+struct operation_sum {
+  std::string name{};  ///< as shown, without the S that begins it in logs
+  double self_ns = 0;  ///< without the operations inside it
+  std::size_t calls = 0;
+};
+
+/// Returns the operation with the most time in the consumer's steps; nullopt if none was recorded.
+std::optional<operation_sum> largest_in_steps(const run_data& run);
+
+/// Returns the operation with the most time of those that end before the first batch of their
+/// thread or, in threads that build none, before that of the run; nullopt if none was recorded.
+std::optional<operation_sum> largest_at_start(const run_data& run);
+
+}  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_FINDINGS_FACTS_OUTSIDE_BATCHES_HPP
