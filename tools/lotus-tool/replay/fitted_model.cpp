@@ -321,9 +321,23 @@ void find_wanted_cpus(fitted_model& m) {
   m.consumer_wants = wanted_by(m.pipeline.steps);
 }
 
+/// Whether recorded work hardly ever waited for a CPU, so that other programs took none from it.
+bool got_cpus(const recorded_pipeline& p) {
+  constexpr double hardly = 0.05;
+  double queued_ns = 0;
+  double all_ns = 0;
+  for (const std::vector<measured_work>* const all : {&p.works, &p.steps}) {
+    for (const measured_work& w : *all) {
+      queued_ns += w.queued_ns;
+      all_ns += w.all_ns();
+    }
+  }
+  return p.cpu_known && queued_ns < hardly * all_ns;
+}
+
 /// Estimates how many CPUs the run got if other programs used the rest.
 void fit_cpus(fitted_model& m) {
-  if (m.speed.law.cpus <= 0) return;
+  if (m.speed.law.cpus <= 0 || got_cpus(m.pipeline)) return;
   const double measured = m.fewest_cpus();
   if (measured <= 0) {
     // Assume that other programs used CPUs only if the simulation is far too fast. A small
