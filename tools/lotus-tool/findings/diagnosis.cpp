@@ -201,7 +201,7 @@ void decide(const what_if& asked, const claims& facts, const run_facts& f, diagn
           d.gains.end());
     }
     bound_gain largest = largest_or_recorded(d);
-    if (largest.bound == verdict::balanced && is_fed(f)) largest.bound = verdict::consumer_bound;
+    if (is_fed(f)) largest.bound = verdict::consumer_bound;
     if (!facts.forbids(largest.bound) && !is_beside_path(f, largest) &&
         !is_consumer_slower(f, largest)) {
       const bool lacks_cpus = largest.bound == verdict::balanced && facts.lacks_cpus();
@@ -230,6 +230,27 @@ void keep_possible(const claims& facts, diagnosis& d) {
     const auto forbidden = [&](const suggestion& m) { return facts.forbids(m.change); };
     if (!list->empty() && list == &d.suggestions && forbidden(list->front())) d.assumptions.clear();
     list->erase(std::remove_if(list->begin(), list->end(), forbidden), list->end());
+  }
+}
+
+/// Removes suggestions that save more than an operation's share of the critical path, and its part
+/// of the waits for a CPU, if other programs used the CPUs: then the simulation only guesses which
+/// of these waits would end.
+void keep_within_path(const what_if& asked, diagnosis& d) {
+  if (asked.others_share() <= 0 || !d.cpu_ns || d.run_ns <= 0) return;
+  constexpr double inexact = 0.05;
+  const double used = *d.cpu_ns / d.run_ns;
+  const double own = used / (used + d.others_cpus.value_or(0));
+  const auto is_too_much = [&](const suggestion& m) {
+    if (m.change.faster.size() != 1) return false;
+    const auto& [name, factor] = *m.change.faster.begin();
+    const path_states part = states_of(d.path, name);
+    const double queue = states_of(d.path).queue - part.queue;
+    const double most = part.all * (1 - 1 / factor) + own * queue + inexact;
+    return part.all > 0 && 1 - 1 / m.would_be.gain > most;
+  };
+  for (std::vector<suggestion>* const list : {&d.suggestions, &d.possible}) {
+    list->erase(std::remove_if(list->begin(), list->end(), is_too_much), list->end());
   }
 }
 
@@ -262,6 +283,7 @@ void predict(const run_data& run, const what_if& asked, const claims& facts, dia
   d.assumptions = std::move(found.assumptions);
   explain_fewer_threads(p, d.suggestions);
   keep_possible(facts, d);
+  keep_within_path(asked, d);
   if (d.is == verdict::consumer_bound) d.faster_step = faster_step(asked);
   if (d.faster_step && facts.forbids(d.faster_step->change)) d.faster_step.reset();
   const std::map<std::string, std::string> stages = stages_of_operations(p, run.names);
@@ -321,7 +343,8 @@ std::shared_ptr<const what_if> judge(const run_data& run, recording recorded, cr
   const bool matters = d.predicted || states_of(d.path).queue >= 0.05;
   if (d.is != verdict::hand_over_bound && matters && others_used_cpus(asked) &&
       !facts.forbids_idle_machine()) {
-    d.warnings.push_back(others_words(asked, d.predicted));
+    const bool is_shown = !d.suggestions.empty() || !d.possible.empty() || d.faster_step;
+    d.warnings.push_back(others_words(asked, d.predicted && is_shown));
   }
   return simulated;
 }
@@ -430,7 +453,9 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   // At the end of a part, batches that are received later are in flight.
   d.discarded = run.files->is_part() ? 0 : batches.discarded();
   d.workers = workers_at_once(batches);
-  if (!batches.in_parts()) d.living_workers = living_workers(batches);
+  if (!batches.in_parts() && !are_built_by_short_threads(run)) {
+    d.living_workers = living_workers(batches);
+  }
   if (run.cpus && run.cpus->count() > 0) d.cpus = run.cpus->count();
   d.step_ns = sum_of(steps);
   d.achieved = batches.achieved_per_s();

@@ -82,7 +82,8 @@ struct diagnosis {
   /// Only if makes_itself is true: whether another thread than the consumer builds the batches.
   bool on_demand = false;
   /// The number of threads that build batches and live at the same time; `workers` of them, or
-  /// fewer, build one at once. 0 if several threads build each batch together.
+  /// fewer, build one at once. 0 if several threads build each batch together, or each thread is
+  /// short.
   std::size_t living_workers = 0;
   /// Whether recorded work uses or waits for CPUs for more than a small part of its time.
   bool needs_cpus = true;

@@ -359,7 +359,10 @@ struct work_of_logs {
       }
       ++elsewhere[op.name];
       work.last_outside_ns[file] = std::max(work.last_outside_ns[file], op.end_ns());
-      if (at == context::outside && op.end_ns() > begins_ns) outside_ns[op.name] += self_ns;
+      if (at == context::outside && op.end_ns() > begins_ns) {
+        outside_ns[op.name] += self_ns;
+        ++work.calls_outside;
+      }
     });
   }
 
@@ -371,6 +374,7 @@ struct work_of_logs {
     work.overlaps += later.work.overlaps;
     work.overlaps_in_batches += later.work.overlaps_in_batches;
     work.all_ns += later.work.all_ns;
+    work.calls_outside += later.work.calls_outside;
     for (std::size_t f = 0; f < work.last_outside_ns.size(); ++f) {
       work.last_outside_ns[f] = std::max(work.last_outside_ns[f], later.work.last_outside_ns[f]);
     }

@@ -29,6 +29,7 @@ struct recorded_work {
   /// with the most time first. At most `named`, because a run may have a million names.
   std::vector<std::string> outside;
   std::size_t operations_outside = 0;
+  std::size_t calls_outside = 0;  ///< how often they were called there
   static constexpr std::size_t named = 3;
   /// Number of intervals between batches in which a thread ran about the same operations as for a
   /// batch, so that it probably built a batch that was not recorded.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/pipeline/items.hpp"
 #include "model/pipeline/stage_threads.hpp"
 #include "model/run_model.hpp"
 
@@ -153,16 +154,22 @@ void measure_starved(const run_batches& batches, const std::vector<time_span>& w
   if (found.starved_ns > 0) found.building = building_ns / found.starved_ns;
 }
 
-/// @param by_log     of each thread: the times in which it built a batch, sorted.
-/// @param spans      all of them, sorted.
-/// @param waits      the consumer's, sorted.
-/// @param since_ns   when the consumer received its first batch.
-void find_starts(const std::map<std::size_t, std::vector<time_span>>& by_log,
-                 const std::vector<time_span>& spans, const std::vector<time_span>& waits,
+/// @param waits     the consumer's, sorted.
+/// @param since_ns  when the consumer received its first batch.
+void find_starts(const run_batches& batches, const std::vector<time_span>& waits,
                  std::int64_t since_ns, idle_workers& found) {
+  std::vector<time_span> spans;
+  std::map<std::size_t, std::int64_t> begins;  // of the first batch of each thread
+  for (const preprocessing_span& s : batches.preprocessing_spans()) {
+    spans.push_back({s.start_ns, s.end_ns()});
+    if (!s.file) continue;
+    std::int64_t& begin_ns = begins.try_emplace(s.file->value(), s.start_ns).first->second;
+    begin_ns = std::min(begin_ns, s.start_ns);
+  }
+  sort_by_start(spans);
   std::vector<std::int64_t> firsts;
-  for (const auto& [log, of] : by_log) {
-    if (of.front().start_ns > since_ns) firsts.push_back(of.front().start_ns);
+  for (const auto& [log, begin_ns] : begins) {
+    if (begin_ns > since_ns) firsts.push_back(begin_ns);
   }
   std::sort(firsts.begin(), firsts.end());
   found.started = firsts.size();
@@ -187,20 +194,21 @@ idle_workers find_idle_workers(const run_data& run) {
   std::map<std::size_t, std::vector<time_span>> by_log;
   std::vector<time_span> spans;
   double built_ns = 0;
+  std::vector<std::int64_t> received;
+  for (const batch& b : batches.all()) {
+    if (const auto at_ns = batches.delivery_ns(b)) received.push_back(*at_ns);
+  }
+  if (received.size() < 2 || are_built_by_short_threads(run)) return found;
+  const auto [first, last] = std::minmax_element(received.begin(), received.end());
+  const std::vector<time_span> waits = waits_of(batches);
+  find_starts(batches, waits, *first, found);
   for (const preprocessing_span& s : batches.preprocessing_spans()) {
     if (!s.file || s.stage != preprocess_stage) return found;
     spans.push_back({s.start_ns, s.end_ns()});
     by_log[s.file->value()].push_back(spans.back());
     built_ns += static_cast<double>(s.duration_ns);
   }
-  std::vector<std::int64_t> received;
-  for (const batch& b : batches.all()) {
-    if (const auto at_ns = batches.delivery_ns(b)) received.push_back(*at_ns);
-  }
-  if (received.size() < 2 || spans.empty()) return found;
-  const std::vector<time_span> waits = waits_of(batches);
-  const auto [first, last] = std::minmax_element(received.begin(), received.end());
-  const std::int64_t first_ns = *first;
+  if (spans.empty()) return found;
   const double interval_ns =
       static_cast<double>(*last - *first) / static_cast<double>(received.size() - 1);
   // A limit may count a batch until the consumer has received it, or until the end of its step.
@@ -216,8 +224,6 @@ idle_workers find_idle_workers(const run_data& run) {
   found.workers = max_at_once(lives);
   if (lives.size() == found.workers) find_ended(lives, spans, found);
   measure_starved(batches, waits, spans, found);
-  sort_by_start(spans);
-  find_starts(by_log, spans, waits, first_ns, found);
   return found;
 }
 

@@ -56,6 +56,21 @@ std::optional<operation_sum> largest_in_steps(const run_data& run) {
       });
 }
 
+std::optional<operation_sum> largest_between_batches(const run_data& run) {
+  std::map<std::uint64_t, intervals> batches;  // by the number of the thread's log
+  for (const preprocessing_span& s : run.batches.preprocessing_spans()) {
+    if (s.file) batches[run.log(*s.file).number].push_back({s.start_ns, s.end_ns()});
+  }
+  for (auto& [number, all] : batches) all = joined(std::move(all));
+  return largest(
+      run, [&](std::uint64_t number) { return batches.count(number) != 0; },
+      [&](std::uint64_t number, const operation& op) {
+        const intervals& own = batches.at(number);
+        return op.start_ns >= own.front().end_ns && op.end_ns() <= own.back().start_ns &&
+               covered(own, op.start_ns, op.end_ns()) == 0;
+      });
+}
+
 std::optional<operation_sum> largest_at_start(const run_data& run) {
   std::int64_t first_ns = INT64_MAX;
   std::map<std::uint64_t, std::int64_t> begin_ns;  // of each thread's first batch

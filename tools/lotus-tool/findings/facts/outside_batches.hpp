@@ -20,6 +20,10 @@ struct operation_sum {
 /// Returns the operation with the most time in the consumer's steps; nullopt if none was recorded.
 std::optional<operation_sum> largest_in_steps(const run_data& run);
 
+/// Returns the operation with the most time of those that threads which build batches execute
+/// between two of these; nullopt if none was recorded.
+std::optional<operation_sum> largest_between_batches(const run_data& run);
+
 /// Returns the operation with the most time of those that end before the first batch of their
 /// thread or, in threads that build none, before that of the run; nullopt if none was recorded.
 std::optional<operation_sum> largest_at_start(const run_data& run);

@@ -76,6 +76,18 @@ std::optional<double> idle_until(const intervals& building, std::int64_t at_ns) 
   return static_cast<double>(at_ns - (next - 1)->end_ns);
 }
 
+/// Returns the distance of at least three batches that nearly all distances are multiples of; 0 if
+/// there is none. At the end of an epoch, one may be shorter.
+std::size_t usual_distance(std::vector<std::size_t> gaps) {
+  if (gaps.size() < 2) return 0;
+  const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
+  std::nth_element(gaps.begin(), middle, gaps.end());
+  const std::size_t usual = *middle;
+  const auto regular = std::count_if(gaps.begin(), gaps.end(),
+                                     [usual](std::size_t gap) { return gap % usual == 0; });
+  return usual < 3 || 10 * static_cast<std::size_t>(regular) < 9 * gaps.size() ? 0 : usual;
+}
+
 /// Finds out whether most waiting is done at every n-th batch, because it and all later ones are
 /// begun only when the consumer has received the batch before, and nobody builds until then.
 window_waits find_windows(const std::vector<receptions>& epochs, const intervals& building) {
@@ -97,7 +109,8 @@ window_waits find_windows(const std::vector<receptions>& epochs, const intervals
       // The next batches may be asked for just before the last one is received.
       if (r.begun_ns < epoch[k - 1].asked_ns || r.begun_ns == epoch[k - 1].begun_ns) continue;
       const std::optional<double> idle = idle_until(building, r.begun_ns);
-      if (!idle) continue;
+      // A thread that builds one batch after the other is never idle for so long.
+      if (!idle || *idle < 0.1 * static_cast<double>(r.made->duration_ns())) continue;
       if (before) gaps.push_back(k - *before);
       before = k;
       ++begins;
@@ -106,17 +119,11 @@ window_waits find_windows(const std::vector<receptions>& epochs, const intervals
       idle_ns += *idle;
     }
   }
-  if (begins < fewest || gaps.size() < 2 || begins_ns < 0.5 * all_ns) return {};
+  if (begins < fewest || begins_ns < 0.5 * all_ns) return {};
   // Without this idle time, the workers would be as late. Much later begins have another cause.
   if (idle_ns < 0.4 * begins_ns || late_ns > 0.3 * begins_ns) return {};
-  std::vector<std::size_t> sorted = gaps;
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  const std::size_t usual = *middle;
-  // At the end of an epoch, a window may be shorter.
-  const auto regular = std::count_if(gaps.begin(), gaps.end(),
-                                     [usual](std::size_t gap) { return gap % usual == 0; });
-  if (usual < 3 || 10 * static_cast<std::size_t>(regular) < 9 * gaps.size()) return {};
+  const std::size_t usual = usual_distance(gaps);
+  if (usual == 0) return {};
   return {usual, begins_ns / static_cast<double>(begins), begins_ns / all_ns};
 }
 
@@ -143,6 +150,40 @@ double usual_length(const receptions& waits) {
   const auto at = std::find_if(lengths.begin(), lengths.end(),
                                [&](double ns) { return 2 * (sum_ns += ns) >= all_ns; });
   return at == lengths.end() ? 0 : *at;
+}
+
+/// Finds out whether nearly all waiting is done in long waits at every n-th batch.
+window_waits find_regular(const std::vector<receptions>& epochs) {
+  constexpr std::size_t fewest = 4;
+  receptions all;
+  double all_ns = 0;
+  for (const receptions& epoch : epochs) {
+    for (const reception& r : epoch) {
+      if (!r.wait || r.is_first) continue;
+      all.push_back(r);
+      all_ns += r.ns();
+    }
+  }
+  const double long_ns = 0.5 * usual_length(all);
+  std::vector<std::size_t> gaps;
+  double sum_ns = 0;
+  std::size_t count = 0;
+  for (const receptions& epoch : epochs) {
+    std::optional<std::size_t> before;
+    for (std::size_t k = 0; k < epoch.size(); ++k) {
+      const reception& r = epoch[k];
+      const bool is_long = r.wait && !r.is_first && r.ns() >= long_ns;
+      if (!is_long && !r.is_first) continue;
+      if (before && is_long) gaps.push_back(k - *before);
+      before = k;
+      if (!is_long) continue;
+      sum_ns += r.ns();
+      ++count;
+    }
+  }
+  const std::size_t usual = usual_distance(gaps);
+  if (count < fewest || usual == 0 || sum_ns < 0.9 * all_ns) return {};
+  return {usual, sum_ns / static_cast<double>(count), sum_ns / all_ns};
 }
 
 /// Finds waits that last for a fixed time, as a timeout does if nobody wakes the consumer. Other
@@ -229,7 +270,8 @@ double find_idle_steps(const std::vector<receptions>& epochs, const intervals& b
 wait_patterns find_patterns(const run_data& run, const std::vector<bool>& counted,
                             const intervals& building) {
   const std::vector<receptions> epochs = receptions_of(run, counted);
-  return {find_windows(epochs, building), find_fixed(epochs), find_idle_steps(epochs, building)};
+  return {find_windows(epochs, building), find_regular(epochs), find_fixed(epochs),
+          find_idle_steps(epochs, building)};
 }
 
 }  // namespace lotus::tool

@@ -28,6 +28,8 @@ struct fixed_waits {
 
 struct wait_patterns {
   window_waits windows;
+  /// Like `windows`, but only by the lengths of the waits, whenever batches are begun.
+  window_waits regular;
   fixed_waits fixed;
   /// If batches are built one at a time, and each is begun when the consumer asks for it: share
   /// (0..1) of the steps' time in which none was being built. Else 0.

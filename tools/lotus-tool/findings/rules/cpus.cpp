@@ -127,11 +127,6 @@ std::optional<finding> time_in_kernel(const run_facts& f) {
              {"the program spends % of its CPU time in the kernel.", {share_word{share}}},
              {"See which system calls it makes (strace -c -f)."},
              share * f.states().cpu};
-  if (reads_mapped_pages(f)) {
-    of.because.add(" Its page faults read a mapped file from the disk.");
-    of.to_do = {"Read these pages ahead (posix_madvise, or read() of larger blocks)."};
-    return of;
-  }
   // With the clearing of its page, a page fault takes about 1 us.
   constexpr double fault_ns = 1000;
   const auto faults = static_cast<double>(c.faults);
@@ -140,6 +135,11 @@ std::optional<finding> time_in_kernel(const run_facts& f) {
     of.because = {"the program spends % of its CPU time in the kernel, with % per batch.",
                   {share_word{share}, count_word{faults / batches, "page fault", "page faults"}}};
     of.to_do = {"Reuse buffers instead of allocating them for each batch."};
+    return of;
+  }
+  if (reads_mapped_pages(f)) {
+    of.because.add(" Its page faults read a mapped file from the disk.");
+    of.to_do = {"Read these pages ahead (posix_madvise, or read() of larger blocks)."};
   }
   return of;
 }

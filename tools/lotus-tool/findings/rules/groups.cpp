@@ -9,6 +9,7 @@
 #include "findings/claims.hpp"
 #include "findings/facts/equal_stages.hpp"
 #include "findings/facts/facts.hpp"
+#include "findings/facts/outside_batches.hpp"
 #include "findings/finding.hpp"
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
@@ -121,6 +122,12 @@ phrase when_idle(const run_facts& f) {
     text = {" batch was being built during % of the % that the consumer waited: something %",
             {time_word{f.waits.idle_ns()}, time_word{f.waits.all_ns}, name_word{where}}};
   }
+  const std::optional<operation_sum> between = largest_between_batches(f.run);
+  if (between && between->self_ns >= 0.5 * f.waits.idle_ns()) {
+    text.add(". Between batches, % takes % in all, % in each call",
+             {name_word{between->name}, time_word{between->self_ns},
+              time_word{between->self_ns / static_cast<double>(between->calls)}});
+  }
   if (f.started.count > 0) text.add(", such as the start of %", {name_word{f.started.shown}});
   constexpr double most_idle = 0.1;  // such a small part of a CPU slows down nothing
   const bool is_known =
@@ -148,8 +155,15 @@ std::optional<finding> waits_while_built(const run_facts& f) {
   const bool stages = most != nullptr && most->kind == path_kind::stage && !f.d.stages.empty();
   phrase because{"of the % that the consumer waited, % were for batches that were being built.",
                  {time_word{w.all_ns}, time_word{built_ns}}};
-  if (queue && static_cast<double>(f.d.workers) <= f.cpus) {
-    because = {"the workers wait for a CPU longer than they run."};
+  const bool own = f.used_cpus >= 0.5 * f.cpus;
+  if (queue && (static_cast<double>(f.d.workers) <= f.cpus || !own)) {
+    because = {"the workers wait for a CPU longer than they run"};
+    const bool others = !own && f.others_cpus.value_or(0) >= 0.5 * f.cpus;
+    if (others) {
+      because.add(": other programs use % of %",
+                  {count_word{*f.others_cpus}, count_word{f.cpus, "CPU", "CPUs"}});
+    }
+    because.add(".");
   } else if (queue) {
     because = {"% batches on %; the waits for a CPU are longer than the work.",
                {count_word{f.d.workers, "worker builds", "workers build"},

@@ -1,4 +1,6 @@
 // Batches were ready, but the consumer received them late: why, by what its own thread did.
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -82,12 +84,24 @@ std::optional<finding> wait_contains_work(const run_facts& f) {
   if (!is_handed_over_late(f, worth_telling) || !works_itself(f)) return std::nullopt;
   const wait_parts& w = f.waits;
   const bool queues = w.own_queue_ns > 0.2 * w.hand_over_ns;
+  phrase to_do{"Do this work in the workers, before a batch counts as ready."};
+  // With this work, or without it, they may be hardly faster than the run.
+  constexpr double hardly_faster = 1.2;
+  const std::optional<double>& could = f.d.preprocessing_capacity;
+  const double moved_ns = w.own_cpu_ns / std::max<double>(1, static_cast<double>(w.waits));
+  const double threads = static_cast<double>(std::max<std::size_t>(1, f.d.workers));
+  if (could && f.d.achieved) {
+    const double then_per_s = 1e9 / (1e9 / *could + moved_ns / threads);
+    if (then_per_s < hardly_faster * *f.d.achieved) {
+      to_do.add(" They could then build %, so use more of them.", {rate_word{then_per_s}});
+    }
+  }
   return found(
       f, "wait-contains-work",
       queues ? ". During % of that time its own thread was on a CPU, or waited for one "
                "(%): the wait contains work."
              : ". During % of that time its own thread was on a CPU: the wait contains work.",
-      {"Do this work in the workers, before a batch counts as ready."},
+      std::move(to_do),
       queues
           ? std::vector<phrase_word>{share_word{(w.own_cpu_ns + w.own_queue_ns) / w.hand_over_ns},
                                      share_word{w.own_queue_ns / w.hand_over_ns}}
@@ -198,6 +212,30 @@ std::optional<finding> refilled_in_windows(const run_facts& f) {
       f.waits.share(),
       verdict::hand_over_bound,
       gives_reason | forbids_threads};
+}
+
+std::optional<finding> passed_on_together(const run_facts& f) {
+  const wait_parts& w = f.waits;
+  const window_waits& at = w.patterns.regular;
+  if (f.d.pushed || f.d.makes_itself || at.every == 0 || w.share() < waits_much ||
+      w.patterns.windows.every > 0) {
+    return std::nullopt;
+  }
+  // Threads that work in step are ready together, too. Then few batches wait for each other.
+  std::size_t threads = f.d.living_workers;
+  for (const stage_figures& stage : f.d.stages) threads = std::max(threads, stage.slots);
+  // A slow batch for which later ones wait is received as soon as it is ready.
+  const bool is_late = w.between_ns + w.hand_over_ns >= worth_telling * w.all_ns &&
+                       w.between_ns + w.hand_over_ns + w.order_ns >= most_of_it * w.all_ns;
+  if (2 * at.every <= 3 * threads || !is_late) return std::nullopt;
+  return finding{"passed-on-together",
+                 {"% of the waiting is done at every % batch (% each), and mostly while other "
+                  "batches are ready: something collects several before it passes them on.",
+                  {share_word{at.share}, ordinal_word{at.every}, time_word{at.mean_ns}}},
+                 {"Pass each batch on when it is ready, and build the next ones meanwhile."},
+                 w.share(),
+                 verdict::hand_over_bound,
+                 gives_reason | forbids_threads};
 }
 
 }  // namespace lotus::tool

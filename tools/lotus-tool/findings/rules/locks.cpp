@@ -12,6 +12,8 @@
 #include "findings/finding.hpp"
 #include "findings/words.hpp"
 #include "model/path/critical_path.hpp"
+#include "model/pipeline/off_cpu.hpp"
+#include "model/quantities.hpp"
 #include "waits/join/blocked_on.hpp"
 #include "waits/join/limiting_lock.hpp"
 
@@ -94,6 +96,15 @@ std::optional<finding> step_waits(const run_facts& f) {
   return of;
 }
 
+/// Returns the share (0..1) of the preprocessing of batches that is blocked or asleep.
+double blocked_share(const run_facts& f) {
+  const std::optional<cpu_split> of = cpu_of(f.run, quantity::preprocess, 0);
+  if (!of || !of->blocked_ns) return 0;
+  const auto blocked_ns = static_cast<double>(*of->blocked_ns);
+  const double all_ns = blocked_ns + static_cast<double>(of->cpu_ns + of->run_queue_ns.value_or(0));
+  return all_ns > 0 ? blocked_ns / all_ns : 0;
+}
+
 /// Whether it is a lock of the C library that starting and ending a thread takes.
 bool is_of_thread_start(const blocked_on& lock) {
   const std::string& name = lock.what.name;
@@ -123,8 +134,8 @@ std::optional<finding> step_waits_for_lock(const run_facts& f) {
 std::optional<finding> perhaps_a_lock(const run_facts& f) {
   constexpr std::uint64_t fewest = 5;
   const path_share* const work = f.largest_work();
-  if (f.d.lock || work == nullptr) return shared_library_lock(f);
   const bool stages = f.d.blocked_on.preprocessing.empty();
+  if (f.d.lock || (stages && work == nullptr)) return shared_library_lock(f);
   const blocked_list* const list =
       stages ? f.d.blocked_on.of('S' + work->name) : &f.d.blocked_on.preprocessing;
   const blocked_on* const lock = list == nullptr ? nullptr : lock_in(*list);
@@ -133,9 +144,9 @@ std::optional<finding> perhaps_a_lock(const run_facts& f) {
   }
   // The finding about these threads says what to do.
   if (f.started.count > 0 && is_of_thread_start(*lock)) return std::nullopt;
-  const double blocked =
-      stages ? f.states_of(work->name).blocked
-             : f.states(path_kind::operation).blocked + f.states(path_kind::unrecorded).blocked;
+  const double blocked = stages ? f.states_of(work->name).blocked
+                                : f.states(path_kind::operation).blocked +
+                                      f.states(path_kind::unrecorded).all * blocked_share(f);
   const double share = lock->share * blocked;
   if (share < 0.15) return shared_library_lock(f);
   return finding{"perhaps-a-lock",

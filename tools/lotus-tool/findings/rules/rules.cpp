@@ -16,6 +16,7 @@ std::vector<finding> find_all(const run_facts& facts) {
       wait_polls,
       wait_spins,
       refilled_in_windows,
+      passed_on_together,
       wait_of_fixed_time,
       slow_hand_over,
       unmarked_threads,

@@ -107,7 +107,7 @@ std::optional<finding> waits_at_start(const run_facts& f) {
                  {},
                  share_of(f.waits),
                  verdict::start_up_bound,
-                 forbids_threads};
+                 gives_reason | forbids_threads};
 }
 
 }  // namespace lotus::tool

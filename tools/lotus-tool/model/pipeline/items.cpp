@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "log/shown_name.hpp"
+#include "lotus/folder/log_claims.hpp"
 #include "model/calls/nesting_times.hpp"
 #include "model/pipeline/stage_threads.hpp"
 #include "model/pipeline/work_time.hpp"
@@ -51,6 +52,13 @@ std::vector<item> items_of(const run_batches& batches) {
     return std::tie(a.extent.start_ns, a.number) < std::tie(b.extent.start_ns, b.number);
   });
   return items;
+}
+
+bool are_built_by_short_threads(const run_data& run) {
+  const std::vector<preprocessing_span>& spans = run.batches.preprocessing_spans();
+  return std::any_of(spans.begin(), spans.end(), [&](const preprocessing_span& s) {
+    return s.file && run.log(*s.file).number > lotus::detail::largest_thread_id;
+  });
 }
 
 std::size_t living_workers(const run_batches& batches) {

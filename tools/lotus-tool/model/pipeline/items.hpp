@@ -31,6 +31,10 @@ struct item {
 /// that it becomes part of are separate entries.
 std::vector<item> items_of(const run_batches& batches);
 
+/// Whether batches were built by short threads, of which several share a log. Then logs are no
+/// workers.
+bool are_built_by_short_threads(const run_data& run);
+
 /// Returns the maximum number of workers that existed at the same time, each from the start of its
 /// first preprocess span to the end of its last.
 std::size_t living_workers(const run_batches& batches);

@@ -85,6 +85,27 @@ std::vector<lock_user> users_of(const lock_samples& samples) {
   return users;
 }
 
+/// Returns during which share (0..1) of the run at least the lock was held, if several stages share
+/// it: while one of their threads holds it, all others can wait. 0 if only one stage uses it.
+double held_by_stages(const run_data& run, const lock_samples& samples, double ns_per_sample) {
+  const std::vector<lock_user> users = users_of(samples);
+  std::size_t stages = 0;
+  std::size_t threads = 0;
+  for (const stage_figures& stage : measure_stages(run)) {
+    const bool uses = std::any_of(users.begin(), users.end(), [&](const lock_user& user) {
+      return user.operation == stage.name;
+    });
+    if (!uses) continue;
+    ++stages;
+    threads += stage.slots;
+  }
+  if (stages < 2) return 0;
+  double waits = 0;
+  for (const auto& [name, number] : samples.waits) waits += static_cast<double>(number);
+  return waits * ns_per_sample /
+         (static_cast<double>(threads - 1) * static_cast<double>(run.batches.length_ns()));
+}
+
 }  // namespace
 
 std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_blocked_on& joined,
@@ -119,8 +140,14 @@ std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_b
   const bool nearly_all_wait = threads > 1 && waiting >= 0.75 * (threads - 1);
   const bool mostly_one_waits =
       stage.empty() && found == all.begin() && threads > 1 && waiting >= 1;
-  if (!nearly_all_wait && !mostly_one_waits && surely < most_of_the_time) return std::nullopt;
-  lock.operation = operation_that_waits(joined, *found);
+  const bool is_shared =
+      !stage.empty() && surely >= 0.25 &&
+      held_by_stages(run, joined.locks.at(found->what), ns / static_cast<double>(found->samples)) >=
+          most_of_the_time;
+  if (!nearly_all_wait && !mostly_one_waits && !is_shared && surely < most_of_the_time) {
+    return std::nullopt;
+  }
+  lock.operation = is_shared ? stage : operation_that_waits(joined, *found);
   return lock;
 }
 
