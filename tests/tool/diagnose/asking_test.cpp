@@ -235,3 +235,89 @@ TEST_CASE("stages that build each batch only when the consumer asks are told fro
     CHECK(said == asked);
   }
 }
+
+TEST_CASE("what is passed on together is told from a slow batch for which later ones wait") {
+  for (const bool together : {true, false}) {
+    planted_logs logs;
+    logs.cpus(8);
+    constexpr std::int64_t size = 32;
+    std::int64_t built = 0;
+    std::int64_t now = 0;
+    std::vector<std::int64_t> ready;
+    for (std::int64_t i = 0; i < 8 * size; ++i) {
+      // Either one thread builds all batches of a buffer before it passes the first one on, or
+      // every 32nd batch takes long and three threads build the others meanwhile.
+      const bool is_slow = !together && i % size == size - 1;
+      const std::int64_t took = is_slow ? 90 * ms : 3 * ms;
+      const int thread = together ? 1 : is_slow ? 4 : 1 + static_cast<int>(i % 3);
+      const std::int64_t start = together ? built : is_slow ? built - 70 * ms : built;
+      slept(logs, thread, i, start, took);
+      ready.push_back(start + took);
+      built = together ? start + took + 10'000 : built + (is_slow ? 0 : ms + 10'000);
+    }
+    for (std::int64_t i = 0; i < 8 * size; ++i) {
+      const std::int64_t last = (i / size + 1) * size - 1;
+      const std::int64_t from = ready[static_cast<std::size_t>(together ? last : i)];
+      const std::int64_t at = std::max(now + 2000, from + 20'000);
+      received(logs, i, now, at);
+      now = at + ms;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(found(a, "passed-on-together").empty() == !together);
+    CHECK((a.verdict() == "hand-over-bound") == together);
+    if (together) CHECK(contains(a.text(), "at every 32nd batch"));
+  }
+}
+
+TEST_CASE("a consumer that polls is told although the prefetch depth limits the run") {
+  planted_logs logs;
+  logs.cpus(8);
+  std::int64_t now = 0;
+  std::int64_t asked[3] = {0, 0, 0};
+  for (std::int64_t i = 0; i < 120; ++i) {
+    // Of three batches that are built at once, the next is begun when one was received. The
+    // consumer looks every 6 ms.
+    const std::int64_t start = asked[i % 3];
+    slept(logs, 1 + static_cast<int>(i % 3), i, start, 15 * ms);
+    const std::int64_t ready = start + 15 * ms;
+    const std::int64_t looks = ready <= now ? 0 : (ready - now) / (6 * ms) + 1;
+    const std::int64_t at = now + 2000 + looks * 6 * ms;
+    if (looks > 0) logs.wait_sample(0, now + 1000, "sleep", at - now);
+    received(logs, i, now, at);
+    asked[i % 3] = at + 10'000;
+    now = at + ms;
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(contains(a.text(), "its own thread was asleep: it polls"));
+}
+
+TEST_CASE("a consumer that asks after its step may be hardly slower than the workers") {
+  planted_logs logs;
+  logs.cpus(8);
+  std::int64_t now = 0;
+  std::vector<std::int64_t> free(4, 0);
+  std::vector<std::int64_t> asked(200, 0);
+  std::vector<std::int64_t> ready(200, 0);
+  std::size_t begun = 0;
+  const auto begin_until = [&](std::size_t end, std::int64_t at) {
+    for (; begun < std::min<std::size_t>(end, 200); ++begun) {
+      const auto thread = std::min_element(free.begin(), free.end());
+      const std::int64_t start = std::max(*thread, at) + 10'000;
+      slept(logs, 1 + static_cast<int>(thread - free.begin()), static_cast<std::int64_t>(begun),
+            start, 148 * ms / 10);
+      *thread = ready[begun] = start + 148 * ms / 10;
+    }
+  };
+  for (std::size_t i = 0; i < 200; ++i) {
+    begin_until(i + 12, now);
+    const std::int64_t at = std::max(now + 2000, ready[i] + 20'000);
+    received(logs, static_cast<std::int64_t>(i), now, at);
+    now = at + 41 * ms / 10;
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(a.verdict() == "consumer-bound");
+  CHECK(contains(a.text(), "consumer's step 2x faster"));
+}

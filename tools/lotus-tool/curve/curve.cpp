@@ -99,7 +99,7 @@ std::vector<curve_limit> limits_of(const what_if& run, const diagnosis& of,
   if (of.consumer_capacity) limits.push_back({{"consumer"}, *of.consumer_capacity});
   if (axis.is == axis_kind::speed) return limits;  // a faster operation changes all other limits
   const double batches = p.achieved_per_s * 1e-9 * run.run_ns();
-  const double cpu_ns = p.recorded_cpu_ns() + p.unrecorded_cpu_ns;
+  const double cpu_ns = p.all_work().cpu_ns + p.unrecorded_cpu_ns;
   if (p.cpu_known && p.cpus && run.others_share() <= 0 && axis.is != axis_kind::cpus &&
       cpu_ns > 0) {
     limits.push_back(

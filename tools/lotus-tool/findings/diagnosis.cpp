@@ -13,6 +13,7 @@
 #include "base/statistics/distribution.hpp"
 #include "findings/checks/recorded_work.hpp"
 #include "findings/claims.hpp"
+#include "findings/decision.hpp"
 #include "findings/facts/equal_stages.hpp"
 #include "findings/facts/facts.hpp"
 #include "findings/run_limits.hpp"
@@ -109,119 +110,6 @@ looked_at_operations look_at_operations(const run_data& run, const std::vector<b
       [&] { found.time = measure_worker_time(run, counted); }};
   for_each_in_parallel(all.size(), all.size(), [&](std::size_t i) { all[i](); });
   return found;
-}
-
-/// Returns the largest gain. If one worker is slow, more batches in flight and any order gain about
-/// the same; which of the two gains more would change from run to run. Then the waits decide.
-bound_gain largest_or_recorded(const diagnosis& d) {
-  bound_gain largest = largest_gain(d.gains);
-  const bool waits_for_order = !d.slow_workers.empty() && d.waits.order_ns >= 0.5 * d.waits.all_ns;
-  if (largest.bound != verdict::prefetch_bound || !waits_for_order) return largest;
-  const auto order = std::find_if(d.gains.begin(), d.gains.end(), [&](const bound_gain& g) {
-    return g.bound == verdict::order_bound && g.gain >= 0.9 * largest.gain;
-  });
-  return order == d.gains.end() ? largest : *order;
-}
-
-/// Returns why a run that the simulation does not explain has no verdict.
-/// @param unlike  how the simulation differs from the run; empty if it does not.
-phrase why_no_verdict(const run_facts& f, phrase unlike) {
-  constexpr double most_of_it = 0.5;
-  if (claims(f.d).seems_service()) {
-    return service_words(*f.d.preprocessing_capacity, *f.d.achieved);
-  }
-  const bool alone = unlike.empty();
-  if (f.waits.all_ns <= 0 || f.waits.idle_ns() < most_of_it * f.waits.all_ns) {
-    if (!alone) return unlike;
-    return {
-        "the consumer waited for data % of its time, but the logs do not show what it waited for",
-        {exact_share_word{f.d.wait_share}}};
-  }
-  return (alone ? phrase{"no"} : unlike.add(". No")).add(when_idle(f));
-}
-
-/// Returns what has most of the critical path: the consumer's steps, or the work on batches.
-/// Returns nullopt if neither has, or if nobody built a batch during much of the consumer's waits.
-std::optional<verdict> largest_part(const run_facts& f, bool is_simulated) {
-  const double most_of_it = is_simulated ? 0.45 : 0.6;
-  const path_states steps = f.states(path_kind::step);
-  // Threads without markers may be why the simulation differs from the run.
-  const bool is_other = !is_simulated && f.unmarked_share >= 0.25;
-  if (f.d.pushed || is_other || f.waits.idle_ns() >= 0.25 * f.waits.all_ns) return std::nullopt;
-  if (steps.all - steps.queue >= most_of_it) return verdict::consumer_bound;
-  const path_share* const work = f.largest_work();
-  const double all = f.states(path_kind::operation).all + f.states(path_kind::stage).all;
-  if (work == nullptr || all < most_of_it) return std::nullopt;
-  return work->kind == path_kind::stage ? verdict::stage_bound : verdict::preprocessing_bound;
-}
-
-/// Whether a stage has hardly any of the critical path, and another stage has most of it.
-bool is_beside_path(const run_facts& f, const bound_gain& largest) {
-  const path_share* const work = f.largest_work();
-  return largest.bound == verdict::stage_bound && work != nullptr &&
-         work->kind == path_kind::stage && f.states_of(largest.stage).all < 0.1 &&
-         f.states_of(work->name).all > 0.5;
-}
-
-/// Whether the work on batches would limit the run, although the consumer needs longer for a batch,
-/// and its steps have most of the critical path.
-bool is_consumer_slower(const run_facts& f, const bound_gain& largest) {
-  return largest.bound == verdict::preprocessing_bound && !f.d.makes_itself &&
-         f.waits.share() < 0.5 && f.states(path_kind::step).all >= 0.5 && f.d.consumer_capacity &&
-         f.d.preprocessing_capacity && *f.d.consumer_capacity < *f.d.preprocessing_capacity;
-}
-
-/// Whether finished batches nearly always lie ready for the consumer, so that only a faster step
-/// can make the run faster, although the workers would soon limit it.
-bool is_fed(const run_facts& f) {
-  const path_states steps = f.states(path_kind::step);
-  return !f.d.makes_itself && !f.d.pushed && f.waits.share() < 0.05 &&
-         steps.all - steps.queue >= 0.9 && 10 * f.waits.ready_before >= 9 * f.waits.waits &&
-         f.d.consumer_capacity && f.d.preprocessing_capacity &&
-         *f.d.preprocessing_capacity >= (1 + worthwhile) * *f.d.consumer_capacity;
-}
-
-/// Decides what limits the run. A finding about the hand-over of batches decides alone, because
-/// the simulation knows nothing about it. Otherwise the largest gain decides, unless the facts
-/// forbid its verdict or the simulation does not reproduce the run; then the largest finding does.
-void decide(const what_if& asked, const claims& facts, const run_facts& f, diagnosis& d) {
-  const bool simulates = facts.why_not_simulated().empty();
-  // What the simulation leaves out explains why it differs from the run.
-  const phrase unlike =
-      simulates ? why_unlike(asked, f.unmarked_in ? words_of(*f.unmarked_in) : phrase{}) : phrase{};
-  const finding* const cause = largest_cause(d);
-  if (simulates && unlike.empty()) {
-    d.gains = gains_of(asked);
-    const bool begins_later = f.run.files->part && f.run.files->part->from_ns;
-    if (begins_later && f.run.batches.epochs().size() < 2) {
-      // The part begins in the middle of an epoch, so what begins late in it is no start-up.
-      d.gains.erase(
-          std::remove_if(d.gains.begin(), d.gains.end(),
-                         [](const bound_gain& of) { return of.bound == verdict::start_up_bound; }),
-          d.gains.end());
-    }
-    bound_gain largest = largest_or_recorded(d);
-    if (is_fed(f)) largest.bound = verdict::consumer_bound;
-    if (!facts.forbids(largest.bound) && !is_beside_path(f, largest) &&
-        !is_consumer_slower(f, largest)) {
-      const bool lacks_cpus = largest.bound == verdict::balanced && facts.lacks_cpus();
-      d.is = lacks_cpus ? verdict::preprocessing_bound : largest.bound;
-      d.stage = d.is == verdict::stage_bound ? largest.stage : std::string();
-      d.predicted = true;
-      return;
-    }
-  }
-  d.gains.clear();
-  d.is = cause != nullptr ? cause->is : largest_part(f, unlike.empty());
-  if (!d.is) {
-    d.why_silent = why_no_verdict(f, unlike);
-    return;
-  }
-  if (d.is != verdict::stage_bound) return;
-  d.stage = f.largest_work()->name;
-  const std::vector<pipeline_change> together = changes_of_all(equal_stages(d));
-  d.predicted = simulates && unlike.empty() && !together.empty() &&
-                asked.guess(together.front()).gain >= 1 + worthwhile;
 }
 
 /// Removes the suggestions that the facts forbid.

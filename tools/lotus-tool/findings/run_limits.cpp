@@ -13,16 +13,8 @@ namespace {
 
 /// Returns the share (0..1) of the threads' working time during which they waited for a CPU.
 double share_without_cpu(const recorded_pipeline& p) {
-  if (!p.cpu_known) return 0;
-  double queued_ns = 0;
-  double all_ns = 0;
-  for (const std::vector<measured_work>* const all : {&p.works, &p.steps}) {
-    for (const measured_work& w : *all) {
-      queued_ns += w.queued_ns;
-      all_ns += w.cpu_ns + w.blocked_ns + w.queued_ns;
-    }
-  }
-  return all_ns > 0 ? queued_ns / all_ns : 0;
+  const measured_work all = p.all_work();
+  return p.cpu_known && all.all_ns() > 0 ? all.queued_ns / all.all_ns() : 0;
 }
 
 }  // namespace
@@ -83,7 +75,7 @@ bool is_limited_by_cpus(const what_if& run, const pipeline_change& change) {
 }
 
 double unrecorded_cpu_share(const recorded_pipeline& p) {
-  const double all_ns = p.unrecorded_cpu_ns + p.recorded_cpu_ns();
+  const double all_ns = p.unrecorded_cpu_ns + p.all_work().cpu_ns;
   return all_ns > 0 ? p.unrecorded_cpu_ns / all_ns : 0;
 }
 
@@ -116,17 +108,9 @@ phrase limit_words(const what_if& run, const run_data& data, const run_blocked_o
 }
 
 bool hardly_needs_cpus(const recorded_pipeline& p) {
-  double cpu_ns = 0;
-  double queued_ns = 0;
-  double all_ns = 0;
-  for (const std::vector<measured_work>* const all : {&p.works, &p.steps}) {
-    for (const measured_work& w : *all) {
-      cpu_ns += w.cpu_ns;
-      queued_ns += w.queued_ns;
-      all_ns += w.all_ns();
-    }
-  }
-  return p.cpu_known && queued_ns < 0.07 * all_ns && cpu_ns + queued_ns < 0.25 * all_ns;
+  const measured_work all = p.all_work();
+  return p.cpu_known && all.queued_ns < 0.07 * all.all_ns() &&
+         all.cpu_ns + all.queued_ns < 0.25 * all.all_ns();
 }
 
 bool others_used_cpus(const what_if& run) {

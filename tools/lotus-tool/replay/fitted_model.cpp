@@ -321,23 +321,12 @@ void find_wanted_cpus(fitted_model& m) {
   m.consumer_wants = wanted_by(m.pipeline.steps);
 }
 
-/// Whether recorded work hardly ever waited for a CPU, so that other programs took none from it.
-bool got_cpus(const recorded_pipeline& p) {
-  constexpr double hardly = 0.05;
-  double queued_ns = 0;
-  double all_ns = 0;
-  for (const std::vector<measured_work>* const all : {&p.works, &p.steps}) {
-    for (const measured_work& w : *all) {
-      queued_ns += w.queued_ns;
-      all_ns += w.all_ns();
-    }
-  }
-  return p.cpu_known && queued_ns < hardly * all_ns;
-}
-
 /// Estimates how many CPUs the run got if other programs used the rest.
 void fit_cpus(fitted_model& m) {
-  if (m.speed.law.cpus <= 0 || got_cpus(m.pipeline)) return;
+  // Other programs took no CPU from work that hardly ever waited for one.
+  const measured_work all = m.pipeline.all_work();
+  const bool waited = !m.pipeline.cpu_known || all.queued_ns >= 0.05 * all.all_ns();
+  if (m.speed.law.cpus <= 0 || !waited) return;
   const double measured = m.fewest_cpus();
   if (measured <= 0) {
     // Assume that other programs used CPUs only if the simulation is far too fast. A small
@@ -377,13 +366,8 @@ void fit_cpus(fitted_model& m) {
 /// Returns whether threads waited for CPUs, but for less than a fifth of their time.
 bool waits_little_for_cpus(const fitted_model& m) {
   constexpr double little = 0.2;
-  double queued_ns = 0;
-  double all_ns = 0;
-  for (const measured_work& w : m.pipeline.works) {
-    queued_ns += w.queued_ns;
-    all_ns += w.all_ns();
-  }
-  return m.share_of_others <= 0 && queued_ns > 0 && queued_ns < little * all_ns;
+  const measured_work all = sum_of(m.pipeline.works);
+  return m.share_of_others <= 0 && all.queued_ns > 0 && all.queued_ns < little * all.all_ns();
 }
 
 /// If the simulation under an explanation is too fast, counts waits for a CPU as blocked time,

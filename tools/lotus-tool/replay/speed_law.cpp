@@ -153,7 +153,7 @@ estimated_law estimate_speed(const std::vector<const recorded_pipeline*>& pipeli
 
 cpu_budget::cpu_budget(const recorded_pipeline& recorded, const replay_plan& planned,
                        double length_ns)
-    : recorded_ns_(recorded.recorded_cpu_ns()), unrecorded_ns_(recorded.unrecorded_cpu_ns) {
+    : recorded_ns_(recorded.all_work().cpu_ns), unrecorded_ns_(recorded.unrecorded_cpu_ns) {
   // If the run used over 10 % more CPU time than these CPUs can provide, the number of CPUs is
   // wrong or unknown. In this case, leave out the unrecorded CPU time.
   constexpr double inexact = 1.1;

@@ -3,6 +3,7 @@
 #define LOTUS_TOOL_REPLAY_RECORDED_MEASURED_WORK_HPP
 
 #include <cstdint>
+#include <vector>
 
 #include "base/index.hpp"
 #include "model/pipeline/off_cpu.hpp"
@@ -29,6 +30,17 @@ struct measured_work {
   /// Returns the share of the time that the thread was on the CPU.
   double on_cpu() const noexcept { return all_ns() > 0 ? cpu_ns / all_ns() : 0; }
 };
+
+/// Returns the sums of the times.
+inline measured_work sum_of(const std::vector<measured_work>& all) {
+  measured_work sum;
+  for (const measured_work& w : all) {
+    sum.cpu_ns += w.cpu_ns;
+    sum.blocked_ns += w.blocked_ns;
+    sum.queued_ns += w.queued_ns;
+  }
+  return sum;
+}
 
 /// Returns how a thread spent the interval from `start_ns` to `end_ns`.
 /// @param off    when the thread was off the CPU; nullptr if unknown: then all time counts as

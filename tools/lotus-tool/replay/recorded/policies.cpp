@@ -11,89 +11,13 @@
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 #include "replay/plan.hpp"
+#include "replay/recorded/bound_finder.hpp"
 #include "replay/recorded/measured_work.hpp"
 #include "replay/recorded/recorded_parts.hpp"
 #include "replay/recorded/recorded_pipeline.hpp"
 
 namespace lotus::tool {
 namespace {
-
-/// The moment when a thread began to work on a unit (a batch or an item).
-struct begin_of_unit {
-  std::int64_t time_ns = 0;
-  /// Whether the thread was idle before, for longer than threads usually need between two units.
-  bool was_idle = false;
-};
-
-struct bound_seen {
-  /// The size of the queue: the number of units that a stage has begun and that the next stage or
-  /// the consumer has not. If `held` is true, this is the limit; otherwise it is the maximum that
-  /// occurred.
-  std::size_t units = 0;
-  bool held = false;  ///< whether threads had to wait because the queue was full
-};
-
-class bound_finder {
- public:
-  /// Adds the events of one epoch.
-  /// @param begins   when a stage began to work on each of its units, in the order of dispatch.
-  /// @param takes    when the next stage began each unit, or the consumer received it; sorted.
-  /// @param late_ns  tolerance for `takes`. A consumer often wakes a worker before it records that
-  ///   it received a batch, so a unit may have left the queue up to this time before the recorded
-  ///   time.
-  void add(const std::vector<begin_of_unit>& begins, const std::vector<std::int64_t>& takes,
-           double late_ns);
-
-  /// Returns how many units the queue can hold. The queue has a limit if it mostly held the same
-  /// number of units when an idle thread began to work again. If the queue has no limit, the
-  /// returned maximum may be one too high, because a unit may leave the queue a moment before this
-  /// is recorded.
-  bound_seen found() const;
-
- private:
-  // Element n: how often the queue held n units just after a thread had begun to work.
-  struct begin_counts {
-    std::size_t all = 0;
-    std::size_t after_idling = 0;
-  };
-  std::vector<begin_counts> held_;
-};
-
-void bound_finder::add(const std::vector<begin_of_unit>& begins,
-                       const std::vector<std::int64_t>& takes, double late_ns) {
-  for (std::size_t i = 0; i < begins.size(); ++i) {
-    auto next = std::upper_bound(takes.begin(), takes.end(), begins[i].time_ns);
-    const bool late = begins[i].was_idle && next != takes.end() &&
-                      static_cast<double>(*next - begins[i].time_ns) <= late_ns;
-    if (late) ++next;
-    const std::size_t ahead = i + 1 - std::min(static_cast<std::size_t>(next - takes.begin()), i);
-    if (held_.size() <= ahead) held_.resize(ahead + 1);
-    ++held_[ahead].all;
-    if (begins[i].was_idle) ++held_[ahead].after_idling;
-  }
-}
-
-bound_seen bound_finder::found() const {
-  std::size_t after_idling = 0;
-  for (const begin_counts& n : held_) after_idling += n.after_idling;
-  const std::size_t most = held_.empty() ? 0 : held_.size() - 1;
-  constexpr std::size_t fewest = 3;
-  if (after_idling >= fewest) {
-    const auto usual = std::max_element(held_.begin(), held_.end(), [](auto& a, auto& b) {
-      return a.after_idling < b.after_idling;
-    });
-    const auto at = static_cast<std::size_t>(usual - held_.begin());
-    // If the queue has a limit, it is usually at the limit when an idle thread begins to work
-    // again. It is enough if this is so in half of the cases, because the queue contains fewer
-    // units at the start and at the end of an epoch. But if more units than this were begun more
-    // often, this is no limit: the threads were late for another reason, such as a preemption.
-    const std::size_t above = at < most ? held_[most].all : 0;
-    if (2 * usual->after_idling >= after_idling && at + 1 >= most && above <= usual->after_idling) {
-      return {at, true};
-    }
-  }
-  return {most, false};
-}
 
 class policy_finder {
  public:

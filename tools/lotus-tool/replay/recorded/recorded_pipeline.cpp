@@ -450,7 +450,7 @@ class recorder_of_pipeline {
     const std::int64_t end_ns = start_ns + batches_.length_ns();
     const std::optional<double> all_ns = run_.cpu_time.between(start_ns, end_ns);
     if (!p_.cpu_known || !all_ns || end_ns <= start_ns) return;
-    p_.unrecorded_cpu_ns = std::max(0.0, *all_ns - p_.recorded_cpu_ns());
+    p_.unrecorded_cpu_ns = std::max(0.0, *all_ns - p_.all_work().cpu_ns);
     // If a limit, such as that of a container, lets the run use only a share of the CPUs, the idle
     // time of all CPUs does not show what other programs used.
     if (!run_.cpus || run_.cpus->count() < run_.cpus->affinity) return;

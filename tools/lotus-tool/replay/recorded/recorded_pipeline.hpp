@@ -102,12 +102,12 @@ struct recorded_pipeline {
                            [](std::size_t n, const recorded_stage& s) { return n + s.threads; });
   }
 
-  /// Returns the CPU time in `works` and `steps`, in ns.
-  double recorded_cpu_ns() const {
-    double sum_ns = 0;
-    for (const measured_work& w : works) sum_ns += w.cpu_ns;
-    for (const measured_work& w : steps) sum_ns += w.cpu_ns;
-    return sum_ns;
+  /// Returns the sums of the times in `works` and `steps`.
+  measured_work all_work() const {
+    const measured_work sum = sum_of(works);
+    const measured_work also = sum_of(steps);
+    return {sum.cpu_ns + also.cpu_ns, sum.blocked_ns + also.blocked_ns,
+            sum.queued_ns + also.queued_ns};
   }
 
   /// Removes all limits on the number of units in flight and in queues.

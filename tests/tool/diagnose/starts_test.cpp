@@ -1,0 +1,126 @@
+// Tests what is said about starts: of a run, of its workers, and what belongs to several batches.
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "catch.hpp"
+#include "tool/diagnose/logged_facts.hpp"
+
+using namespace lotus::tool_test;
+
+TEST_CASE("an operation before the first batch is a start, and no work that lacks a batch") {
+  planted_logs logs;
+  logs.cpus(8);
+  const std::int64_t loaded = 600 * ms;
+  logs.op(5, "LoadIndex", 0, loaded);
+  logs.off_cpu(5, loaded - 1000, loaded - 100'000, 0);
+  std::int64_t now = 0;
+  std::int64_t built = loaded;
+  for (std::int64_t i = 0; i < 100; ++i) {
+    slept(logs, 1, i, built + 10'000, 2 * ms);
+    built += 2 * ms + 10'000;
+    const std::int64_t at = std::max(now + 2000, built + 20'000);
+    received(logs, i, now, at);
+    now = at + ms;
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(a.verdict() == "start-up-bound");
+  CHECK(contains(a.text(), "Before that, LoadIndex takes 600.0 ms."));
+}
+
+TEST_CASE("operations between batches that belong to a batch each leave the verdict open") {
+  for (const bool each : {true, false}) {
+    planted_logs logs;
+    logs.cpus(8);
+    std::int64_t now = 0;
+    std::int64_t built = 0;
+    for (std::int64_t i = 0; i < 200; ++i) {
+      // Either a part of each batch is outside of its mark, or one read serves 20 batches.
+      const std::int64_t read = each ? 4 * ms : i % 20 == 0 ? 80 * ms : 0;
+      if (read > 0) {
+        logs.op(1, "ReadGroup", built + 5000, read);
+        logs.off_cpu(1, built + read, read - 20'000, 0);
+      }
+      built += read + 10'000;
+      logs.made(1, i, built, ms / 4);
+      built += ms / 4;
+      const std::int64_t at = std::max(now + 2000, built + 20'000);
+      received(logs, i, now, at);
+      now = at + ms;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(contains(a.text(), "No verdict") == each);
+    CHECK(contains(a.text(), "Between batches, ReadGroup takes") == !each);
+  }
+}
+
+TEST_CASE("workers that are started again and again within an epoch are found") {
+  for (const bool again : {true, false}) {
+    planted_logs logs;
+    logs.cpus(8);
+    std::int64_t now = 0;
+    for (std::int64_t part = 0; part < 6; ++part) {
+      // Two threads need 60 ms before their first batch; or the same threads pause for as long.
+      const int first = again ? static_cast<int>(1 + 2 * part) : 1;
+      std::int64_t free[2] = {now + 60 * ms, now + 60 * ms};
+      for (std::int64_t i = 30 * part; i < 30 * part + 30; ++i) {
+        std::int64_t& thread = free[i % 2];
+        slept(logs, first + static_cast<int>(i % 2), i, thread, 4 * ms);
+        thread += 4 * ms + 10'000;
+        const std::int64_t at = std::max(now + 2000, thread + 10'000);
+        received(logs, i, now, at);
+        now = at + ms;
+      }
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK((a.verdict() == "start-up-bound") == again);
+    CHECK(found(a, "workers-start-again").empty() == !again);
+    CHECK(found(a, "nobody-builds").empty() == again);
+  }
+}
+
+TEST_CASE("a worker with a share of its own is compared with others while these work") {
+  planted_logs logs;
+  logs.cpus(8);
+  std::vector<std::pair<std::int64_t, std::int64_t>> ready;  // the time, the batch
+  for (std::int64_t worker = 0; worker < 3; ++worker) {
+    const std::int64_t took = (worker == 1 ? 16 : 4) * ms;
+    for (std::int64_t i = 0; i < 60; ++i) {
+      const std::int64_t start = i * (took + 10'000);
+      slept(logs, 1 + static_cast<int>(worker), 60 * worker + i, start, took);
+      ready.emplace_back(start + took, 60 * worker + i);
+    }
+  }
+  std::sort(ready.begin(), ready.end());
+  std::int64_t now = 0;
+  for (const auto& [at, i] : ready) {
+    received(logs, i, now, std::max(now + 2000, at + 20'000));
+    now = std::max(now + 2000, at + 20'000) + ms / 2;
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(contains(a.text(), "needs 16.00 ms for a batch, 4 times as long as the others"));
+}
+
+TEST_CASE("the operation that fills the consumer's steps is named") {
+  for (const bool most : {true, false}) {
+    planted_logs logs;
+    logs.cpus(8);
+    std::int64_t now = 5 * ms;
+    for (std::int64_t i = 0; i < 80; ++i) {
+      slept(logs, 1, i, now - 4 * ms, 2 * ms);
+      received(logs, i, now, now + 50'000);
+      logs.op(0, "Upload", now + 100'000, (most ? 4 : 1) * ms);
+      now += 5 * ms;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(a.verdict() == "consumer-bound");
+    CHECK(contains(a.text(), "Upload takes 81 % of the time of the consumer's steps") == most);
+    CHECK(found(a, "step-operation").empty() == !most);
+  }
+}
