@@ -131,7 +131,8 @@ TEST_CASE("many short threads leave few files and stay within a size limit") {
   o.keep_bytes = limit;
   REQUIRE(lotus::start(o));
   on_disk most;
-  for (int i = 0; i < 40; ++i) {
+  constexpr int times = support::rounds(2) == 2 ? 40 : 20;
+  for (int i = 0; i < times; ++i) {
     run_threads(200, 50);
     // The library applies the size limit once per second. From time to time, the test sleeps until
     // the limit has been applied.
