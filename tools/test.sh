@@ -134,8 +134,10 @@ configure_and_build() {
 # run_tests WHAT PRESET SECONDS [CTEST_OPTION...]: runs tests of a build.
 unchanged=0
 run_tests() {
-  local what=$1 preset=$2 seconds=$3 folder=build-$2 choice first='' others='' only=()
+  local what=$1 preset=$2 seconds=$3 folder=build-$2 choice first='' others='' only=() more=1
   shift 3
+  # Tests of the part tests sleep for a third of their time or more.
+  [[ $what != tests ]] || more=2
   [[ $preset != default ]] || folder=build
   [[ $what != tests || -n $again ]] || only=(--unchanged)
   if [[ $preset != @(tsan|aarch64) ]]; then
@@ -145,7 +147,7 @@ run_tests() {
     # Tests that need the CPUs for themselves, one after the other, and beside them tests that sleep.
     [[ -z $first ]] || ctest_step "$what, tests alone" "$what-alone" "$folder" $((seconds / 3)) 3 "$preset" "$@" -R "$first"
     # The folder of JSON outputs must not be emptied again.
-    [[ -z $others ]] || ctest_step "$what, tests" "$what" "$folder" $((seconds * 2 / 3)) 1 "$preset" "$@" -R "$others" \
+    [[ -z $others ]] || ctest_step "$what, tests" "$what" "$folder" $((seconds * 2 / 3)) $more "$preset" "$@" -R "$others" \
       -FS '^empty_json_outputs$'
     [[ $what != tests ]] || python3 -B tools/tests_to_run.py passed "$folder" "${results[@]}"
   else

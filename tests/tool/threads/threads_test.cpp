@@ -96,7 +96,7 @@ const std::deque<sleeping_run>& sleeping_runs() {
     }
     add("pipe from outside", "sleep 1 | " + sampling_of("cat"));
     add("pipe inside", "exec " + sampling_of("sh -c 'sleep 1 | cat; exit 0'"));
-    lotus_test::at_once(runs.size(), 4, [&runs](std::size_t i) {
+    lotus_test::at_once(runs.size(), 6, [&runs](std::size_t i) {
       runs[i].status = status_in(runs[i].dir, runs[i].command);
     });
     return runs;

@@ -190,7 +190,7 @@ TEST_CASE("every record of a process that drains all the time is seen once") {
   const std::uint32_t ring_records = GENERATE(8192U, 16U);
   const lotus::log_format format = GENERATE(from_range(formats));
   const support::temp_directory place;
-  constexpr std::int64_t all = 20'000;
+  constexpr std::int64_t all = support::rounds(20'000);
   const auto work = [] {
     std::thread other([] { consume(all, 2 * all, 20); });
     consume(0, all, 20);

@@ -15,6 +15,7 @@
 
 #include "at_once.hpp"
 #include "catch.hpp"
+#include "support.hpp"
 #include "tool/stats/stats_test.hpp"
 #include "tool/thread_logs.hpp"
 #include "tool/tool_test.hpp"
@@ -63,7 +64,7 @@ const program_run& run_called(const std::string& name) {
       added.samples_per_s = samples_per_s;
       added.end = end;
     };
-    add("long", "8", "4000", "stop");
+    add("long", support::rounds(2) == 2 ? "8" : "4", "4000", "stop");
     add("kill", "2", "1000", "kill");
     add("fork", "2", "1000", "fork");
     add("compact", "2", "1000", "stop");
