@@ -363,3 +363,83 @@ TEST_CASE("calls that have more to do at every n-th batch do not wait for a rate
     CHECK(found(a, "calls-in-bursts").empty() != limited);
   }
 }
+
+TEST_CASE("a lock that two stages share limits the run although neither waits for it most") {
+  planted_logs logs;
+  logs.cpus(8);
+  std::int64_t now = 0;
+  std::int64_t lock = 0;
+  std::int64_t free[3] = {0, 0, 0};
+  for (std::int64_t i = 0; i < 200; ++i) {
+    // Two threads of Tokenize and one of Index hold the lock for 3 and 2 ms.
+    std::int64_t from = 0;
+    for (const bool index : {false, true}) {
+      const int thread = index ? 2 : static_cast<int>(i % 2);
+      const std::int64_t start = std::max(free[thread], from);
+      const std::int64_t taken = std::max(start, lock);
+      lock = taken + (index ? 2 : 3) * ms;
+      const std::int64_t end = lock + ms / 2;
+      logs.stage(1 + thread, index ? "Index" : "Tokenize", i, start, end - start);
+      logs.off_cpu(1 + thread, end - 1000, end - start - 100'000, 0);
+      for (std::int64_t at = start; at < taken; at += 2 * ms) {
+        logs.wait_sample(1 + thread, at, "lock", "dictionary_mutex", 77,
+                         index ? 2 - static_cast<int>(i % 2) : 3);
+      }
+      logs.wait_sample(1 + thread, taken + ms / 2, "sleep", "", 0, 0);
+      free[thread] = from = end;
+    }
+    const std::int64_t at = std::max(now + 2000, from + 20'000);
+    received(logs, i, now, at);
+    now = at + ms / 5;
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(a.verdict() == "lock-bound");
+  CHECK(contains(a.text(), "dictionary_mutex"));
+}
+
+TEST_CASE("other programs do not matter to threads that sleep") {
+  for (const bool sleeps : {true, false}) {
+    planted_logs logs;
+    logs.cpus(2);
+    std::int64_t now = 0;
+    for (std::int64_t i = 0; i < 100; ++i) {
+      logs.made(1, i, now, 8 * ms);
+      logs.op(1, "Read", now + 1000, 8 * ms - 2000);
+      logs.off_cpu(1, now + 8 * ms - 2000, 15 * ms / 2, sleeps ? 0 : 4 * ms);
+      received(logs, i, now, now + 8 * ms + 20'000);
+      now += 17 * ms / 2;
+    }
+    for (std::int64_t at = 0; at < now; at += 50 * ms) logs.cpu_time(at, at / 16, 0);
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(contains(a.text(), "other programs") == !sleeps);
+    CHECK(suggests(a, "workers") == true);
+  }
+}
+
+TEST_CASE("a stage that always works and sleeps gets advice without a simulation") {
+  for (const bool sleeps : {true, false}) {
+    planted_logs logs;
+    logs.cpus(8);
+    std::int64_t now = 0;
+    std::int64_t free[2] = {0, 0};
+    for (std::int64_t i = 0; i < 60; ++i) {
+      std::int64_t ready = 0;
+      for (int part = 0; part < 8; ++part) {  // two threads fetch the parts of each batch
+        std::int64_t& thread = free[part % 2];
+        logs.stage(1 + part % 2, "Fetch", i, thread, 3 * ms);
+        logs.off_cpu(1 + part % 2, thread + 3 * ms - 1000, 3 * ms - 100'000, 0);
+        logs.wait_sample(1 + part % 2, thread + ms, sleeps ? "sleep" : "condition", "", 0, 0);
+        thread += 3 * ms + 10'000;
+        ready = std::max(ready, thread);
+      }
+      const std::int64_t at = std::max(now + 2000, ready + 20'000);
+      received(logs, i, now, at);
+      now = at + ms / 2;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(found(a, "threads-sleep").empty() == !sleeps);
+  }
+}

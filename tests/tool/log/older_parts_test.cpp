@@ -92,3 +92,19 @@ TEST_CASE("a log with another number is assigned to its thread if containers sha
   CHECK(second->thread_of(5'000'000) == 1);
   CHECK(first->thread_of(1) == 1);
 }
+
+TEST_CASE("what a forked process used before its first record counts for the run") {
+  for (const bool forked : {true, false}) {
+    const temp_dir dir;
+    const std::string since = "1796003136";
+    dir.file(".lotus_info_7_1", "lotus 0.2.0\npid 7\nparent 5\n" +
+                                    std::string(forked ? "forked 5\n" : "") + "cpu_time " + since +
+                                    "400000000 30000000 0\ncpu_time " + since +
+                                    "500000000 45000000 0\n");
+    const std::int64_t began_ns = std::stoll(since) * 1'000'000'000;
+    const auto used =
+        run_processes::read(dir.path()).cpu_time().between(began_ns, began_ns + 1'000'000'000);
+    REQUIRE(used);
+    CHECK(*used == Approx(forked ? 45e6 : 15e6));
+  }
+}
