@@ -147,3 +147,14 @@ TEST_CASE("a step that waits for the workers' CPUs forbids that the consumer is 
   CHECK(claims.forbids(verdict::balanced));
   CHECK_FALSE(claims.forbids(verdict::preprocessing_bound));
 }
+
+TEST_CASE("the mean of rare long times fits their share of the time") {
+  const auto found = find_change(series([](std::size_t i) {
+    return i % 29 == 5 ? 100 : i % 29 == 11 ? 400 : 10;
+  }));
+  REQUIRE(found);
+  CHECK(found->is == shape::now_again);
+  const double all_ns = static_cast<double>(found->rare) * found->rare_mean_ns / found->rare_share;
+  CHECK(all_ns > 0.8 * (7 * 500 + 186 * 10));
+  CHECK(all_ns < 1.2 * (7 * 500 + 186 * 10));
+}

@@ -1,13 +1,21 @@
-// Tests the advice for a run with many more workers than CPUs, whose work only computes.
+// Tests what is said about threads that share few CPUs or a lock, and about threads that end soon.
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
+#include "findings/facts/facts.hpp"
+#include "findings/facts/library_locks.hpp"
+#include "model/path/critical_path.hpp"
+#include "tool/diagnose/logged_facts.hpp"
 #include "tool/diagnose/planted_logs.hpp"
 #include "tool/replay/contended_loader.hpp"
 #include "tool/tool_test.hpp"
+#include "waits/join/blocked_on.hpp"
 
 using namespace lotus::tool_test;
 
@@ -66,4 +74,149 @@ TEST_CASE("if many workers share two CPUs, two to four workers are suggested") {
     }
   }
   CHECK(suggested >= 8);
+}
+
+namespace {
+
+/// Logs workers that share one CPU: each batch takes `cpu`, sleeps for `sleep`, and otherwise waits
+/// for the CPU.
+void share_one_cpu(planted_logs& logs, int workers, std::int64_t cpu, std::int64_t sleep) {
+  std::int64_t now = 0;
+  for (std::int64_t i = 0; i < 120; ++i) {
+    const int thread = 1 + static_cast<int>(i % workers);
+    const std::int64_t start = cpu * i;
+    const std::int64_t all = cpu * workers - 20'000;
+    logs.made(thread, i, start, all);
+    logs.op(thread, "Resize", start + 1000, all - 2000);
+    logs.off_cpu(thread, start + all - 2000, all - cpu, all - cpu - sleep);
+    const std::int64_t at = std::max(now + 2000, start + all + 20'000);
+    received(logs, i, now, at);
+    now = at + cpu / 10;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("workers that sleep in between are not said to only take turns") {
+  for (const std::int64_t sleep : {std::int64_t{0}, ms}) {
+    planted_logs logs;
+    logs.cpus(1);
+    share_one_cpu(logs, 6, 3 * ms, sleep);
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(contains(a.text(), "wait for a CPU longer than they run"));
+    CHECK(contains(a.text(), "more of them take turns") == (sleep == 0));
+  }
+}
+
+TEST_CASE("a process that is bound to fewer CPUs than what started it is told") {
+  for (const std::string parents : {"2", "1", "0"}) {
+    planted_logs logs;
+    logs.cpus(1);
+    logs.info("cpus 1 - 0 " + parents);
+    share_one_cpu(logs, 3, 3 * ms, ms / 2);
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(contains(found(a, "bound-process"), "3 threads share 1 CPU") == (parents == "2"));
+    if (parents == "2") CHECK_FALSE(suggests(a, "workers"));
+  }
+  planted_logs logs;
+  logs.cpus(1);
+  logs.info("cpus 1 - 0 2\nrank 0");
+  share_one_cpu(logs, 3, 3 * ms, ms / 2);
+  CHECK(found(diagnose(logs), "bound-process").empty());
+}
+
+TEST_CASE("worker processes that are bound to the same CPU are told like threads") {
+  for (const bool same : {true, false}) {
+    planted_logs logs;
+    logs.cpus(4);
+    share_one_cpu(logs, 3, 3 * ms, ms / 2);
+    const auto dir = std::make_shared<const temp_dir>();
+    logs.write(*dir);
+    for (int worker = 1; worker <= 3; ++worker) {
+      const std::string pid = std::to_string(100 + worker);
+      const std::string cpu = std::to_string(same ? 1 : worker);
+      dir->file(".lotus_info_" + pid + "_1",
+                "pid " + pid + "\nparent 100\nforked 100\nhost here\n" + "cpus 1 - " + cpu +
+                    " 4\ncpu switches\nthread " + pid + " Sworker\nlog " + pid + ' ' + pid + '\n');
+    }
+    const result r = run({"diagnose", dir->path(), "--json"});
+    REQUIRE(r.status == 0);
+    const answer a{parse_json(r.out), dir};
+    INFO(a.text());
+    const bool said = contains(found(a, "bound-threads"), "3 threads share 1 CPU");
+    CHECK(said == same);
+  }
+}
+
+TEST_CASE("a thread that only waits longer for a CPU is no slow worker") {
+  for (const bool waits : {true, false}) {
+    planted_logs logs;
+    logs.cpus(4);
+    std::vector<std::int64_t> free(4, 0);
+    std::int64_t now = 0;
+    for (std::int64_t i = 0; i < 160; ++i) {
+      const auto next = std::min_element(free.begin(), free.end());
+      const int thread = 1 + static_cast<int>(next - free.begin());
+      const std::int64_t took = (thread == 2 ? 20 : 6) * ms + i % 5 * ms / 10;
+      const std::int64_t extra = thread == 2 ? 14 * ms : 0;
+      logs.made(thread, i, *next, took);
+      logs.op(thread, "Load", *next + 1000, took - 2000);
+      logs.off_cpu(thread, *next + took - 2000, extra + 3 * ms, waits ? extra : 0);
+      *next += took + 20'000;
+      const std::int64_t at = std::max(now + 2000, *next + 20'000);
+      received(logs, i, now, at);
+      now = at + ms / 2;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(found(a, "slow-worker").empty() == waits);
+  }
+}
+
+TEST_CASE("threads that end after one batch are told, also if later ones share logs") {
+  for (const bool lasting : {false, true}) {
+    planted_logs logs;
+    logs.cpus(8);
+    std::int64_t now = 0;
+    for (std::int64_t i = 0; i < 120; ++i) {
+      const int own = 1 + static_cast<int>(lasting ? i % 20 : i);
+      const int thread = i < 30 ? own : 5'000'000 + static_cast<int>(i % 4);
+      slept(logs, thread, i, now, 8 * ms);
+      received(logs, i, now, now + 8 * ms + 20'000);
+      now += 9 * ms;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(contains(found(a, "thread-for-each-batch"), "30 threads built only one batch each") ==
+          !lasting);
+    if (!lasting) CHECK(found(a, "workers-begin-late").empty());
+  }
+}
+
+TEST_CASE("batches without operations are work, and the time between batches is not") {
+  using lotus::tool::path_kind;
+  lotus::tool::critical_path path;
+  path.run_ns = 1000;
+  path.shares.resize(2);
+  path.shares[0].ns = 900;
+  path.shares[1].kind = path_kind::step;
+  path.shares[1].ns = 100;
+  path.segments = {{0, 700, path_kind::operation, {}}, {700, 900, path_kind::unrecorded, {}}};
+  CHECK(lotus::tool::work_on_batches(path) == Approx(0.7));
+  // Where the operations are marked, only they count.
+  path.shares[0].kind = path_kind::operation;
+  CHECK(lotus::tool::work_on_batches(path) == Approx(0.9));
+}
+
+TEST_CASE("the lock of the allocator is one of the library") {
+  lotus::tool::blocked_on lock;
+  lock.reason = lotus::detail::wait_reason::lock;
+  for (const char* const function : {"malloc", "free", "rand"}) {
+    lock.taken_in = function;
+    CHECK(lotus::tool::is_of_library(lock));
+  }
+  lock.taken_in = "Pool::take";
+  CHECK_FALSE(lotus::tool::is_of_library(lock));
 }

@@ -68,6 +68,8 @@ class planted_logs {
   void cpus(int count) { cpus_ = count; }
   /// Records how much CPU time the process had used at `at`, and how long its CPUs had been idle.
   void cpu_time(std::int64_t at, std::int64_t cpu_ns, std::int64_t idle_ns);
+  /// Adds a line to the information file, which replaces an earlier line of its kind.
+  void info(const std::string& text) { cpu_times_ += text + '\n'; }
   /// Adds `lines` malformed lines to the end of a thread's worker log.
   void damage(int thread, int lines) { damaged_[thread] = lines; }
 

@@ -56,9 +56,9 @@ std::optional<verdict> largest_part(const run_facts& f, bool is_simulated) {
   if (f.d.pushed || is_other || f.waits.idle_ns() >= 0.25 * f.waits.all_ns) return std::nullopt;
   if (steps.all - steps.queue >= most_of_it) return verdict::consumer_bound;
   const path_share* const work = f.largest_work();
-  const double all = f.states(path_kind::operation).all + f.states(path_kind::stage).all;
-  if (work == nullptr || all < most_of_it) return std::nullopt;
-  return work->kind == path_kind::stage ? verdict::stage_bound : verdict::preprocessing_bound;
+  if (work_on_batches(f.path) < most_of_it) return std::nullopt;
+  if (work == nullptr || work->kind != path_kind::stage) return verdict::preprocessing_bound;
+  return verdict::stage_bound;
 }
 
 /// Whether a stage has hardly any of the critical path, and another stage has most of it.

@@ -76,8 +76,7 @@ preprocessing_limit limit_of(const std::vector<stage_figures>& stages,
   return found;
 }
 
-/// Returns the factor by which steps are longer than they would be if the consumer never waited for
-/// a CPU.
+/// Returns how many times as long as without waits for a CPU the steps are.
 double longer_by_queueing(const recorded_pipeline& p) {
   double work_ns = 0;
   double queued_ns = 0;
@@ -359,10 +358,10 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
     d.mean_preprocess_ns = preprocess.mean_ns;
     d.std_preprocess_ns = preprocess.std_ns;
     const std::optional<cpu_split> cpu = cpu_of(run, quantity::preprocess, skip_batches);
-    // The blocked time counts too: threads that are mostly blocked are not limited by the CPUs,
-    // even if they wait for a CPU longer than they run.
+    // Threads that are mostly blocked are not limited by the CPUs, even if they wait for them.
     d.queued_longer_than_ran =
         cpu && cpu->run_queue_ns.value_or(0) > cpu->cpu_ns + cpu->blocked_ns.value_or(0);
+    d.blocked_of_work = cpu ? blocked_share(*cpu) : 0;
     workers_alone = preprocess.mean_ns > 0 ? workers * 1e9 / preprocess.mean_ns : HUGE_VAL;
   }
   if (!run.side.stages.empty()) d.stages = measure_stages(run);

@@ -104,6 +104,9 @@ struct diagnosis {
   double mean_preprocess_ns = 0;
   /// Whether the threads that built batches waited for a CPU longer than they ran.
   bool queued_longer_than_ran = false;
+  /// Share (0..1) of these threads' time, without waits for a CPU, in which they were blocked or
+  /// asleep.
+  double blocked_of_work = 0;
   double std_preprocess_ns = 0;
   double wait_share = 0;          ///< share (0..1) of the consumer's time that it waits for batches
   double head_of_line_share = 0;  ///< share of waits due to head-of-line blocking, 0..1

@@ -44,6 +44,8 @@ enum finding_effect : unsigned {
   forbids_limit = 1U << 10U,
   /// A prediction says the same, and more exactly.
   replaces_prediction = 1U << 11U,
+  /// Of interest only if the threads that build batches limit the run.
+  explains_building = 1U << 12U,
 };
 
 struct finding {

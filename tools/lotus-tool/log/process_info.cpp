@@ -214,8 +214,13 @@ void run_processes::take_lines(const std::string& text, process_info& process) {
     } else if (key == "cpus") {
       usable_cpus cpus;
       if (!(words >> cpus.affinity)) continue;
+      std::string limit_text;
       double limit = 0;
-      if (words >> limit && limit > 0) cpus.limit = limit;
+      std::uint32_t first_cpu = 0;
+      words >> limit_text;
+      if (std::istringstream(limit_text) >> limit && limit > 0) cpus.limit = limit;
+      if (words >> first_cpu) cpus.first = first_cpu;
+      if (!(words >> cpus.parents)) cpus.parents = 0;
       process.cpus = cpus;
     } else if (key == "cpu_time") {
       add_reading(words, process.cpu_time);
@@ -306,7 +311,15 @@ std::optional<thread_cpus> run_processes::cpus_of_thread(std::uint64_t number) c
   const process_info* const process = process_of(number);
   if (process == nullptr) return std::nullopt;
   const auto found = process->affinity.find(process->thread_of(number));
-  return found == process->affinity.end() ? std::nullopt : std::optional(found->second);
+  if (found != process->affinity.end()) return found->second;
+  const std::optional<usable_cpus>& own = process->cpus;
+  if (!own || !own->first) return std::nullopt;
+  // A worker process may be bound to a part of the program's CPUs before its first record.
+  const bool others_have_more = std::any_of(by_file_.begin(), by_file_.end(), [&](const auto& of) {
+    const process_info& other = of.second;
+    return other.host == process->host && other.cpus && other.cpus->affinity > own->affinity;
+  });
+  return others_have_more ? std::optional(thread_cpus{own->affinity, *own->first}) : std::nullopt;
 }
 
 system_counts run_processes::counts() const {
@@ -325,7 +338,10 @@ system_counts run_processes::counts() const {
 std::optional<usable_cpus> run_processes::cpus() const {
   std::optional<usable_cpus> most;
   for (const auto& [file, process] : by_file_) {
-    if (process.cpus && (!most || process.cpus->count() > most->count())) most = process.cpus;
+    if (!process.cpus || (most && process.cpus->count() <= most->count())) continue;
+    most = process.cpus;
+    // What starts several ranks on a machine divides its CPUs among them.
+    if (process.rank) most->parents = 0;
   }
   return most;
 }

@@ -49,12 +49,15 @@ struct usable_cpus {
   std::uint32_t affinity = 0;  ///< number of CPUs in the process's affinity mask
   /// Limit of the process's cgroup, in CPUs; nullopt if there is no limit.
   std::optional<double> limit{};
+  std::optional<std::uint32_t> first{};  ///< the lowest number of the CPUs in the mask, if known
+  /// Number of CPUs in the mask of the process that started it, such as a shell; 0: unknown.
+  std::uint32_t parents = 0;
 
   /// Returns how many threads can run at the same time.
   double count() const noexcept;
 };
 
-/// The CPUs on which a thread may run, if they are fewer than those of its process.
+/// The CPUs on which a thread may run, if they are fewer than those of the program.
 struct thread_cpus {
   std::uint32_t count = 0;
   std::uint32_t first = 0;  ///< the lowest number of these CPUs
@@ -134,7 +137,7 @@ class run_processes {
   /// Returns the CPUs of the process that may use the most CPUs; nullopt if no process reports any.
   std::optional<usable_cpus> cpus() const;
   /// Returns the CPUs on which the thread whose logs have this number may run; nullopt if these are
-  /// all CPUs of its process.
+  /// all CPUs of its process, and no other process on its host may use more.
   std::optional<thread_cpus> cpus_of_thread(std::uint64_t number) const;
   /// Returns the sums over all processes; of periods, the counts of the process stopped most often.
   system_counts counts() const;

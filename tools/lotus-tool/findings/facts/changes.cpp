@@ -57,6 +57,7 @@ std::optional<time_change> find_rare(const std::vector<double>& all) {
   found.after_ns = quantile(times, 0.5);
   found.rare = rare.size();
   found.rare_share = rare_ns / sum_ns;
+  found.rare_mean_ns = rare_ns / static_cast<double>(rare.size());
   std::vector<double> gaps;
   for (std::size_t i = 1; i < rare.size(); ++i) {
     gaps.push_back(static_cast<double>(rare[i] - rare[i - 1]));

@@ -26,8 +26,9 @@ struct time_change {
   double before_ns = 0;
   double after_ns = 0;
   std::size_t rare = 0;
-  std::size_t every = 0;  ///< 0: at irregular distances
-  double rare_share = 0;  ///< share (0..1) of the series' time in the rare elements
+  std::size_t every = 0;    ///< 0: at irregular distances
+  double rare_share = 0;    ///< share (0..1) of the series' time in the rare elements
+  double rare_mean_ns = 0;  ///< mean time of the rare elements
 };
 
 /// Returns the value below which the share `q` (0..1) of the values lies.

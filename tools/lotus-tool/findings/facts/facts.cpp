@@ -218,6 +218,26 @@ path_states states_of(const critical_path& path, std::string_view name) {
       path, [name](const path_share& share) { return is_work(share) && share.name == name; });
 }
 
+double blocked_share(const cpu_split& of) {
+  const auto blocked_ns = static_cast<double>(of.blocked_ns.value_or(0));
+  const double all_ns = static_cast<double>(of.cpu_ns) + blocked_ns;
+  return all_ns > 0 ? blocked_ns / all_ns : 0;
+}
+
+double work_on_batches(const critical_path& path) {
+  constexpr double hardly_marked = 0.3;
+  const double marked =
+      states_of(path, path_kind::operation).all + states_of(path, path_kind::stage).all;
+  if (path.run_ns <= 0 || marked >= hardly_marked) return marked;
+  double between_ns = 0;  // between two batches of a thread
+  for (const path_segment& s : path.segments) {
+    if (s.kind == path_kind::unrecorded) between_ns += static_cast<double>(s.end_ns - s.start_ns);
+  }
+  const double within =
+      states_of(path, path_kind::unrecorded).all - between_ns / static_cast<double>(path.run_ns);
+  return marked + std::max(0.0, within);
+}
+
 const path_share* run_facts::largest_work() const {
   const auto at = std::find_if(path.shares.begin(), path.shares.end(), is_work);
   return at == path.shares.end() ? nullptr : &*at;
@@ -258,6 +278,7 @@ run_facts facts_of(const run_data& run, const diagnosis& d, const critical_path&
   constexpr double worth_naming = 0.25;
   if (f.unmarked_share >= worth_naming) f.unmarked_in = busiest_unmarked(run, f);
   f.started = started_threads_of(run, f);
+  f.for_each_batch = find_batch_threads(run);
   f.idle = find_idle_workers(run);
   return f;
 }

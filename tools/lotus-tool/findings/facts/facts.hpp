@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "findings/diagnosis.hpp"
+#include "findings/facts/batch_threads.hpp"
 #include "findings/facts/changes.hpp"
 #include "findings/facts/idle_workers.hpp"
 #include "findings/facts/wait_parts.hpp"
@@ -33,6 +34,13 @@ path_states states_of(const critical_path& path);
 path_states states_of(const critical_path& path, path_kind kind);
 /// Returns the states of an operation or stage.
 path_states states_of(const critical_path& path, std::string_view name);
+
+/// Returns the share (0..1) of the path in which threads worked on batches: in operations and
+/// stages, and, where programs mark hardly any, in the rest of the time in which a batch is built.
+double work_on_batches(const critical_path& path);
+
+/// Returns the share (0..1) of the time, without waits for a CPU, in which threads were blocked.
+double blocked_share(const cpu_split& of);
 
 /// What a program did outside of a run.
 struct outside_work {
@@ -73,6 +81,7 @@ struct run_facts {
   std::optional<double> others_cpus{};        ///< mean number of CPUs that other programs used
   std::optional<unmarked_use> unmarked_in{};  ///< nullopt if not sampled
   short_threads started{};
+  batch_threads for_each_batch{};
   idle_workers idle{};
   /// What the program did before the run's first work, and after its last.
   outside_work before{};

@@ -2,11 +2,14 @@
 #include "findings/facts/changes.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "findings/facts/facts.hpp"
+#include "findings/facts/library_locks.hpp"
+#include "findings/facts/waiting_workers.hpp"
 #include "findings/finding.hpp"
 #include "findings/words.hpp"
 
@@ -29,8 +32,13 @@ phrase phrase_of(const time_change& c) {
     return {"% takes % at every % batch, and % at the others.",
             {who, after, ordinal_word{c.every}, before}};
   }
-  return {"% takes % at % batches, which is % of its time, and % at the others.",
-          {who, after, count_word{c.rare}, share_word{c.rare_share}, before}};
+  // The median of times that differ much does not fit the share of the time.
+  constexpr double clearly = 0.1;
+  const bool differ = std::abs(c.rare_mean_ns - c.after_ns) > clearly * c.after_ns;
+  phrase text{"% takes % ", {who, time_word{differ ? c.rare_mean_ns : c.after_ns}}};
+  if (differ) text.add("on average ");
+  return text.add("at % batches, which is % of its time, and % at the others.",
+                  {count_word{c.rare}, share_word{c.rare_share}, before});
 }
 
 }  // namespace
@@ -43,6 +51,8 @@ std::optional<finding> slow_worker_found(const run_facts& f) {
     return std::nullopt;
   }
   const slow_worker& w = f.d.slow_workers.front();
+  constexpr double hardly_slower = 1.25;
+  if (slower_by_work(f, w) < hardly_slower) return std::nullopt;
   phrase because{"Worker % needs % for a batch",
                  {name_word{std::to_string(w.worker)}, time_word{w.mean_ns}}};
   if (!w.stage.empty()) because.add(" in %", {name_word{w.stage}});
@@ -54,6 +64,8 @@ std::optional<finding> slow_worker_found(const run_facts& f) {
 
 std::optional<finding> time_changes(const run_facts& f) {
   const auto at = std::find_if(f.changes.begin(), f.changes.end(), [&](const time_change& c) {
+    // Threads that contend for a lock of the C library may fall into step, and then take longer.
+    if (library_lock_of(f, c.of) != nullptr) return false;
     // Waits for a lock and a slow worker make some calls slow, too, and explain more.
     return c.is != time_change::shape::now_again ||
            (!slow_worker_found(f) && lock_of(f.d.blocked_on, c.of) == nullptr);

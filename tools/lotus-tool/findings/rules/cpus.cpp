@@ -29,6 +29,26 @@ bool reads_mapped_pages(const run_facts& f) {
   });
 }
 
+/// Finds threads that share too few CPUs because their process was bound to a part of the CPUs
+/// before its first record.
+std::optional<finding> bound_process(const run_facts& f, std::size_t threads) {
+  const std::optional<usable_cpus>& on = f.run.cpus;
+  if (!on || on->limit || on->affinity == 0 || on->parents <= on->affinity) return std::nullopt;
+  if (on->affinity >= threads || f.states().queue < much) return std::nullopt;
+  // The simulation knows what more CPUs would gain, so this does not explain_queues.
+  return finding{
+      "bound-process",
+      {"% share %: the process is bound to so few, although the program that started it "
+       "may use %. They wait for a CPU during % of the run.",
+       {count_word{threads, "thread", "threads"}, count_word{on->affinity, "CPU", "CPUs"},
+        count_word{on->parents}, share_word{f.states().queue}}},
+      {"Find what sets the affinity (a library, taskset, OMP_PROC_BIND, a job "
+       "scheduler), and let it allow more."},
+      f.states().queue,
+      {},
+      gives_reason | forbids_threads};
+}
+
 }  // namespace
 
 std::optional<finding> cpu_limit(const run_facts& f) {
@@ -59,6 +79,7 @@ std::optional<finding> pinned_threads(const run_facts& f) {
     bound.insert(thread);
     sets.emplace(on->count, on->first);
   }
+  if (bound.empty()) return bound_process(f, all.size());
   // Threads that are bound to CPUs of their own do not share them.
   if (bound.size() < 2 || 2 * bound.size() < all.size() || sets.size() != 1) return std::nullopt;
   const auto cpus = static_cast<double>(sets.begin()->first);

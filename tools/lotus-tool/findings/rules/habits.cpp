@@ -62,27 +62,25 @@ std::optional<finding> thread_for_each_batch(const run_facts& f) {
         f.waits.share() >= waits_much ? std::optional(verdict::preprocessing_bound) : std::nullopt,
         gives_reason};
   }
-  std::map<std::uint64_t, std::size_t> built_by;
-  double work_ns = 0;
-  std::size_t built = 0;
-  for (const batch& b : batches.all()) {
-    // Threads that build parts of batches or single items do other work as well.
-    if (b.spans != 1) continue;
-    const preprocessing_span& s = batches.preprocessing_spans()[b.first_span];
-    if (!s.file) continue;
-    ++built_by[f.run.log(*s.file).number];
-    work_ns += static_cast<double>(s.duration_ns);
-    ++built;
-  }
-  if (built < fewest_batches || built < batches.all().size() || built_by.size() < built) {
-    return std::nullopt;
+  const batch_threads& threads = f.for_each_batch;
+  if (threads.threads == 0) return std::nullopt;
+  const phrase to_do{"Let a few threads build one batch after another."};
+  if (threads.shares_logs) {
+    // Many loaders start a task for each batch, so this is short and has no figures of the start.
+    phrase because =
+        threads.all_known
+            ? phrase{"each of the % batches was built by a thread of its own",
+                     {count_word{threads.batches}}}
+            : phrase{"% threads built only one batch each", {count_word{threads.threads}}};
+    because.add(": what they prepare for themselves (decoders, connections) is paid anew.");
+    return finding{"thread-for-each-batch", std::move(because), to_do, 0, {}, explains_building};
   }
   return finding{"thread-for-each-batch",
                  {"each of the % batches was built by a thread of its own, in % on average. The "
                   "start of the thread, and what it prepares for itself (buffers, decoders, "
                   "connections), is paid anew for each batch.",
-                  {count_word{built}, time_word{work_ns / static_cast<double>(built)}}},
-                 {"Let a few threads build one batch after another."}};
+                  {count_word{threads.batches}, time_word{threads.mean_ns}}},
+                 to_do};
 }
 
 std::optional<finding> forked_batches(const run_facts& f) {

@@ -16,8 +16,8 @@ constexpr std::size_t fewest_begins = 10;
 
 bool is_starved(const run_facts& f) {
   return !f.d.pushed && !f.d.makes_itself && f.waits.patterns.windows.every == 0 &&
-         f.waits.share() >= waits_much && f.started.count == 0 && f.idle.workers > 1 &&
-         f.idle.starved_ns >= 0.5 * f.waits.all_ns;
+         f.waits.share() >= waits_much && f.started.count == 0 && f.for_each_batch.threads == 0 &&
+         f.idle.workers > 1 && f.idle.starved_ns >= 0.5 * f.waits.all_ns;
 }
 
 /// Whether most workers build nothing while the consumer waits, and not for want of a CPU or

@@ -1,14 +1,13 @@
 // What the consumer's step waits for, and locks that few samples show.
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "findings/facts/facts.hpp"
+#include "findings/facts/library_locks.hpp"
 #include "findings/finding.hpp"
 #include "findings/words.hpp"
 #include "model/path/critical_path.hpp"
@@ -32,34 +31,29 @@ name_word shown(const blocked_on& lock) {
   return {lock_name(lock) + (lock.held_by.empty() ? "" : ", held by " + lock_holders(lock))};
 }
 
-/// Whether threads wait in a function of the C library for its own lock, which they all share.
-bool is_of_library(const blocked_on& one) {
-  constexpr std::array<std::string_view, 7> functions{
-      "rand", "random", "srand", "localtime", "localtime_r", "mktime", "strftime"};
-  return one.reason == wait_reason::lock &&
-         std::find(functions.begin(), functions.end(), one.taken_in) != functions.end();
-}
+/// Returns the advice for a lock of the allocator.
+constexpr const char* allocate_less =
+    "Allocate less often, such as by reusing buffers, lift a limit of arenas (MALLOC_ARENA_MAX), "
+    "or use an allocator with a heap for each thread";
 
-/// Returns such a lock; nullptr if there is none. These locks are held for so short that few
-/// samples show them.
-const blocked_on* library_lock(const run_blocked_on& joined) {
-  constexpr std::uint64_t fewest = 3;
-  for (const auto& [name, list] : joined.ops) {
-    for (const blocked_on& one : list.by) {
-      if (one.samples >= fewest && is_of_library(one)) return &one;
-    }
-  }
-  return nullptr;
-}
-
-std::optional<finding> shared_library_lock(const run_facts& f) {
-  const blocked_on* const lock = library_lock(f.d.blocked_on);
+/// Returns the finding about a lock of the C library.
+/// @param share  share (0..1) of the run in which work on batches waits for it, if that is known.
+std::optional<finding> shared_library_lock(const run_facts& f, double share = 0) {
+  const blocked_on* const lock = library_lock(f);
   if (lock == nullptr) return std::nullopt;
-  return finding{"library-lock",
-                 {"threads wait for each other in %, whose lock they all share (% samples).",
-                  {name_word{lock->taken_in}, count_word{lock->samples}}},
-                 {"Call it rarely, or use a replacement without shared state, such as a generator "
-                  "of random numbers for each thread."}};
+  constexpr double limits = 0.15;
+  finding of{"library-lock",
+             {"threads wait for each other in %, whose lock they all share (% samples).",
+              {name_word{lock->taken_in}, count_word{lock->samples}}},
+             {"Call it rarely, or use a replacement without shared state, such as a generator "
+              "of random numbers for each thread."}};
+  if (!is_allocation(lock->taken_in)) return of;
+  of.to_do = phrase{allocate_less}.add(".");
+  if (share < limits) return of;
+  of.to_do = lock_advice(*lock).add(".");
+  of.share = share;
+  of.effects = forbids_threads | names_lock;
+  return of;
 }
 
 /// Finds what else than a lock the consumer's step waits for.
@@ -139,16 +133,14 @@ std::optional<finding> perhaps_a_lock(const run_facts& f) {
   const blocked_list* const list =
       stages ? f.d.blocked_on.of('S' + work->name) : &f.d.blocked_on.preprocessing;
   const blocked_on* const lock = list == nullptr ? nullptr : lock_in(*list);
-  if (lock == nullptr || lock->samples < fewest || is_of_library(*lock)) {
-    return shared_library_lock(f);
-  }
+  if (lock == nullptr || lock->samples < fewest) return shared_library_lock(f);
   // The finding about these threads says what to do.
   if (f.started.count > 0 && is_of_thread_start(*lock)) return std::nullopt;
   const double blocked = stages ? f.states_of(work->name).blocked
                                 : f.states(path_kind::operation).blocked +
                                       f.states(path_kind::unrecorded).all * blocked_share(f);
   const double share = lock->share * blocked;
-  if (share < 0.15) return shared_library_lock(f);
+  if (share < 0.15 || is_of_library(*lock)) return shared_library_lock(f, share);
   return finding{"perhaps-a-lock",
                  {"Work on batches waits for % during about % of the run (% samples).",
                   {shown(*lock), share_word{share}, count_word{lock->samples}}},
@@ -165,13 +157,9 @@ phrase lock_words(const limiting_lock& lock) {
 }
 
 phrase lock_advice(const blocked_on& lock) {
-  const std::string& in = lock.taken_in;
-  const bool allocates = in == "malloc" || in == "calloc" || in == "realloc" || in == "free";
   return phrase{"More workers do not help. "}.add(
-      allocates
-          ? "Allocate less often, such as by reusing buffers, or use an allocator with a heap "
-            "for each thread"
-          : "Do less work under the lock, or split the lock");
+      is_allocation(lock.taken_in) ? allocate_less
+                                   : "Do less work under the lock, or split the lock");
 }
 
 }  // namespace lotus::tool

@@ -70,9 +70,11 @@ phrase busy_workers(const diagnosis& d) {
     phrase text{"% %, so they wait for a CPU longer than they run.",
                 {count_word{d.workers, "worker shares", "workers share"},
                  count_word{*d.cpus, "CPU", "CPUs"}}};
-    // Workers that hardly sleep only take turns if there are more of them than CPUs.
-    const bool many =
-        static_cast<double>(d.workers) >= 2 * *d.cpus && states_of(d.path).blocked < 0.1;
+    // Workers that hardly sleep only take turns if there are more of them than CPUs. While others
+    // wait for a CPU, a sleep is not on the path, but one more worker still uses that time.
+    constexpr double hardly = 0.1;
+    const bool many = static_cast<double>(d.workers) >= 2 * *d.cpus &&
+                      states_of(d.path).blocked < hardly && d.blocked_of_work < hardly;
     return many ? text.add(" Try %: more of them take turns.",
                            {count_word{*d.cpus, "worker", "workers"}})
                 : text;
@@ -97,9 +99,8 @@ phrase busy_workers(const diagnosis& d) {
 /// Returns the evidence for the verdict.
 phrase why(const diagnosis& d) {
   if (*d.is == verdict::preprocessing_bound && !d.predicted) {
-    const double work =
-        states_of(d.path, path_kind::operation).all + states_of(d.path, path_kind::stage).all;
-    return with_wait(d, {"the work on batches has % of the critical path", {share_word{work}}});
+    return with_wait(d, {"the work on batches has % of the critical path",
+                         {share_word{work_on_batches(d.path)}}});
   }
   if (d.makes_itself && *d.is != verdict::consumer_bound) {
     return {d.on_demand ? "each batch is built only when the consumer asks for it. No batch is "
@@ -155,6 +156,8 @@ std::string why_and_findings(const diagnosis& d) {
     const bool is_start = one.is == verdict::start_up_bound && one.share >= 0.2;
     if (&one == first || (one.is && (!is_start || d.is == one.is))) continue;
     if (d.predicted && one.has(replaces_prediction)) continue;
+    const bool builds = d.is == verdict::preprocessing_bound && !d.makes_itself;
+    if (one.has(explains_building) && !builds) continue;
     if (more++ < most_more) text += (text.empty() ? "" : " ") + told(one);
   }
   return text;

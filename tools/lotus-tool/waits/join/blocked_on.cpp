@@ -1,6 +1,7 @@
 #include "waits/join/blocked_on.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <set>
@@ -237,6 +238,13 @@ bool is_lock_or_sleep(wait_reason reason) noexcept {
 
 bool has_name(const blocked_on& lock) {
   return !lock.what.name.empty() && !variable_names::is_place_in_library(lock.what.name);
+}
+
+bool is_allocation(std::string_view function) {
+  constexpr std::array<std::string_view, 8> functions{"malloc",        "calloc",        "realloc",
+                                                      "free",          "cfree",         "memalign",
+                                                      "aligned_alloc", "posix_memalign"};
+  return std::find(functions.begin(), functions.end(), function) != functions.end();
 }
 
 bool is_of_lotus(const blocked_on& lock) {

@@ -129,6 +129,9 @@ bool has_name(const blocked_on& lock);
 /// which limits no run.
 bool is_of_lotus(const blocked_on& lock);
 
+/// Whether a function of the C library allocates or frees memory, such as "malloc".
+bool is_allocation(std::string_view function);
+
 /// Returns a text such as "decoder_mutex (0x55d0c0de)" or a path; "" if the object is unknown.
 std::string object_text(const wait_object& of);
 

@@ -16,6 +16,7 @@
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "log/folder/log_files.hpp"
+#include "sampling/read/variable_names.hpp"
 #include "threads/analysis/named_stacks.hpp"
 #include "threads/data/thread_samples.hpp"
 #include "threads/unwind/stack_copy.hpp"
@@ -31,6 +32,13 @@ std::string call_name(const source_place& call) {
   const std::string owner = containing_function(call.function);
   const bool in_lambda = owner != call.function;
   return short_function(owner) + (in_lambda ? "::{lambda}" : "");
+}
+
+/// Removes what glibc puts before its own names of functions, as in __libc_malloc.
+std::string without_libc(const std::string& function) {
+  constexpr std::string_view internal = "__libc_";
+  const bool is_internal = function.compare(0, internal.size(), internal) == 0;
+  return function.substr(is_internal ? internal.size() : 0);
 }
 
 }  // namespace
@@ -134,6 +142,17 @@ std::string unwound_stacks::library_call(const std::string& ending, std::uint64_
   return is_known ? call_name((*stack)[end - 1]) : std::string();
 }
 
+std::string unwound_stacks::allocation(const std::string& ending, std::uint64_t number) const {
+  const named_stack* const stack = stack_of(ending, number);
+  if (stack == nullptr) return {};
+  for (const source_place& call : *stack) {
+    if (!is_in_runtime_module(call)) break;
+    std::string name = without_libc(call.function);
+    if (call.has_name && is_allocation(name)) return name;
+  }
+  return {};
+}
+
 std::string unwound_stacks::function_of(const std::string& ending, std::uint64_t number) const {
   const named_stack* const stack = stack_of(ending, number);
   if (stack == nullptr) return {};
@@ -154,7 +173,8 @@ void for_each_entry(run_blocked_on& joined, const Each& each) {
 }
 
 bool needs_place(const blocked_on& one) {
-  constexpr std::uint64_t min_samples = 3;
+  // A lock of a library is held for so short that few samples show it.
+  const std::uint64_t min_samples = variable_names::is_place_in_library(one.what.name) ? 2 : 3;
   return one.reason == wait_reason::lock && one.samples >= min_samples && !one.stacks.empty() &&
          !has_name(one);
 }
@@ -163,13 +183,12 @@ bool needs_place(const blocked_on& one) {
 /// malloc, and otherwise the program's. "" if it is unknown.
 std::string taker_in(const unwound_stacks& stacks, const std::string& ending,
                      std::uint64_t number) {
+  // A function of the C++ library, such as that of a string, may allocate for the program.
+  const std::string allocation = stacks.allocation(ending, number);
+  if (!allocation.empty()) return allocation;
   const std::string call = stacks.library_call(ending, number);
   const auto has = [&call](const char* text) { return call.find(text) != std::string::npos; };
-  if (!call.empty() && !has("lock") && !has("mutex")) {
-    constexpr std::string_view internal = "__libc_";  // glibc's own name of malloc, for example
-    const bool is_internal = call.compare(0, internal.size(), internal) == 0;
-    return call.substr(is_internal ? internal.size() : 0);
-  }
+  if (!call.empty() && !has("lock") && !has("mutex")) return without_libc(call);
   const std::vector<std::string> calls = stacks.of(ending, number);
   return calls.size() > 1 ? calls[1] : std::string();
 }

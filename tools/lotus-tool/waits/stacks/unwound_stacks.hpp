@@ -50,6 +50,10 @@ class unwound_stacks {
   /// none, or if the stack is unknown.
   std::string library_call(const std::string& ending, std::uint64_t number) const;
 
+  /// Returns the function of the C library that allocates or frees memory, such as "malloc", if the
+  /// thread waits inside of it, whoever called it; "" otherwise.
+  std::string allocation(const std::string& ending, std::uint64_t number) const;
+
   /// Returns the program's function that waits, without the functions of the C and C++ libraries
   /// that it called; "" if the stack is unknown.
   std::string function_of(const std::string& ending, std::uint64_t number) const;

@@ -1,0 +1,75 @@
+#include "findings/facts/batch_threads.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "base/diagnostics.hpp"
+#include "log/folder/log_files.hpp"
+#include "lotus/folder/log_claims.hpp"
+#include "model/run_model.hpp"
+#include "threads/analysis/named_stacks.hpp"
+#include "threads/analysis/thread_activity.hpp"
+#include "threads/data/thread_samples.hpp"
+
+namespace lotus::tool {
+namespace {
+
+/// A loader may start fewer threads than this for other reasons.
+constexpr std::size_t fewest_batch_threads = 20;
+
+/// Returns whether the program started about one thread for each of `batches` in the same function,
+/// among them at least half of `builders`.
+bool starts_as_many(const run_data& run, std::size_t batches,
+                    const std::set<std::uint64_t>& builders) {
+  const std::string& dir = run.files->info_dir;
+  if (!has_thread_samples(dir)) return false;
+  diagnostic_log silent = diagnostic_log::silenced();
+  const thread_samples samples = read_thread_samples(dir, silent);
+  for (const thread_activity& group : activity_of(samples, named_stacks(samples))) {
+    const bool as_many = 10 * group.threads >= 9 * batches && 10 * group.threads <= 12 * batches;
+    if (group.is_main || group.is_process || !as_many) continue;
+    const auto among = std::count_if(
+        group.members.begin(), group.members.end(),
+        [&](std::size_t member) { return builders.count(samples.threads[member].tid) != 0; });
+    if (2 * static_cast<std::size_t>(among) >= builders.size()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+batch_threads find_batch_threads(const run_data& run) {
+  const run_batches& batches = run.batches;
+  std::map<std::uint64_t, std::size_t> built_by;
+  batch_threads found;
+  for (const batch& b : batches.all()) {
+    // Threads that build parts of batches or single items do other work as well.
+    if (b.spans != 1) continue;
+    const preprocessing_span& s = batches.preprocessing_spans()[b.first_span];
+    if (!s.file) continue;
+    ++built_by[run.log(*s.file).number];
+    found.mean_ns += static_cast<double>(s.duration_ns);
+    ++found.batches;
+  }
+  if (found.batches < fewest_batch_threads || found.batches < batches.all().size()) return {};
+  found.mean_ns /= static_cast<double>(found.batches);
+  found.threads = built_by.size();
+  found.all_known = true;
+  if (built_by.size() == found.batches) return found;
+  std::set<std::uint64_t> builders;
+  for (const auto& [number, built] : built_by) {
+    if (number > lotus::detail::largest_thread_id) continue;  // the log of several threads
+    if (built > 1) return {};
+    builders.insert(number);
+  }
+  if (builders.size() < fewest_batch_threads || run.files->is_part()) return {};
+  found.shares_logs = true;
+  found.all_known = starts_as_many(run, found.batches, builders);
+  found.threads = found.all_known ? found.batches : builders.size();
+  return found;
+}
+
+}  // namespace lotus::tool
