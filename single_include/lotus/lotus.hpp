@@ -15148,11 +15148,23 @@ inline allowed_cpus allowed_cpus_of(pid_t tid) noexcept {
   return found;
 }
 
-/// Returns the number of CPUs on which this process may run: those of its main thread, because
-/// other threads may have been bound to a part of them; 0 if unknown.
-inline int cpus_of_affinity() noexcept {
+/// Returns the CPUs on which this process may run: those of its main thread, because other threads
+/// may have been bound to a part of them.
+inline allowed_cpus allowed_cpus_of_process() noexcept {
   const allowed_cpus main = allowed_cpus_of(getpid());
-  return main.count > 0 ? main.count : allowed_cpus_of(0).count;
+  return main.count > 0 ? main : allowed_cpus_of(0);
+}
+
+/// Returns the number of these CPUs; 0 if unknown.
+inline int cpus_of_affinity() noexcept {
+  return allowed_cpus_of_process().count;
+}
+
+/// Returns the number of CPUs on which the parent process may run; 0 if unknown, such as for a
+/// parent outside of this container.
+inline int cpus_of_parent() noexcept {
+  const pid_t parent = getppid();
+  return parent > 0 ? allowed_cpus_of(parent).count : 0;
 }
 
 /// Returns how many CPUs a limit, a text "<quota> <period>", allows; 0: no limit.
@@ -15311,11 +15323,14 @@ class process_lines {
                     : watching == cpu_watching::batches ? "batches"
                                                         : "switches");
     const double limit = cpus_of_cgroups();
-    if (limit <= 0) return add("cpus %d -\n", cpus_of_affinity());
+    const allowed_cpus on = allowed_cpus_of_process();
+    const int parent = cpus_of_parent();
+    if (limit <= 0) return add("cpus %d - %d %d\n", on.count, on.first, parent);
     // The limit is not printed by %f, because %f would use the decimal separator of the program's
     // locale.
     const auto thousandths = static_cast<unsigned long long>(__builtin_llround(limit * 1000));
-    add("cpus %d %llu.%03llu\n", cpus_of_affinity(), thousandths / 1000, thousandths % 1000);
+    add("cpus %d %llu.%03llu %d %d\n", on.count, thousandths / 1000, thousandths % 1000, on.first,
+        parent);
   }
 
   /// @param tid  id of any running thread.
@@ -15506,7 +15521,8 @@ class reported_reach {
 ///   lotus <version> / host <name> / namespace <boot id> <n> / pid <n> / parent <n> / rank <n>
 ///   forked <n>: parent that runs the same program / run <file>: the file named by LOTUS_RUN_LIST
 ///   command <its arguments, separated by blanks; cut after 1000 bytes>
-///   cpu <off|batches|switches> / cpus <number it may run on> <a cgroup's limit, or ->
+///   cpu <off|batches|switches>
+///   cpus <number it may run on> <a cgroup's limit, or -> <first of them> <number of the parent's>
 ///   clock <ticks> <ns since 1970> <ns per tick * 2^32>
 ///   cpu_time <ns since 1970> <ns> <idle ns>: CPU time of all threads of the process until
 ///     then, and how long its CPUs were idle (idle_time.hpp), or -1

@@ -35,11 +35,23 @@ inline allowed_cpus allowed_cpus_of(pid_t tid) noexcept {
   return found;
 }
 
-/// Returns the number of CPUs on which this process may run: those of its main thread, because
-/// other threads may have been bound to a part of them; 0 if unknown.
-inline int cpus_of_affinity() noexcept {
+/// Returns the CPUs on which this process may run: those of its main thread, because other threads
+/// may have been bound to a part of them.
+inline allowed_cpus allowed_cpus_of_process() noexcept {
   const allowed_cpus main = allowed_cpus_of(getpid());
-  return main.count > 0 ? main.count : allowed_cpus_of(0).count;
+  return main.count > 0 ? main : allowed_cpus_of(0);
+}
+
+/// Returns the number of these CPUs; 0 if unknown.
+inline int cpus_of_affinity() noexcept {
+  return allowed_cpus_of_process().count;
+}
+
+/// Returns the number of CPUs on which the parent process may run; 0 if unknown, such as for a
+/// parent outside of this container.
+inline int cpus_of_parent() noexcept {
+  const pid_t parent = getppid();
+  return parent > 0 ? allowed_cpus_of(parent).count : 0;
 }
 
 /// Returns how many CPUs a limit, a text "<quota> <period>", allows; 0: no limit.

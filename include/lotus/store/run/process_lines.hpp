@@ -78,11 +78,14 @@ class process_lines {
                     : watching == cpu_watching::batches ? "batches"
                                                         : "switches");
     const double limit = cpus_of_cgroups();
-    if (limit <= 0) return add("cpus %d -\n", cpus_of_affinity());
+    const allowed_cpus on = allowed_cpus_of_process();
+    const int parent = cpus_of_parent();
+    if (limit <= 0) return add("cpus %d - %d %d\n", on.count, on.first, parent);
     // The limit is not printed by %f, because %f would use the decimal separator of the program's
     // locale.
     const auto thousandths = static_cast<unsigned long long>(__builtin_llround(limit * 1000));
-    add("cpus %d %llu.%03llu\n", cpus_of_affinity(), thousandths / 1000, thousandths % 1000);
+    add("cpus %d %llu.%03llu %d %d\n", on.count, thousandths / 1000, thousandths % 1000, on.first,
+        parent);
   }
 
   /// @param tid  id of any running thread.

@@ -89,7 +89,8 @@ class reported_reach {
 ///   lotus <version> / host <name> / namespace <boot id> <n> / pid <n> / parent <n> / rank <n>
 ///   forked <n>: parent that runs the same program / run <file>: the file named by LOTUS_RUN_LIST
 ///   command <its arguments, separated by blanks; cut after 1000 bytes>
-///   cpu <off|batches|switches> / cpus <number it may run on> <a cgroup's limit, or ->
+///   cpu <off|batches|switches>
+///   cpus <number it may run on> <a cgroup's limit, or -> <first of them> <number of the parent's>
 ///   clock <ticks> <ns since 1970> <ns per tick * 2^32>
 ///   cpu_time <ns since 1970> <ns> <idle ns>: CPU time of all threads of the process until
 ///     then, and how long its CPUs were idle (idle_time.hpp), or -1
