@@ -17,14 +17,16 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the largest gain. If one worker is slow, more batches in flight and any order gain about
-/// the same; which of the two gains more would change from run to run. Then the waits decide.
+/// Returns the largest gain. If some batches or a worker are slow, more batches in flight and any
+/// order gain about the same; which of the two gains more would change from run to run. Then the
+/// waits decide.
 bound_gain largest_or_recorded(const diagnosis& d) {
   bound_gain largest = largest_gain(d.gains);
-  const bool waits_for_order = !d.slow_workers.empty() && d.waits.order_ns >= 0.5 * d.waits.all_ns;
+  const bool waits_for_order = d.waits.order_ns >= 0.5 * d.waits.all_ns;
   if (largest.bound != verdict::prefetch_bound || !waits_for_order) return largest;
   const auto order = std::find_if(d.gains.begin(), d.gains.end(), [&](const bound_gain& g) {
-    return g.bound == verdict::order_bound && g.gain >= 0.9 * largest.gain;
+    const double nearly = d.slow_workers.empty() ? 0.98 : 0.9;
+    return g.bound == verdict::order_bound && g.gain >= nearly * largest.gain;
   });
   return order == d.gains.end() ? largest : *order;
 }

@@ -326,7 +326,7 @@ void fit_cpus(fitted_model& m) {
   // Other programs took no CPU from work that hardly ever waited for one.
   const measured_work all = m.pipeline.all_work();
   const bool waited = !m.pipeline.cpu_known || all.queued_ns >= 0.05 * all.all_ns();
-  if (m.speed.law.cpus <= 0 || !waited) return;
+  if (m.speed.law.cpus <= 0 || !(waited || m.is_unlike())) return;
   const double measured = m.fewest_cpus();
   if (measured <= 0) {
     // Assume that other programs used CPUs only if the simulation is far too fast. A small

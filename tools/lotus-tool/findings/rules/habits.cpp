@@ -64,7 +64,6 @@ std::optional<finding> thread_for_each_batch(const run_facts& f) {
   }
   const batch_threads& threads = f.for_each_batch;
   if (threads.threads == 0) return std::nullopt;
-  const phrase to_do{"Let a few threads build one batch after another."};
   if (threads.shares_logs) {
     // Many loaders start a task for each batch, so this is short and has no figures of the start.
     phrase because =
@@ -72,15 +71,20 @@ std::optional<finding> thread_for_each_batch(const run_facts& f) {
             ? phrase{"each of the % batches was built by a thread of its own",
                      {count_word{threads.batches}}}
             : phrase{"% threads built only one batch each", {count_word{threads.threads}}};
-    because.add(": what they prepare for themselves (decoders, connections) is paid anew.");
-    return finding{"thread-for-each-batch", std::move(because), to_do, 0, {}, explains_building};
+    return finding{"thread-for-each-batch",
+                   std::move(because.add(".")),
+                   {"If these prepare something for themselves (a decoder, a connection), let a "
+                    "few threads build one batch after another, and keep it."},
+                   0,
+                   {},
+                   explains_building};
   }
   return finding{"thread-for-each-batch",
                  {"each of the % batches was built by a thread of its own, in % on average. The "
                   "start of the thread, and what it prepares for itself (buffers, decoders, "
                   "connections), is paid anew for each batch.",
                   {count_word{threads.batches}, time_word{threads.mean_ns}}},
-                 to_do};
+                 {"Let a few threads build one batch after another."}};
 }
 
 std::optional<finding> forked_batches(const run_facts& f) {

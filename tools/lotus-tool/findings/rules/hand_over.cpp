@@ -218,11 +218,11 @@ std::optional<finding> passed_on_together(const run_facts& f) {
   const wait_parts& w = f.waits;
   const window_waits& at = w.patterns.regular;
   if (f.d.pushed || f.d.makes_itself || at.every == 0 || w.share() < waits_much ||
-      w.patterns.windows.every > 0) {
+      w.patterns.windows.every > 0 || works_itself(f) || sleeps(f)) {
     return std::nullopt;
   }
   // Threads that work in step are ready together, too. Then few batches wait for each other.
-  std::size_t threads = f.d.living_workers;
+  std::size_t threads = std::max(f.d.living_workers, f.d.workers);
   for (const stage_figures& stage : f.d.stages) threads = std::max(threads, stage.slots);
   // A slow batch for which later ones wait is received as soon as it is ready.
   const bool is_late = w.between_ns + w.hand_over_ns >= worth_telling * w.all_ns &&
