@@ -161,6 +161,27 @@ class policy_finder {
     return takes;
   }
 
+  std::vector<std::int64_t> asks_of(const planned_epoch& e) const {
+    std::vector<std::int64_t> asks;
+    for (std::uint32_t u = e.first_batch; u < e.end_unit; ++u) {
+      const batch_record* const wait = run_.batches.record(batch_of(u).wait);
+      if (wait != nullptr) asks.push_back(wait->start_ns);
+    }
+    return asks;
+  }
+
+  /// Whether the consumer waits during less than a tenth of an epoch.
+  bool rarely_waits(const planned_epoch& e) const {
+    double waits_ns = 0;
+    double steps_ns = 0;
+    for (std::uint32_t u = e.first_batch; u < e.end_unit; ++u) {
+      const batch_record* const wait = run_.batches.record(batch_of(u).wait);
+      if (wait != nullptr) waits_ns += static_cast<double>(wait->duration_ns);
+      steps_ns += p_.steps[u].all_ns();
+    }
+    return !p_.makes_itself && waits_ns < 0.1 * (waits_ns + steps_ns);
+  }
+
   /// Measures the turnaround: how long a thread of the first stage needs between two units. Leaves
   /// out the time in which it had to wait because the queue was full. If every unit has a new
   /// thread, measures the time from the moment when the thread could have begun.
@@ -175,10 +196,13 @@ class policy_finder {
       for (std::uint32_t u = e.first_batch; u < e.end_unit && p_.stages.size() > 1; ++u) {
         takes.push_back(when_received(run_.batches, batch_of(u)));
       }
-      // Many consumers ask for another batch after the step, just before they wait.
-      for (std::uint32_t u = e.first_batch; u < e.end_unit && !p_.makes_itself; ++u) {
-        const batch_record* const wait = run_.batches.record(batch_of(u).wait);
-        if (wait != nullptr) takes.push_back(wait->start_ns);
+      // Many consumers ask for another batch after the step, just before they wait. If batches are
+      // ready then, threads need no longer than that; otherwise what they need until they begin
+      // the next one delays the run.
+      const bool asks_after_step = rarely_waits(e);
+      if (asks_after_step) {
+        const std::vector<std::int64_t> asks = asks_of(e);
+        takes.insert(takes.end(), asks.begin(), asks.end());
       }
       std::sort(takes.begin(), takes.end());
       for (std::uint32_t u = e.first_unit; u < first_end(e); ++u) {
@@ -187,7 +211,7 @@ class policy_finder {
         preprocessing_ns += static_cast<double>(s->duration_ns);
         std::optional<std::int64_t> from_ns = ended_before_[index_of(*s)];
         const std::size_t is_new = from_ns ? 0 : 1;
-        const std::int64_t late_ns = s->duration_ns / 50;
+        const std::int64_t late_ns = asks_after_step ? s->duration_ns / 50 : 0;
         const auto next = std::upper_bound(takes.begin(), takes.end(), s->start_ns + late_ns);
         if (next != takes.begin()) from_ns = std::max(from_ns.value_or(*(next - 1)), *(next - 1));
         if (!from_ns || *from_ns > s->start_ns + late_ns) continue;
