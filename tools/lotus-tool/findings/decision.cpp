@@ -83,8 +83,8 @@ bool is_consumer_slower(const run_facts& f, const bound_gain& largest) {
 /// can make the run faster, although the workers would soon limit it.
 bool is_fed(const run_facts& f) {
   const path_states steps = f.states(path_kind::step);
-  return !f.d.makes_itself && !f.d.pushed && f.waits.share() < 0.05 &&
-         steps.all - steps.queue >= 0.9 && 10 * f.waits.ready_before >= 9 * f.waits.waits &&
+  return !f.d.makes_itself && !f.d.pushed && f.waits.share() < 0.05 && steps.all >= 0.9 &&
+         steps.queue <= 0.15 && 10 * f.waits.ready_before >= 9 * f.waits.waits &&
          f.d.consumer_capacity && f.d.preprocessing_capacity &&
          *f.d.preprocessing_capacity >= (1 + worthwhile) * *f.d.consumer_capacity;
 }

@@ -1,10 +1,13 @@
 #include "findings/run_limits.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "findings/claims.hpp"
+#include "findings/diagnosis.hpp"
 #include "findings/facts/facts.hpp"
 #include "findings/gains.hpp"
 
@@ -150,6 +153,27 @@ phrase free_cpus_words(std::optional<double> others_cpus, std::optional<double> 
     return {"no other program uses the CPUs"};
   }
   return {"other programs no longer use CPUs (they used %)", {count_word{*others_cpus}}};
+}
+
+phrase without_cpu_words(const diagnosis& d) {
+  constexpr double worth_telling = 0.2;
+  const double cpus = d.cpus.value_or(0);
+  const bool own = d.cpu_ns && *d.cpu_ns >= 0.5 * d.run_ns * cpus;
+  phrase text{"the workers wait for a CPU longer than they run"};
+  if (d.cpus && own && static_cast<double>(d.workers) > cpus) {
+    text = {
+        "% %, so they wait for a CPU longer than they run",
+        {count_word{d.workers, "worker shares", "workers share"}, count_word{cpus, "CPU", "CPUs"}}};
+  } else if (!own && d.others_cpus.value_or(0) >= 0.5 * cpus && cpus > 0) {
+    text.add(": other programs use % of %",
+             {count_word{*d.others_cpus}, count_word{cpus, "CPU", "CPUs"}});
+  }
+  text.add(".");
+  const auto most = std::find_if(d.path.shares.begin(), d.path.shares.end(), is_work);
+  if (most == d.path.shares.end() || !most->cpu) return text;
+  const std::string wait =
+      waiting_text(d.blocked_on, most->name, most->cpu->blocked_ns, most->ns, worth_telling);
+  return wait.empty() ? text : text.add(" %.", {name_word{wait}});
 }
 
 phrase others_words(const what_if& run, bool is_predicted) {

@@ -13,6 +13,8 @@
 
 namespace lotus::tool {
 
+struct diagnosis;
+
 /// Returns that a pipeline seems to be a service, without final period.
 phrase service_words(double could_per_s, double per_s);
 
@@ -55,6 +57,11 @@ phrase slowing_words(const what_if& run);
 /// @param others_cpus  mean number of CPUs that other programs used; nullopt: unknown.
 /// @param cpus         number of CPUs that the run could use; nullopt: unknown.
 phrase free_cpus_words(std::optional<double> others_cpus, std::optional<double> cpus);
+
+/// Returns why workers wait for a CPU longer than they run: their number, or other programs; and
+/// what the largest part of the critical path waits for besides. With final period.
+/// @param d  has its path and blocked_on.
+phrase without_cpu_words(const diagnosis& d);
 
 /// Returns a text such as "other programs used 26 % of the CPU time". Call it only if
 /// others_used_cpus().

@@ -53,6 +53,9 @@ std::optional<finding> slow_worker_found(const run_facts& f) {
   const slow_worker& w = f.d.slow_workers.front();
   constexpr double hardly_slower = 1.25;
   if (slower_by_work(f, w) < hardly_slower) return std::nullopt;
+  // Of threads that share a lock of the C library, one may get it less often than the others.
+  const std::optional<finding> lock = perhaps_a_lock(f);
+  if (lock && lock->id == "library-lock") return std::nullopt;
   phrase because{"Worker % needs % for a batch",
                  {name_word{std::to_string(w.worker)}, time_word{w.mean_ns}}};
   if (!w.stage.empty()) because.add(" in %", {name_word{w.stage}});

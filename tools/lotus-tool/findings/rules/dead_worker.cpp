@@ -35,18 +35,27 @@ std::optional<finding> worker_ended_early(const run_facts& f) {
     if (s.end_ns() > last.end_ns) last = {s.end_ns(), &batches.at(*s.batch)};
     end_ns = std::max(end_ns, s.end_ns());
   }
+  std::optional<finding> found;
+  std::size_t more = 0;
   for (const auto& [thread, last] : threads) {
     const double at = static_cast<double>(last.end_ns - batches.start_ns()) / f.run_ns;
     // The others must have gone on for a while.
     const bool is_alone = static_cast<double>(end_ns - last.end_ns) > 0.1 * f.run_ns;
     if (at > still_early || !is_alone || batches.left_ns(*last.of)) continue;
-    return finding{"worker-ended-early",
-                   {"Thread % ended at % of the run, and its batch % was never received.",
-                    {name_word{std::to_string(thread)}, share_word{at},
-                     name_word{std::to_string(last.of->index)}}},
-                   {"Look for an exception that ends this thread."}};
+    if (found) {
+      ++more;
+      continue;
+    }
+    found = {"worker-ended-early",
+             {"Thread % ended at % of the run, and its batch % was never received.",
+              {name_word{std::to_string(thread)}, share_word{at},
+               name_word{std::to_string(last.of->index)}}},
+             {"Look for an exception that ends this thread."}};
   }
-  return std::nullopt;
+  if (more > 0) {
+    found->because.add(" % did so, too.", {count_word{more, "other thread", "other threads"}});
+  }
+  return found;
 }
 
 }  // namespace lotus::tool

@@ -155,19 +155,8 @@ std::optional<finding> waits_while_built(const run_facts& f) {
   const bool stages = most != nullptr && most->kind == path_kind::stage && !f.d.stages.empty();
   phrase because{"of the % that the consumer waited, % were for batches that were being built.",
                  {time_word{w.all_ns}, time_word{built_ns}}};
-  const bool own = f.used_cpus >= 0.5 * f.cpus;
-  if (queue && (static_cast<double>(f.d.workers) <= f.cpus || !own)) {
-    because = {"the workers wait for a CPU longer than they run"};
-    const bool others = !own && f.others_cpus.value_or(0) >= 0.5 * f.cpus;
-    if (others) {
-      because.add(": other programs use % of %",
-                  {count_word{*f.others_cpus}, count_word{f.cpus, "CPU", "CPUs"}});
-    }
-    because.add(".");
-  } else if (queue) {
-    because = {"% batches on %; the waits for a CPU are longer than the work.",
-               {count_word{f.d.workers, "worker builds", "workers build"},
-                count_word{f.cpus, "CPU", "CPUs"}}};
+  if (queue) {
+    because = without_cpu_words(f.d);
   } else if (most != nullptr) {
     because = {
         "% has % of the critical path, and the consumer mostly waited for batches that were being "

@@ -1,5 +1,6 @@
 // Batches were ready, but the consumer received them late: why, by what its own thread did.
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <string_view>
@@ -67,7 +68,9 @@ finding found(const run_facts& f, std::string_view id, std::string_view more, ph
                  {time_word{w.all_ns}, time_word{w.hand_over_ns}}};
   // A consumer without steps is rare, and wait.consumed(i) after the step looks the same.
   if (w.steps_ns < 0.02 * w.all_ns) {
-    to_do.add(" If the wait contains the consumer's step, call wait.consumed(i) before the step.");
+    to_do =
+        phrase{"If the wait contains the consumer's step, call wait.consumed(i) before the step. "}
+            .add(to_do);
   }
   const double share = w.hand_over_ns / (w.all_ns + w.steps_ns);
   finding late{id, std::move(because.add(more, values)), std::move(to_do), share};
@@ -85,16 +88,17 @@ std::optional<finding> wait_contains_work(const run_facts& f) {
   const wait_parts& w = f.waits;
   const bool queues = w.own_queue_ns > 0.2 * w.hand_over_ns;
   phrase to_do{"Do this work in the workers, before a batch counts as ready."};
-  // With this work, or without it, they may be hardly faster than the run.
+  // With this work, they may be hardly faster than the run is now.
   constexpr double hardly_faster = 1.2;
   const std::optional<double>& could = f.d.preprocessing_capacity;
   const double moved_ns = w.own_cpu_ns / std::max<double>(1, static_cast<double>(w.waits));
-  const double threads = static_cast<double>(std::max<std::size_t>(1, f.d.workers));
-  if (could && f.d.achieved) {
-    const double then_per_s = 1e9 / (1e9 / *could + moved_ns / threads);
-    if (then_per_s < hardly_faster * *f.d.achieved) {
-      to_do.add(" They could then build %, so use more of them.", {rate_word{then_per_s}});
-    }
+  std::size_t threads = std::max<std::size_t>(1, f.d.workers);
+  for (const stage_figures& stage : f.d.stages) {
+    if (stage.name == f.d.slowest_stage) threads = std::max<std::size_t>(1, stage.slots);
+  }
+  const double then_ns = 1e9 / could.value_or(HUGE_VAL) + moved_ns / static_cast<double>(threads);
+  if (f.d.achieved && 1e9 / then_ns < hardly_faster * *f.d.achieved) {
+    to_do.add(" They would then hardly be faster than the run, so use more of them.");
   }
   return found(
       f, "wait-contains-work",

@@ -50,7 +50,8 @@ std::optional<finding> workers_ended(const run_facts& f) {
        "or the batches are distributed unevenly.",
        {count_word{f.idle.ended}, count_word{f.idle.workers, "worker", "workers"},
         share_word{f.idle.ended_at}}},
-      {"Let each worker take the next batch when it is free."},
+      worker_ended_early(f) ? phrase{}
+                            : phrase{"Let each worker take the next batch when it is free."},
       f.waits.share(),
       verdict::preprocessing_bound,
       gives_reason | doubts_threads};

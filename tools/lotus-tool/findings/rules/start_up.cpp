@@ -14,6 +14,9 @@
 namespace lotus::tool {
 namespace {
 
+/// A start that is a smaller part of the run does not limit it.
+constexpr double worth_a_verdict = 0.12;
+
 bool is_start_up(const run_facts& f) {
   const wait_parts& w = f.waits;
   return !f.d.pushed && !f.d.makes_itself && w.share() >= waits_much &&
@@ -102,12 +105,13 @@ std::optional<finding> waits_at_start(const run_facts& f) {
   if (f.waits.epochs != 1) {
     because.add(" of %", {count_word{f.waits.epochs, "", "epochs, each"}});
   }
-  return finding{"start-up",
-                 with_operation(std::move(because.add(".")), f),
-                 {},
-                 share_of(f.waits),
-                 verdict::start_up_bound,
-                 gives_reason | forbids_threads};
+  return finding{
+      "start-up",
+      with_operation(std::move(because.add(".")), f),
+      {},
+      share_of(f.waits),
+      share_of(f.waits) >= worth_a_verdict ? std::optional(verdict::start_up_bound) : std::nullopt,
+      share_of(f.waits) >= worth_a_verdict ? gives_reason | forbids_threads : 0U};
 }
 
 }  // namespace lotus::tool

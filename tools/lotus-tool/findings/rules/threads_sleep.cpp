@@ -47,7 +47,8 @@ std::optional<finding> threads_sleep(const run_facts& f) {
   const double asleep = states.all > 0 ? sleeping(f, *work) * states.blocked / states.all : 0;
   const std::size_t threads = busy_threads_of(f, *work);
   if (states.all < 0.5 || asleep < most_of_it || threads == 0 || rate_limit(f) ||
-      perhaps_a_lock(f) || waits_for_one_pipe(f) || slow_worker_found(f)) {
+      perhaps_a_lock(f) || waits_for_one_pipe(f) || slow_worker_found(f) ||
+      refilled_in_windows(f) || passed_on_together(f)) {
     return std::nullopt;
   }
   return finding{"threads-sleep",

@@ -64,12 +64,8 @@ phrase with_wait(const diagnosis& d, phrase reason) {
 
 phrase busy_workers(const diagnosis& d) {
   if (d.queued_longer_than_ran) {
-    if (!d.cpus || static_cast<double>(d.workers) <= *d.cpus) {
-      return {"the workers wait for a CPU longer than they run."};
-    }
-    phrase text{"% %, so they wait for a CPU longer than they run.",
-                {count_word{d.workers, "worker shares", "workers share"},
-                 count_word{*d.cpus, "CPU", "CPUs"}}};
+    phrase text = without_cpu_words(d);
+    if (!d.cpus) return text;
     // Workers that hardly sleep only take turns if there are more of them than CPUs. While others
     // wait for a CPU, a sleep is not on the path, but one more worker still uses that time.
     constexpr double hardly = 0.1;
