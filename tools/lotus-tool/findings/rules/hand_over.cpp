@@ -222,7 +222,7 @@ std::optional<finding> passed_on_together(const run_facts& f) {
   const wait_parts& w = f.waits;
   const window_waits& at = w.patterns.regular;
   if (f.d.pushed || f.d.makes_itself || at.every == 0 || w.share() < waits_much ||
-      w.patterns.windows.every > 0 || works_itself(f) || sleeps(f)) {
+      w.patterns.windows.every > 0 || w.patterns.fixed.count > 0 || works_itself(f) || sleeps(f)) {
     return std::nullopt;
   }
   // Threads that work in step are ready together, too. Then few batches wait for each other.

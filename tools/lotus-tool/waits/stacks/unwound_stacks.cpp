@@ -184,7 +184,7 @@ bool needs_place(const blocked_on& one) {
 std::string taker_in(const unwound_stacks& stacks, const std::string& ending,
                      std::uint64_t number) {
   // A function of the C++ library, such as that of a string, may allocate for the program.
-  const std::string allocation = stacks.allocation(ending, number);
+  std::string allocation = stacks.allocation(ending, number);
   if (!allocation.empty()) return allocation;
   const std::string call = stacks.library_call(ending, number);
   const auto has = [&call](const char* text) { return call.find(text) != std::string::npos; };
