@@ -176,13 +176,6 @@ class composer {
     return 1 / min_gain(m.would_be) - 1 > 1 - 1 / m.would_be.gain && !m.only_if;
   }
 
-  /// Whether a change is only the setting that the verdict names.
-  bool is_named(const suggestion& m) const {
-    const pipeline_change& c = m.change;
-    return !c.workers && ((d_.is == verdict::prefetch_bound && (c.prefetch || c.in_flight)) ||
-                          (d_.is == verdict::order_bound && c.unordered));
-  }
-
   /// Returns the share of the run time that a change saves, which counts less if the change is more
   /// than a number to set.
   static double worth(const suggestion& m) {
@@ -200,10 +193,10 @@ class composer {
     }
     if (d_.faster_step) advised_.push_back(&*d_.faster_step);
     std::stable_sort(advised_.begin(), advised_.end(),
-                     [this](const suggestion* a, const suggestion* b) {
-                       const bool a_first = min_gain(a->would_be) > 1 || is_named(*a);
-                       const bool b_first = min_gain(b->would_be) > 1 || is_named(*b);
-                       return a_first != b_first ? a_first : worth(*a) > worth(*b);
+                     [](const suggestion* a, const suggestion* b) {
+                       const bool a_gains = min_gain(a->would_be) > 1;
+                       const bool b_gains = min_gain(b->would_be) > 1;
+                       return a_gains != b_gains ? a_gains : worth(*a) > worth(*b);
                      });
     if (advised_.size() > max_advice) advised_.resize(max_advice);
     for (const suggestion* const m : advised_) {
