@@ -81,6 +81,10 @@ std::vector<finding> find_all(const run_facts& facts);
 /// waited, without final period.
 phrase when_idle(const run_facts& f);
 
+/// Returns the share (0..1) of the run in which nobody built a batch that the consumer waited for;
+/// 0 if it is small, or if another finding explains it.
+double share_without_builder(const run_facts& f);
+
 /// Returns that the calls of an operation end at a steady rate, without final period.
 phrase steady_rate_words(const std::string& operation, double per_s);
 

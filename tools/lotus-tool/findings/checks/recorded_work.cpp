@@ -324,23 +324,22 @@ void read_with_batches(const run_data& run, std::size_t file, const thread_recor
   batches.pass(INT64_MAX, INT64_MAX, on_batch);
 }
 
-/// Returns when a thread that builds several batches began the first one, or when the run began its
-/// first one. What was done before is a start, and belongs to no batch.
-std::int64_t begins_working(const run_data& run, const thread_records& thread) {
-  constexpr std::size_t several = 3;
-  std::int64_t first_ns = run.batches.preprocessing_spans().empty() ? INT64_MIN : INT64_MAX;
-  for (const preprocessing_span& s : run.batches.preprocessing_spans()) {
+/// Returns when a run began to build its first batch.
+std::int64_t first_begin_ns(const run_batches& batches) {
+  std::int64_t first_ns = batches.preprocessing_spans().empty() ? INT64_MIN : INT64_MAX;
+  for (const preprocessing_span& s : batches.preprocessing_spans()) {
     first_ns = std::min(first_ns, s.start_ns);
   }
-  const auto& batches = thread.batches.all();
-  return batches.size() < several ? first_ns : batches.front().start_ns;
+  return first_ns;
 }
 
 /// The sums that look_at_work() computes over the operations of some logs. `outside_ns`,
 /// `elsewhere` and common_batch::ops are indexed by the id of an operation's name.
 struct work_of_logs {
   explicit work_of_logs(const run_data& run)
-      : outside_ns(run.names.size()), elsewhere(run.names.size()) {
+      : outside_ns(run.names.size()),
+        elsewhere(run.names.size()),
+        begins_ns(first_begin_ns(run.batches)) {
     common.ops.resize(run.names.size());
     work.last_outside_ns.assign(run.files->files.size(), INT64_MIN);
   }
@@ -348,7 +347,11 @@ struct work_of_logs {
   void look_at(const run_data& run, std::size_t file, const thread_records& thread) {
     overlap_finder overlaps(run, file, thread, work);
     context_finder contexts(thread);
-    const std::int64_t begins_ns = begins_working(run, thread);
+    // What a thread does before its first batch, or before that of the run, is a start.
+    constexpr std::size_t several = 3;
+    const auto& batches = thread.batches.all();
+    const std::int64_t start_until_ns =
+        batches.size() < several ? begins_ns : batches.front().start_ns;
     const auto on_span = [&](const span_overlaps::span& s) { overlaps.add(s); };
     read_with_batches(run, file, thread, on_span, [&](const operation& op, double self_ns) {
       const context at = contexts.of(op);
@@ -359,7 +362,7 @@ struct work_of_logs {
       }
       ++elsewhere[op.name];
       work.last_outside_ns[file] = std::max(work.last_outside_ns[file], op.end_ns());
-      if (at == context::outside && op.end_ns() > begins_ns) {
+      if (at == context::outside && op.end_ns() > start_until_ns) {
         outside_ns[op.name] += self_ns;
         ++work.calls_outside;
       }
@@ -389,6 +392,7 @@ struct work_of_logs {
   common_batch common;
   std::vector<double> outside_ns;
   std::vector<double> elsewhere;  // number of calls outside batches
+  std::int64_t begins_ns;         // when the run's first batch was begun
 };
 
 /// Classifies the operations of all logs. Divides the list of logs into at most four parts, which

@@ -202,13 +202,18 @@ std::optional<finding> equally_slow_stages(const run_facts& f) {
       gives_reason};
 }
 
-std::optional<finding> nobody_builds(const run_facts& f) {
+double share_without_builder(const run_facts& f) {
   const double share =
       std::max(idle_share(f), begins_late(f) ? f.states(path_kind::prefetch).all : 0.0);
-  if (share <= 0 || workers_start_again(f)) return std::nullopt;
+  if (share <= 0 || workers_start_again(f)) return 0;
   // Threads that have their work wait for a CPU.
   const std::optional<finding> crowd = unmarked_threads(f);
-  if (crowd && crowd->has(gives_reason) && f.states().queue >= share) return std::nullopt;
+  return crowd && crowd->has(gives_reason) && f.states().queue >= share ? 0 : share;
+}
+
+std::optional<finding> nobody_builds(const run_facts& f) {
+  const double share = share_without_builder(f);
+  if (share <= 0) return std::nullopt;
   return finding{
       "nobody-builds",
       phrase{"no"}.add(when_idle(f)).add("."),

@@ -19,7 +19,7 @@ namespace lotus::tool {
 namespace {
 
 constexpr double most_of_it = 0.5;
-/// A smaller part of the waits is a second cause beside a larger one.
+/// If such waits are a smaller part, they are told in addition to the larger cause.
 constexpr double worth_telling = 0.3;
 
 /// The time for which batches were ready, without that in which the consumer waited for a CPU.

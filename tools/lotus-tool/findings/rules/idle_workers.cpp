@@ -59,7 +59,7 @@ std::optional<finding> workers_ended(const run_facts& f) {
 
 std::optional<finding> workers_wait_for_consumer(const run_facts& f) {
   constexpr double nearly_always = 0.7;
-  if (!are_idle(f) || nobody_builds(f) || f.idle.begins < 2 * fewest_begins ||
+  if (!are_idle(f) || share_without_builder(f) > 0 || f.idle.begins < 2 * fewest_begins ||
       f.idle.share_after_reception() < nearly_always) {
     return std::nullopt;
   }
@@ -73,7 +73,8 @@ std::optional<finding> workers_wait_for_consumer(const run_facts& f) {
 }
 
 std::optional<finding> workers_begin_late(const run_facts& f) {
-  if (!are_idle(f) || nobody_builds(f) || workers_wait_for_consumer(f)) return std::nullopt;
+  if (!are_idle(f) || share_without_builder(f) > 0 || workers_wait_for_consumer(f))
+    return std::nullopt;
   return finding{"workers-begin-late",
                  few_build(f.idle).add(
                      "something outside of LOTUS_BATCH_PREPROCESSED(i) keeps the others from it (a "

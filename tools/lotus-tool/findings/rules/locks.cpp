@@ -90,8 +90,9 @@ std::optional<finding> step_waits(const run_facts& f) {
   return of;
 }
 
-/// Returns the share (0..1) of the preprocessing of batches that is blocked or asleep.
-double blocked_share(const run_facts& f) {
+/// Returns the share (0..1) of the preprocessing of batches, with its waits for a CPU, in which it
+/// is blocked or asleep.
+double blocked_in_batches(const run_facts& f) {
   const std::optional<cpu_split> of = cpu_of(f.run, quantity::preprocess, 0);
   if (!of || !of->blocked_ns) return 0;
   const auto blocked_ns = static_cast<double>(*of->blocked_ns);
@@ -138,7 +139,7 @@ std::optional<finding> perhaps_a_lock(const run_facts& f) {
   if (f.started.count > 0 && is_of_thread_start(*lock)) return std::nullopt;
   const double blocked = stages ? f.states_of(work->name).blocked
                                 : f.states(path_kind::operation).blocked +
-                                      f.states(path_kind::unrecorded).all * blocked_share(f);
+                                      f.states(path_kind::unrecorded).all * blocked_in_batches(f);
   const double share = lock->share * blocked;
   if (share < 0.15 || is_of_library(*lock)) return shared_library_lock(f, share);
   return finding{"perhaps-a-lock",

@@ -161,15 +161,6 @@ class policy_finder {
     return takes;
   }
 
-  std::vector<std::int64_t> asks_of(const planned_epoch& e) const {
-    std::vector<std::int64_t> asks;
-    for (std::uint32_t u = e.first_batch; u < e.end_unit; ++u) {
-      const batch_record* const wait = run_.batches.record(batch_of(u).wait);
-      if (wait != nullptr) asks.push_back(wait->start_ns);
-    }
-    return asks;
-  }
-
   /// Whether the consumer waits during less than a tenth of an epoch.
   bool rarely_waits(const planned_epoch& e) const {
     double waits_ns = 0;
@@ -200,9 +191,9 @@ class policy_finder {
       // ready then, threads need no longer than that; otherwise what they need until they begin
       // the next one delays the run.
       const bool asks_after_step = rarely_waits(e);
-      if (asks_after_step) {
-        const std::vector<std::int64_t> asks = asks_of(e);
-        takes.insert(takes.end(), asks.begin(), asks.end());
+      for (std::uint32_t u = e.first_batch; u < e.end_unit && asks_after_step; ++u) {
+        const batch_record* const wait = run_.batches.record(batch_of(u).wait);
+        if (wait != nullptr) takes.push_back(wait->start_ns);
       }
       std::sort(takes.begin(), takes.end());
       for (std::uint32_t u = e.first_unit; u < first_end(e); ++u) {
