@@ -77,6 +77,7 @@ const std::vector<cause>& causes() {
       {"pipe", "preprocessing-bound", "more threads at the same pipe gain nothing"},
       {"stage-pipe", "stage-bound", "what is at the other end of its pipe"},
       {"stage-rate", "stage-bound", "calls of Fetch end at a steady 125 per second"},
+      {"stage-polls", "preprocessing-bound", "between their batches, the thread of Decode slept"},
       {"dispenser", "preprocessing-bound", "something before LOTUS_BATCH_PREPROCESSED(i) is slow"},
       {"thieves", "preprocessing-bound", "of 3 workers built one on average"},
       {"uneven", "preprocessing-bound", "the batches are distributed unevenly"},

@@ -41,6 +41,18 @@ class bounded_queue {
     return i;
   }
 
+  /// Takes the next number without a wait, and looks for it only now and then.
+  std::optional<int> poll(double every_ms) {
+    for (;;) {
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (!numbers_.empty() || closed_) break;
+      }
+      nap(every_ms);
+    }
+    return pop();
+  }
+
   void close() {
     const std::lock_guard<std::mutex> lock(mutex_);
     closed_ = true;
@@ -58,6 +70,7 @@ struct stage {
   const char* name;  ///< nullptr: it has no marker
   int threads;
   std::function<void(int)> work;
+  double poll_ms = 0;  ///< how often its threads look for work; 0: they wait until there is some
 };
 
 void work_on(const stage& s, int i) {
@@ -78,7 +91,8 @@ void run_stages(const std::vector<stage>& stages, int batches,
     for (int t = 0; t < stages[s].threads; ++t) {
       threads.emplace_back([&, s] {
         const auto take = [&]() -> std::optional<int> {
-          if (s > 0) return after[s - 1].pop();
+          const double poll_ms = stages[s].poll_ms;
+          if (s > 0) return poll_ms > 0 ? after[s - 1].poll(poll_ms) : after[s - 1].pop();
           const int i = next++;
           return i < batches ? std::optional<int>(i) : std::nullopt;
         };
@@ -241,6 +255,12 @@ const cause_map& stage_causes() {
          };
          run_stages({{"Decode", 2, use_codec}, {"Augment", 2, use_codec}}, batches_of(slow ? 9 : 4),
                     [](int) { train(1); });
+       }},
+      {"stage-polls",
+       [] {
+         run_stages({{"Read", 1, [](int) { nap(2); }},
+                     {"Decode", 1, [](int) { nap(1); }, slow ? 20.0 : 0.0}},
+                    batches_of(slow ? 6 : 3), [](int) { train(1); });
        }},
       {"dispenser",
        [] {

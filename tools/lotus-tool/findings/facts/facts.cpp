@@ -280,6 +280,7 @@ run_facts facts_of(const run_data& run, const diagnosis& d, const critical_path&
   f.started = started_threads_of(run, f);
   f.for_each_batch = find_batch_threads(run);
   f.idle = find_idle_workers(run);
+  if (f.waits.idle_ns() >= 0.05 * f.waits.all_ns) f.asleep = asleep_between_batches(f);
   return f;
 }
 

@@ -66,6 +66,13 @@ struct unmarked_use {
 };
 phrase words_of(const unmarked_use& use);
 
+/// Threads that sleep between two of their batches: they poll, or do work without markers.
+struct sleeping_threads {
+  std::string of;     ///< such as "the threads of Decode"
+  std::string place;  ///< such as "`Loader::run` (loader.cpp:19)"; "" if not sampled
+  double asleep_ns = 0;
+};
+
 struct run_facts {
   const run_data& run;
   const diagnosis& d;  ///< the measured figures
@@ -83,6 +90,7 @@ struct run_facts {
   short_threads started{};
   batch_threads for_each_batch{};
   idle_workers idle{};
+  std::optional<sleeping_threads> asleep{};  ///< nullopt if batches are always being built
   /// What the program did before the run's first work, and after its last.
   outside_work before{};
   outside_work after{};
@@ -133,6 +141,10 @@ std::optional<unmarked_use> busiest_unmarked(const run_data& run, const run_fact
 /// takes a part of the run that is worth naming. Throws input_error.
 /// @param f  has its times.
 short_threads started_threads_of(const run_data& run, const run_facts& f);
+
+/// Returns the threads of the stage before which batches stay longest, or of the first one, if they
+/// sleep during most of the time in which nobody builds a batch. Throws input_error.
+std::optional<sleeping_threads> asleep_between_batches(const run_facts& f);
 
 /// Sets `before` and `after`, unless only a part of the run is known.
 void add_outside_work(const run_data& run, run_facts& f);

@@ -15,6 +15,7 @@
 #include "findings/facts/intervals.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
+#include "log/shown_name.hpp"
 #include "lotus/folder/log_claims.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
@@ -109,7 +110,83 @@ unmarked_use busiest_between_records(const run_data& run, const thread_samples& 
   return most;
 }
 
+/// Returns the stage before which batches stay longest, if `between_stages`; else the first one.
+std::optional<stage_id> stage_after_gap(const run_batches& batches, bool between_stages) {
+  std::map<stage_id, double> gaps;
+  for (const batch& b : batches.all()) {
+    std::vector<preprocessing_span> spans(
+        batches.preprocessing_spans().begin() + static_cast<std::ptrdiff_t>(b.first_span),
+        batches.preprocessing_spans().begin() +
+            static_cast<std::ptrdiff_t>(b.first_span + b.spans));
+    std::sort(spans.begin(), spans.end(),
+              [](const auto& a, const auto& c) { return a.start_ns < c.start_ns; });
+    if (spans.empty()) continue;
+    if (!between_stages) ++gaps[spans.front().stage];
+    std::int64_t end_ns = spans.front().end_ns();
+    for (const preprocessing_span& s : spans) {
+      if (between_stages && s.start_ns > end_ns) {
+        gaps[s.stage] += static_cast<double>(s.start_ns - end_ns);
+      }
+      end_ns = std::max(end_ns, s.end_ns());
+    }
+  }
+  const auto most = most_frequent(gaps);
+  return most == gaps.end() ? std::nullopt : std::optional(most->first);
+}
+
+/// Returns where threads sleep most, of the groups that contain one of these; "" if not sampled.
+std::string place_of_sleep(const run_data& run, const std::set<std::uint64_t>& threads) {
+  const std::string& dir = run.files->info_dir;
+  if (run.files->is_part() || !has_thread_samples(dir)) return {};
+  diagnostic_log silent = diagnostic_log::silenced();
+  const thread_samples samples = read_thread_samples(dir, silent);
+  std::string place;
+  double longest = 0;
+  for (const thread_activity& group : activity_of(samples, named_stacks(samples))) {
+    const bool is_one = std::any_of(group.members.begin(), group.members.end(), [&](std::size_t n) {
+      return threads.count(samples.threads[n].tid) != 0;
+    });
+    for (const blocked_part& part : group.blocked) {
+      const bool sleeps = part.reason == lotus::detail::wait_reason::sleep;
+      if (!is_one || !sleeps || part.share * group.time_s <= longest) continue;
+      longest = part.share * group.time_s;
+      // A function of the C library does not say which code sleeps.
+      place = part.function.module == group.program ? shown_place(part.function) : std::string();
+    }
+  }
+  return place;
+}
+
 }  // namespace
+
+std::optional<sleeping_threads> asleep_between_batches(const run_facts& f) {
+  constexpr std::uint64_t fewest = 10;
+  const std::optional<stage_id> stage = stage_after_gap(f.run.batches, f.waits.is_between());
+  const auto& lists = f.d.blocked_on.between_batches;
+  const auto list = stage ? lists.find(*stage) : lists.end();
+  if (list == lists.end()) return std::nullopt;
+  std::uint64_t asleep = 0;
+  sleeping_threads found;
+  for (const blocked_on& one : list->second.by) {
+    if (one.reason != wait_reason::sleep) continue;
+    asleep += one.samples;
+    found.asleep_ns += static_cast<double>(one.ns);
+  }
+  if (asleep < fewest || 2 * asleep < list->second.samples ||
+      found.asleep_ns < 0.5 * f.waits.idle_ns()) {
+    return std::nullopt;
+  }
+  std::set<std::uint64_t> threads;
+  for (const preprocessing_span& s : f.run.batches.preprocessing_spans()) {
+    if (s.stage == *stage && s.file) threads.insert(f.run.log(*s.file).number);
+  }
+  const bool named = !f.d.stages.empty() && *stage != preprocess_stage;
+  found.of = threads.size() == 1 ? "the thread" : "the threads";
+  found.of += named ? " of " + shown_name(f.run.names.name(stage->value())) : " that build batches";
+  if (!named && threads.size() == 1) found.of = "the thread that builds batches";
+  found.place = place_of_sleep(f.run, threads);
+  return found;
+}
 
 std::optional<unmarked_use> busiest_unmarked(const run_data& run, const run_facts& f) {
   const std::string& dir = run.files->info_dir;

@@ -45,6 +45,9 @@ struct wait_parts {
   /// Returns the share (0..1) of the consumer's time during which it waited.
   double share() const noexcept { return all_ns > 0 ? all_ns / (all_ns + steps_ns) : 0; }
 
+  /// Whether most of the time in which nobody built a batch was between two stages.
+  bool is_between() const noexcept { return between_ns > not_begun_ns; }
+
   /// Returns how long the consumer waited for batches that were not begun, or between two stages,
   /// while no other batch was being built either.
   double idle_ns() const noexcept { return std::min(not_begun_ns + between_ns, nobody_ns); }

@@ -111,6 +111,7 @@ std::optional<finding> unmarked_threads(const run_facts& f) {
   const bool waits = working >= 0.3 && (f.unmarked_cpus >= 0.5 * f.cpus || is_one);
   if (!queues && !waits) return std::nullopt;
   const double share = queues ? states.queue : working;
+  const bool is_seen = f.unmarked_in && !f.unmarked_in->function.empty();
   phrase because{"code outside of all markers used % of the program's CPU time (% of %),",
                  {share_word{f.unmarked_share}, count_word{f.unmarked_cpus, "CPU", "CPUs"},
                   count_word{f.cpus}}};
@@ -130,12 +131,13 @@ std::optional<finding> unmarked_threads(const run_facts& f) {
   }
   because.add(" and the critical path % during % of the run.",
               {name_word{queues ? "waited for a CPU" : "was blocked"}, share_word{share}});
-  return finding{"unmarked-threads",
-                 std::move(because),
-                 std::move(to_do),
-                 share,
-                 {},
-                 forbids_threads | explains_queues | (share >= 0.3 ? gives_reason : 0U)};
+  return finding{
+      "unmarked-threads",
+      std::move(because),
+      std::move(to_do),
+      share,
+      {},
+      forbids_threads | explains_queues | (share >= (is_seen ? 0.25 : 0.3) ? gives_reason : 0U)};
 }
 
 std::optional<finding> time_in_kernel(const run_facts& f) {

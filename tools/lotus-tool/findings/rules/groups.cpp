@@ -89,16 +89,19 @@ bool begins_late(const run_facts& f) {
          f.states(path_kind::prefetch).all >= much_of_it;
 }
 
+/// Whether threads that have their work wait for CPUs that others use, for at least this share of
+/// the run.
+bool is_crowded(const run_facts& f, double share) {
+  const std::optional<finding> crowd = unmarked_threads(f);
+  return crowd && crowd->has(gives_reason) && f.states().queue >= share;
+}
+
 /// Returns whether something before or between the stages, which has no marker, limits the run:
 /// often nobody built a batch, and the stages could have built many more.
 bool limits_unmarked(const run_facts& f) {
-  const bool idle = idle_share(f) > 0 && !f.d.stages.empty();
+  const double idle_for = idle_share(f);
+  const bool idle = idle_for > 0 && !f.d.stages.empty() && !is_crowded(f, idle_for);
   return (idle && could_do_more(f, f.d.preprocessing_capacity)) || begins_late(f);
-}
-
-/// Whether most of the time in which nobody built a batch was between two stages.
-bool is_between(const run_facts& f) {
-  return f.waits.between_ns > f.waits.not_begun_ns;
 }
 
 }  // namespace
@@ -106,7 +109,7 @@ bool is_between(const run_facts& f) {
 phrase when_idle(const run_facts& f) {
   constexpr double worth_naming = 0.25;
   const char* const where =
-      is_between(f)        ? f.d.stages.size() == 1 ? "between the parts of a batch is slow"
+      f.waits.is_between() ? f.d.stages.size() == 1 ? "between the parts of a batch is slow"
                                                     : "between two stages is slow"
       : f.d.stages.empty() ? "before LOTUS_BATCH_PREPROCESSED(i) is slow, such as a thread that "
                              "hands out batches"
@@ -119,8 +122,15 @@ phrase when_idle(const run_facts& f) {
         {share_word{f.states(path_kind::prefetch).all}, rate_word{f.d.preprocessing_capacity},
          name_word{where}}};
   } else {
-    text = {" batch was being built during % of the % that the consumer waited: something %",
-            {time_word{f.waits.idle_ns()}, time_word{f.waits.all_ns}, name_word{where}}};
+    text = {" batch was being built during % of the % that the consumer waited",
+            {time_word{f.waits.idle_ns()}, time_word{f.waits.all_ns}}};
+    if (f.asleep) {
+      text.add(": between their batches, % slept for % in all",
+               {name_word{f.asleep->of}, time_word{f.asleep->asleep_ns}});
+      if (!f.asleep->place.empty()) text.add(", in %", {name_word{f.asleep->place}});
+      return text;
+    }
+    text.add(": something %", {name_word{where}});
   }
   const std::optional<operation_sum> between = largest_between_batches(f.run);
   if (between && between->self_ns >= 0.5 * f.waits.idle_ns()) {
@@ -205,10 +215,7 @@ std::optional<finding> equally_slow_stages(const run_facts& f) {
 double share_without_builder(const run_facts& f) {
   const double share =
       std::max(idle_share(f), begins_late(f) ? f.states(path_kind::prefetch).all : 0.0);
-  if (share <= 0 || workers_start_again(f)) return 0;
-  // Threads that have their work wait for a CPU.
-  const std::optional<finding> crowd = unmarked_threads(f);
-  return crowd && crowd->has(gives_reason) && f.states().queue >= share ? 0 : share;
+  return share <= 0 || workers_start_again(f) || is_crowded(f, share) ? 0 : share;
 }
 
 std::optional<finding> nobody_builds(const run_facts& f) {
@@ -217,9 +224,13 @@ std::optional<finding> nobody_builds(const run_facts& f) {
   return finding{
       "nobody-builds",
       phrase{"no"}.add(when_idle(f)).add("."),
-      {is_between(f) ? "Find out what passes batches on there, and mark it with "
-                       "LOTUS_STAGE(name, i)."
-                     : "Find out what the workers do or wait for before they begin a batch."},
+      {f.asleep
+           ? "If they poll there, let them wait at a condition variable; otherwise mark what they "
+             "do there."
+       : f.waits.is_between()
+           ? "Find out what passes batches on there, and mark it with "
+             "LOTUS_STAGE(name, i)."
+           : "Find out what the workers do or wait for before they begin a batch."},
       share,
       limits_unmarked(f) ? std::optional(verdict::preprocessing_bound) : std::nullopt,
       forbids_threads | (is_unlimited(f.idle) ? forbids_limit : 0U)};

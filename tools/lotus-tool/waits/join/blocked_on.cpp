@@ -202,10 +202,19 @@ run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics) {
       [&run](std::size_t file, const on_operation& visit) { run.for_each_operation(file, visit); },
       diagnostics);
   for (const process_waits& process : waits.processes()) joined.processes.push_back(process.ending);
+  std::map<std::size_t, stage_id> stages;  // of the logs of threads that build batches
+  for (const preprocessing_span& s : run.batches.preprocessing_spans()) {
+    if (s.file) stages.emplace(s.file->value(), s.stage);
+  }
   std::map<std::uint32_t, collector> collectors;
+  std::map<stage_id, collector> between;
   for (const sampled_wait& wait : waits.all()) {
     const wait_object what = what_of(*wait.sample);
     const std::string held_by = waits.name_of(wait.holder);
+    const auto stage = wait.logs.empty() ? stages.end() : stages.find(wait.logs.front());
+    if (wait.open.empty() && stage != stages.end()) {
+      between[stage->second].add(*wait.sample, wait.process, what, held_by);
+    }
     for (const std::uint32_t name : wait.open) {
       collectors[name].add(*wait.sample, wait.process, what, held_by);
     }
@@ -215,6 +224,7 @@ run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics) {
     if (!held_by.empty()) ++lock.holds[held_by];
   }
   joined.during_steps = work_during_steps(run, waits);
+  for (auto& [stage, of] : between) joined.between_batches[stage] = of.finish();
   for (auto& [name, of] : collectors) {
     (name == sampled_wait::of_wait            ? joined.waits
      : name == sampled_wait::of_preprocessing ? joined.preprocessing

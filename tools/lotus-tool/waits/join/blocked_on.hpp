@@ -14,6 +14,7 @@
 
 #include "base/diagnostics.hpp"
 #include "describe/described.hpp"
+#include "model/identifiers.hpp"
 #include "model/run_data.hpp"
 #include "waits/data/wait_files.hpp"
 
@@ -92,6 +93,9 @@ struct run_blocked_on {
   blocked_list waits;          ///< what consumers were blocked on while they waited for a batch
   blocked_list preprocessing;  ///< what threads were blocked on while they preprocessed a batch
   blocked_list steps;          ///< what consumers were blocked on in their steps
+  /// What the threads of a stage were blocked on outside of all operations, waits and steps. The
+  /// threads that build whole batches have preprocess_stage.
+  std::map<stage_id, blocked_list> between_batches;
   /// The operation that another thread, which builds no batches, runs while the steps wait, and
   /// that ends before the step does; "" if there is none. Without S.
   std::string during_steps;
