@@ -287,6 +287,11 @@ void doubt_more_workers(diagnosis& d) {
 void find_lock(const run_data& run, std::size_t skip_batches, diagnosis& d) {
   if (d.is != verdict::preprocessing_bound && d.is != verdict::stage_bound) return;
   d.lock = find_limiting_lock(run, d.blocked_on, d.stage, d.workers, skip_batches);
+  // Batches may be built in stages although none of these is the bottleneck of a simulation.
+  const bool any_stage = d.stage.empty() && d.blocked_on.preprocessing.empty();
+  for (std::size_t i = 0; any_stage && !d.lock && i < d.stages.size(); ++i) {
+    d.lock = find_limiting_lock(run, d.blocked_on, d.stages[i].name, d.workers, skip_batches);
+  }
   // If CPUs are missing, few waits for a lock limit nothing; most are for a thread without a CPU.
   if (d.lock && d.queued_longer_than_ran && d.lock->share < 0.25) d.lock.reset();
   if (!d.lock) return;

@@ -115,6 +115,18 @@ struct timed_work {
   }
 };
 
+/// Returns the median time of the fastest thread in a part of the work. Most of the part may be the
+/// work of a slow one.
+double least_median(const timed_work& work, std::size_t from, std::size_t to) {
+  std::map<file_id, std::vector<double>> of_file;
+  for (std::size_t i = from; i < to; ++i) of_file[work.files[i]].push_back(work.times_ns[i]);
+  double least = HUGE_VAL;
+  for (auto& [file, times_ns] : of_file) {
+    least = std::min(least, quantile(std::move(times_ns), 0.5));
+  }
+  return least;
+}
+
 /// Returns the work in those parts of the run in which several threads worked, since only there
 /// they can be compared. Divides each time by how much longer than usual the batches built about
 /// then took.
@@ -130,7 +142,7 @@ timed_work at_the_same_time(const timed_work& work) {
   for (std::size_t p = 0; p < parts; ++p) {
     const std::size_t from = p * n / parts;
     const std::size_t to = (p + 1) * n / parts;
-    const double then_ns = part_quantile(work.times_ns, from, to, 0.25);
+    const double then_ns = least_median(work, from, to);
     const auto others = [&](file_id file) { return file != work.files[from]; };
     const auto begin = work.files.begin();
     const auto end = begin + static_cast<std::ptrdiff_t>(to);

@@ -307,6 +307,9 @@ std::optional<double> steady_ends_per_s(const run_data& run, std::string_view op
   if (between.size() < fewest || 2 * between.size() < calls.size()) return std::nullopt;
   const double usual_ns = quantile(between, 0.5);
   if (usual_ns <= 0) return std::nullopt;  // they end together
+  // Calls that are no longer than an interval wait for no other one: something else lets threads
+  // that call in turn come at this rate.
+  if (quantile(durations, 0.5) < 1.3 * usual_ns) return std::nullopt;
   // What serves calls more than twice as fast as they come limits nothing.
   const auto all_ns = static_cast<double>(calls.back().end_ns - calls.front().end_ns);
   if (all_ns > 2 * usual_ns * static_cast<double>(calls.size())) return std::nullopt;

@@ -142,6 +142,10 @@ std::optional<unmarked_use> busiest_unmarked(const run_data& run, const run_fact
 /// @param f  has its times.
 short_threads started_threads_of(const run_data& run, const run_facts& f);
 
+/// Returns the function in which the consumer uses most CPU time in its steps, outside of all
+/// operations; "" if too few samples show it. Throws input_error.
+std::string function_in_steps(const run_data& run);
+
 /// Returns the threads of the stage before which batches stay longest, or of the first one, if they
 /// sleep during most of the time in which nobody builds a batch. Throws input_error.
 std::optional<sleeping_threads> asleep_between_batches(const run_facts& f);

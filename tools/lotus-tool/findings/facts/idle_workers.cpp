@@ -113,10 +113,13 @@ void count_begins(const std::vector<time_span>& spans, const std::vector<std::in
                   double mean_ns, double interval_ns, idle_workers& found) {
   constexpr double idle = 0.25;
   constexpr double directly = 0.15;
+  constexpr double before = 0.05;
   for (std::size_t i = 1; i < spans.size(); ++i) {
     const std::int64_t start_ns = spans[i].start_ns;
     if (static_cast<double>(start_ns - spans[i - 1].end_ns) < idle * mean_ns) continue;
-    const auto after = std::upper_bound(freed.begin(), freed.end(), start_ns);
+    // A worker may begin before the consumer's thread, which let it go, records the reception.
+    const auto soon_ns = static_cast<std::int64_t>(before * interval_ns);
+    const auto after = std::upper_bound(freed.begin(), freed.end(), start_ns + soon_ns);
     if (after == freed.begin()) continue;
     ++found.begins;
     const auto late_ns = static_cast<double>(start_ns - *(after - 1));

@@ -13,10 +13,10 @@
 namespace lotus::tool {
 namespace {
 
-/// Returns the operation with the most self time of those that `counts(log number, operation)`.
+/// Returns the operations that `counts(log number, operation)`, the one with the most time first.
 /// @param reads  bool(log number): whether a log may have such operations.
 template <class Reads, class Counts>
-std::optional<operation_sum> largest(const run_data& run, Reads&& reads, Counts&& counts) {
+std::vector<operation_sum> largest_first(const run_data& run, Reads&& reads, Counts&& counts) {
   std::map<std::uint32_t, operation_sum> sums;
   for (std::size_t file = 0; file < run.files->files.size(); ++file) {
     const std::uint64_t number = run.files->files[file].number;
@@ -30,17 +30,24 @@ std::optional<operation_sum> largest(const run_data& run, Reads&& reads, Counts&
       ++sum.calls;
     });
   }
-  const auto most = std::max_element(sums.begin(), sums.end(), [](const auto& a, const auto& b) {
-    return a.second.self_ns < b.second.self_ns;
+  std::vector<operation_sum> all;
+  for (auto& [name, sum] : sums) {
+    sum.name = shown_name(run.names.name(name));
+    all.push_back(std::move(sum));
+  }
+  std::stable_sort(all.begin(), all.end(), [](const operation_sum& a, const operation_sum& b) {
+    return a.self_ns > b.self_ns;
   });
-  if (most == sums.end()) return std::nullopt;
-  most->second.name = shown_name(run.names.name(most->first));
-  return std::move(most->second);
+  return all;
+}
+
+std::optional<operation_sum> first_of(std::vector<operation_sum> all) {
+  return all.empty() ? std::nullopt : std::optional(std::move(all.front()));
 }
 
 }  // namespace
 
-std::optional<operation_sum> largest_in_steps(const run_data& run) {
+std::vector<operation_sum> operations_in_steps(const run_data& run) {
   std::map<std::uint64_t, intervals> steps;  // by the number of the consumer's log
   for (const batch& b : run.batches.all()) {
     const batch_record* const of = run.batches.record(b.consumed);
@@ -48,7 +55,7 @@ std::optional<operation_sum> largest_in_steps(const run_data& run) {
     if (of != nullptr && step) steps[run.log(of->file).number].push_back(*step);
   }
   for (auto& [number, all] : steps) all = joined(std::move(all));
-  return largest(
+  return largest_first(
       run, [&](std::uint64_t number) { return steps.count(number) != 0; },
       [&](std::uint64_t number, const operation& op) {
         const double within_ns = covered(steps.at(number), op.start_ns, op.end_ns());
@@ -62,13 +69,13 @@ std::optional<operation_sum> largest_between_batches(const run_data& run) {
     if (s.file) batches[run.log(*s.file).number].push_back({s.start_ns, s.end_ns()});
   }
   for (auto& [number, all] : batches) all = joined(std::move(all));
-  return largest(
+  return first_of(largest_first(
       run, [&](std::uint64_t number) { return batches.count(number) != 0; },
       [&](std::uint64_t number, const operation& op) {
         const intervals& own = batches.at(number);
         return op.start_ns >= own.front().end_ns && op.end_ns() <= own.back().start_ns &&
                covered(own, op.start_ns, op.end_ns()) == 0;
-      });
+      }));
 }
 
 std::optional<operation_sum> largest_at_start(const run_data& run) {
@@ -80,12 +87,12 @@ std::optional<operation_sum> largest_at_start(const run_data& run) {
     std::int64_t& own = begin_ns.try_emplace(run.log(*s.file).number, INT64_MAX).first->second;
     own = std::min(own, s.start_ns);
   }
-  return largest(
+  return first_of(largest_first(
       run, [](std::uint64_t) { return true; },
       [&](std::uint64_t number, const operation& op) {
         const auto own = begin_ns.find(number);
         return op.end_ns() <= (own == begin_ns.end() ? first_ns : own->second);
-      });
+      }));
 }
 
 }  // namespace lotus::tool

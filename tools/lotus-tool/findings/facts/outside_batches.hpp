@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "model/run_data.hpp"
 
@@ -17,8 +18,8 @@ struct operation_sum {
   std::size_t calls = 0;
 };
 
-/// Returns the operation with the most time in the consumer's steps; nullopt if none was recorded.
-std::optional<operation_sum> largest_in_steps(const run_data& run);
+/// Returns the operations in the consumer's steps, the one with the most time first.
+std::vector<operation_sum> operations_in_steps(const run_data& run);
 
 /// Returns the operation with the most time of those that threads which build batches execute
 /// between two of these; nullopt if none was recorded.

@@ -30,17 +30,20 @@ namespace {
 
 /// Returns the function in which most of the counted CPU samples were; "" if there are none.
 /// @param counted  double(const thread_sample&): how often a sample counts.
+/// @param least  the share (0..1) of the samples that it must have; otherwise the result is "".
 template <class Counted>
 std::string busiest_function(const thread_samples& samples, const named_stacks& stacks,
-                             Counted&& counted) {
+                             Counted&& counted, double least = 0) {
   const std::string program = samples.processes.empty() ? "" : samples.processes[0].program;
   std::map<std::string, double> functions;
+  double all = 0;
   for (const thread_sample& s : samples.samples) {
     const double count = s.waits || stacks.of(s.stack).empty() ? 0 : counted(s);
+    all += count;
     if (count > 0) functions[shown_work(working_place(stacks.of(s.stack), program))] += count;
   }
   const auto most = most_frequent(functions);
-  return most == functions.end() ? std::string() : most->first;
+  return most == functions.end() || most->second < least * all ? std::string() : most->first;
 }
 
 /// Returns the function in which the program used most CPU time during a span of the time since
@@ -59,17 +62,22 @@ std::string busiest_function(const thread_samples& samples, const named_stacks& 
   });
 }
 
+/// Adds the consumer's steps, by the number of its log.
+void add_steps(const run_data& run, std::map<std::uint64_t, intervals>& times) {
+  for (const batch& b : run.batches.all()) {
+    const batch_record* const of = run.batches.record(b.consumed);
+    const std::optional<time_span> step = run.batches.step(b.consumed);
+    if (of != nullptr && step) times[run.log(of->file).number].push_back(*step);
+  }
+}
+
 /// The times in which threads with records did recorded work, by thread id, sorted.
 std::map<std::uint64_t, intervals> recorded_times(const run_data& run) {
   std::map<std::uint64_t, intervals> times;
   for (const preprocessing_span& s : run.batches.preprocessing_spans()) {
     if (s.file) times[run.log(*s.file).number].push_back({s.start_ns, s.end_ns()});
   }
-  for (const batch& b : run.batches.all()) {
-    const batch_record* const of = run.batches.record(b.consumed);
-    const std::optional<time_span> step = run.batches.step(b.consumed);
-    if (of != nullptr && step) times[run.log(of->file).number].push_back(*step);
-  }
+  add_steps(run, times);
   for (auto& [thread, all] : times) all = joined(std::move(all));
   return times;
 }
@@ -158,6 +166,44 @@ std::string place_of_sleep(const run_data& run, const std::set<std::uint64_t>& t
 }
 
 }  // namespace
+
+std::string function_in_steps(const run_data& run) {
+  constexpr double fewest = 10;
+  const std::string& dir = run.files->info_dir;
+  if (run.files->is_part() || !has_thread_samples(dir)) return {};
+  std::map<std::uint64_t, intervals> steps;
+  add_steps(run, steps);
+  std::map<std::uint64_t, intervals> operations;
+  for (auto& [number, all] : steps) all = joined(std::move(all));
+  for (std::size_t file = 0; file < run.files->files.size(); ++file) {
+    const std::uint64_t number = run.files->files[file].number;
+    if (steps.count(number) == 0 || !run.has_operations(file)) continue;
+    intervals& all = operations[number];
+    run.for_each_operation(file, [&](const operation& op) {
+      all.push_back({op.start_ns, op.end_ns()});
+    });
+    all = joined(std::move(all));
+  }
+  diagnostic_log silent = diagnostic_log::silenced();
+  const thread_samples samples = read_thread_samples(dir, silent);
+  const std::int64_t first_ns = samples.time_ns - static_cast<std::int64_t>(samples.duration_ns);
+  double all = 0;
+  std::string function = busiest_function(
+      samples, named_stacks(samples),
+      [&](const thread_sample& s) {
+        const auto own = steps.find(samples.threads[s.thread].tid);
+        if (own == steps.end()) return 0.0;
+        const auto n = std::count_if(s.at_ms.begin(), s.at_ms.end(), [&](std::uint32_t at_ms) {
+          const std::int64_t at_ns = first_ns + std::int64_t{1'000'000} * at_ms;
+          return covered(own->second, at_ns, at_ns + 1'000'000) >= 0.5e6 &&
+                 covered(operations[own->first], at_ns, at_ns + 1'000'000) < 0.5e6;
+        });
+        all += static_cast<double>(n);
+        return static_cast<double>(n);
+      },
+      0.5);
+  return all < fewest ? std::string() : function;
+}
 
 std::optional<sleeping_threads> asleep_between_batches(const run_facts& f) {
   constexpr std::uint64_t fewest = 10;

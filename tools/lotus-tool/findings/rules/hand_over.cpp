@@ -85,6 +85,8 @@ finding found(const run_facts& f, std::string_view id, std::string_view more, ph
 
 std::optional<finding> wait_contains_work(const run_facts& f) {
   if (!is_handed_over_late(f, worth_telling) || !works_itself(f)) return std::nullopt;
+  // A thread that uses the CPU in all of its waits does no work on batches there.
+  if (wait_spins(f)) return std::nullopt;
   const wait_parts& w = f.waits;
   const bool queues = w.own_queue_ns > 0.2 * w.hand_over_ns;
   phrase to_do{"Do this work in the workers, before a batch counts as ready."};

@@ -16,6 +16,7 @@
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
 #include "log/shown_name.hpp"
+#include "lotus/folder/log_claims.hpp"
 #include "model/calls/call_profile.hpp"
 #include "replay/change.hpp"
 #include "replay/change_text.hpp"
@@ -341,6 +342,8 @@ phrase slow_call(const diagnosis& d, const slow_sample& s) {
                   [](const slow_sample& one) { return one.epoch > 0; })) {
     text.add(" of epoch %", {name_word{std::to_string(s.epoch)}});
   }
+  // Larger numbers are those of logs that several threads share.
+  if (s.worker > lotus::detail::largest_thread_id) return text;
   return text.add(", worker %", {name_word{std::to_string(s.worker)}});
 }
 
