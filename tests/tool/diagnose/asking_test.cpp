@@ -72,6 +72,26 @@ TEST_CASE("threads that build on demand need batches in flight, not more threads
   CHECK_FALSE(contains(a.text(), "batches built ahead by"));
 }
 
+TEST_CASE("a worker may begin before the reception that lets it begin is recorded") {
+  planted_logs logs;
+  logs.cpus(8);
+  generator random(5);
+  // One batch may be in flight, and the simulation does not explain the run.
+  std::int64_t free = 0;
+  std::int64_t now = 0;
+  for (std::int64_t i = 0; i < 120; ++i) {
+    const std::int64_t took = (4 + (i % 30 == 7 ? 25 : 0)) * ms;
+    slept(logs, 1 + static_cast<int>(random() % 4), i, free, took);
+    const std::int64_t at = std::max(now + 2000, free + took + 40'000);
+    received(logs, i, now, at);
+    free = at - 20'000;
+    now = at + 3 * ms;
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(a.verdict() == "prefetch-bound");
+}
+
 TEST_CASE("more threads are suggested before small parts of the critical path are listed") {
   planted_logs logs;
   logs.cpus(8);

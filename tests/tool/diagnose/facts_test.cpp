@@ -58,6 +58,26 @@ TEST_CASE("a worker that worked later is not slow because all became slower") {
   }
 }
 
+TEST_CASE("a slow worker that works on after the others is compared with what these needed") {
+  planted_logs logs;
+  logs.cpus(8);
+  // Each worker has 25 batches of its own; those of the last one take 4 times as long. One of the
+  // others builds its last batch when only the slow one still works.
+  std::int64_t now = 0;
+  for (std::int64_t i = 0; i < 100; ++i) {
+    const int thread = static_cast<int>(i % 4);
+    const std::int64_t took = (thread == 3 ? 40 : 10) * ms;
+    const std::int64_t start = i == 96 ? 500 * ms : i / 4 * (took + 10'000);
+    slept(logs, 1 + thread, i, start, took);
+    const std::int64_t at = std::max(now + 2000, start + took + 20'000);
+    received(logs, i, now, at);
+    now = at + ms;
+  }
+  const json slow = diagnose(logs).whole["slow_workers"];
+  REQUIRE(slow.size() == 1);
+  CHECK(slow.array()[0]["slower_than_median"].number() == Approx(4).epsilon(0.05));
+}
+
 TEST_CASE("a worker that begins a batch as the step ends builds on demand") {
   planted_logs logs;
   logs.cpus(8);
@@ -253,6 +273,27 @@ TEST_CASE("two workers in step are not served in turn") {
   INFO(a.text());
   CHECK_FALSE(contains(a.text(), "steady"));
   CHECK_FALSE(contains(a.text(), "More workers do not help"));
+}
+
+TEST_CASE("calls of threads that take turns elsewhere are not served in turn") {
+  planted_logs logs;
+  logs.cpus(8);
+  // The lock around Tokenize lets the two threads call Read in turn.
+  std::int64_t now = 0;
+  for (std::int64_t i = 0; i < 160; ++i) {
+    const int thread = 1 + static_cast<int>(i % 2);
+    const std::int64_t start = i * 5 * ms + (i % 7) * ms / 20;
+    logs.op(thread, "Read", start + 1000, 5 * ms + ms / 10);
+    logs.op(thread, "Tokenize", start + 5 * ms + ms / 5, 4 * ms);
+    logs.made(thread, i, start, 9 * ms + ms / 4);
+    logs.off_cpu(thread, start + 5 * ms, 5 * ms - ms / 10, 0);
+    const std::int64_t at = std::max(now + 2000, start + 9 * ms + ms / 2);
+    received(logs, i, now, at);
+    now = at + ms;
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK_FALSE(contains(a.text(), "end at a steady"));
 }
 
 TEST_CASE("more workers are doubtful if workers wait at a semaphore") {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "tool/diagnose/logged_facts.hpp"
 #include "tool/diagnose/planted_answer.hpp"
 #include "tool/diagnose/planted_pipelines.hpp"
 
@@ -136,6 +137,25 @@ TEST_CASE("epochs that were left early belong to one loader") {
     loader.first_thread += 10;
   }
   CHECK(diagnose(logs).checks.count("loaders-mixed") == 0);
+}
+
+TEST_CASE("epochs that overlap belong to one loader if their numbers begin again") {
+  planted_logs logs;
+  logs.cpus(8);
+  std::int64_t now = 0;
+  for (std::int64_t i = 0; i < 120; ++i) {
+    // The first batch of each epoch arrives before the last of the epoch before.
+    const bool swaps = i > 0 && i % 30 == 0;
+    const bool swapped = i % 30 == 29 && i + 1 < 120;
+    const std::int64_t number = (swaps ? i - 1 : swapped ? i + 1 : i) % 30;
+    slept(logs, 1 + static_cast<int>(i % 3), number, i * 4 * ms, 11 * ms);
+    const std::int64_t at = std::max(now + 2000, i * 4 * ms + 11 * ms + 20'000);
+    received(logs, number, now, at);
+    now = at + 2 * ms;
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(a.checks.count("loaders-mixed") == 0);
 }
 
 TEST_CASE("work that is done twice leads to no verdict") {

@@ -107,23 +107,49 @@ std::vector<time_span> waits_of(const run_batches& batches) {
   return waits;
 }
 
+/// When batches were begun and received, each sorted.
+struct begun_and_received {
+  std::vector<std::int64_t> begun;
+  std::vector<std::int64_t> received;
+  std::int64_t soon_ns = 0;  ///< what is received so soon after a begin may have allowed it
+
+  /// How many batches are in flight when one begins at `ns`, with this one.
+  std::size_t in_flight(std::int64_t ns) const {
+    const auto until = [](const std::vector<std::int64_t>& times, std::int64_t end_ns) {
+      return static_cast<std::size_t>(std::upper_bound(times.begin(), times.end(), end_ns) -
+                                      times.begin());
+    };
+    const std::size_t gone = until(received, ns + soon_ns);
+    return std::max(until(begun, ns), gone) - gone;
+  }
+
+  std::size_t most_in_flight() const {
+    std::size_t most = 0;
+    for (const std::int64_t ns : begun) most = std::max(most, in_flight(ns));
+    return most;
+  }
+};
+
 /// @param spans  of one thread, sorted by time.
 /// @param freed  sorted: when a batch may have stopped counting for a limit.
+/// @param most   begun_and_received::most_in_flight().
 void count_begins(const std::vector<time_span>& spans, const std::vector<std::int64_t>& freed,
-                  double mean_ns, double interval_ns, idle_workers& found) {
+                  const begun_and_received& all, std::size_t most, double mean_ns,
+                  double interval_ns, idle_workers& found) {
   constexpr double idle = 0.25;
   constexpr double directly = 0.15;
-  constexpr double before = 0.05;
   for (std::size_t i = 1; i < spans.size(); ++i) {
     const std::int64_t start_ns = spans[i].start_ns;
     if (static_cast<double>(start_ns - spans[i - 1].end_ns) < idle * mean_ns) continue;
-    // A worker may begin before the consumer's thread, which let it go, records the reception.
-    const auto soon_ns = static_cast<std::int64_t>(before * interval_ns);
-    const auto after = std::upper_bound(freed.begin(), freed.end(), start_ns + soon_ns);
+    const auto after = std::upper_bound(freed.begin(), freed.end(), start_ns);
     if (after == freed.begin()) continue;
     ++found.begins;
     const auto late_ns = static_cast<double>(start_ns - *(after - 1));
-    if (late_ns < directly * interval_ns) ++found.after_reception;
+    // A worker may begin before the consumer's thread, which let it go, records the reception.
+    const auto next = std::upper_bound(all.received.begin(), all.received.end(), start_ns);
+    const bool is_early = next != all.received.end() && *next - start_ns <= all.soon_ns &&
+                          all.in_flight(start_ns) == most;
+    if (late_ns < directly * interval_ns || is_early) ++found.after_reception;
   }
 }
 
@@ -215,14 +241,21 @@ idle_workers find_idle_workers(const run_data& run) {
   const double interval_ns =
       static_cast<double>(*last - *first) / static_cast<double>(received.size() - 1);
   // A limit may count a batch until the consumer has received it, or until the end of its step.
-  std::vector<std::int64_t> freed = std::move(received);
+  constexpr double soon = 0.02;
+  begun_and_received all{{}, std::move(received), static_cast<std::int64_t>(soon * interval_ns)};
+  std::sort(all.received.begin(), all.received.end());
+  for (const time_span& s : spans) all.begun.push_back(s.start_ns);
+  std::sort(all.begun.begin(), all.begun.end());
+  const std::size_t most = all.most_in_flight();
+  std::vector<std::int64_t> freed = all.received;
   for (const time_span& wait : waits) freed.push_back(wait.start_ns);
   std::sort(freed.begin(), freed.end());
   std::vector<std::pair<std::int64_t, std::int64_t>> lives;
   for (auto& [log, of] : by_log) {
     sort_by_start(of);
     lives.emplace_back(of.front().start_ns, of.back().end_ns);
-    count_begins(of, freed, built_ns / static_cast<double>(spans.size()), interval_ns, found);
+    count_begins(of, freed, all, most, built_ns / static_cast<double>(spans.size()), interval_ns,
+                 found);
   }
   found.workers = max_at_once(lives);
   if (lives.size() == found.workers) find_ended(lives, spans, found);
