@@ -59,7 +59,7 @@ const std::vector<cause>& causes() {
       {"forks", "preprocessing-bound", "6 threads work on the same batch or item in Load at once"},
       {"step-lock", "consumer-bound", "step waits for the lock params_mutex", how_recorded::alone},
       {"cache", "preprocessing-bound", "then 30"},
-      {"grows", "preprocessing-bound", "Read changes slowly"},
+      {"grows", "preprocessing-bound", "Read takes longer and longer"},
       {"rare", "order-bound", "at every 16th batch"},
       {"bound", "preprocessing-bound", "4 threads share 1 CPU", how_recorded::alone},
       {"many-workers", "preprocessing-bound", "more of them take turns", how_recorded::alone},

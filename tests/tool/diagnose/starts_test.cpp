@@ -126,3 +126,70 @@ TEST_CASE("the operation that fills the consumer's steps is named") {
                    "Collate takes 57 % of the time of the consumer's steps") == !most);
   }
 }
+
+TEST_CASE("what the consumer does between epochs is told apart from its steps") {
+  for (const bool pauses : {true, false}) {
+    planted_logs logs;
+    logs.cpus(8);
+    std::int64_t now = 5 * ms;
+    for (std::int64_t i = 0; i < 120; ++i) {
+      if (i % 40 == 0 && i > 0) now += (pauses ? 200 : 1) * ms;
+      slept(logs, 1, i % 40, now - 4 * ms, 2 * ms);
+      received(logs, i % 40, now, now + 50'000);
+      now += 5 * ms;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(contains(found(a, "pauses-between-epochs"), "400.2 ms in all, 200.1 ms each") == pauses);
+    CHECK(found(a, "pauses-between-epochs").empty() == !pauses);
+  }
+}
+
+TEST_CASE("workers that meet at a barrier are under no limit of batches in flight") {
+  planted_logs logs;
+  logs.cpus(8);
+  std::int64_t round = 0;
+  std::int64_t now = 0;
+  for (std::int64_t i = 0; i < 120; i += 3) {
+    // The slowest of a round lets all begin the next one, just before it is received.
+    for (std::int64_t t = 0; t < 3; ++t) {
+      const std::int64_t took = (t == i / 3 % 3 ? 12 : 3) * ms;
+      slept(logs, 1 + static_cast<int>(t), i + t, round + t * 20'000, took);
+    }
+    for (std::int64_t t = 0; t < 3; ++t) {
+      const std::int64_t took = (t == i / 3 % 3 ? 12 : 3) * ms;
+      const std::int64_t at = std::max(now + 2000, round + t * 20'000 + took + 30'000);
+      received(logs, i + t, now, at);
+      now = at + ms / 5;
+    }
+    round += 12 * ms + 80'000;
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(a.verdict() != "prefetch-bound");
+}
+
+TEST_CASE("a lock whose holders fill the run once limits it, although few waits are seen") {
+  for (const bool once : {true, false}) {
+    planted_logs logs;
+    logs.cpus(4);
+    // Two threads compute in Lookup, all of the time or about half of it.
+    std::int64_t now = 0;
+    for (std::int64_t i = 0; i < 100; ++i) {
+      const int thread = 1 + static_cast<int>(i % 2);
+      const std::int64_t start = i * (once ? 5 : 9) * ms;
+      logs.op(thread, "Lookup", start, 7 * ms);
+      logs.made(thread, i, start - 1000, 7 * ms + 2000);
+      logs.off_cpu(thread, start + 7 * ms - 1000, 2 * ms, 0);
+      if (i % 3 == 0) {
+        logs.wait_sample(thread, start + ms, "lock", "table_lock", 77, 1 + (thread % 2));
+      }
+      const std::int64_t at = std::max(now + 2000, start + 7 * ms + 20'000);
+      received(logs, i, now, at);
+      now = at + ms;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK((a.verdict() == "lock-bound") == once);
+  }
+}

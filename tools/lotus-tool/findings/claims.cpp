@@ -32,7 +32,11 @@ bool claims::may_gain_from_building() const {
     const bool is_held = one.reason == wait_reason::lock && !one.held_by.empty();
     if (is_held && one.held_by != step_word) locked += one.share;
   }
-  return d_.wait_share >= waits_much || steps.queue + locked * steps.blocked > often;
+  const bool is_suggested =
+      std::any_of(d_.suggestions.begin(), d_.suggestions.end(),
+                  [](const suggestion& of) { return !of.change.faster.empty(); });
+  return is_suggested || d_.wait_share >= waits_much ||
+         steps.queue + locked * steps.blocked > often;
 }
 
 bool claims::step_holds_lock() const {

@@ -60,7 +60,7 @@ std::optional<verdict> largest_part(const run_facts& f, bool is_simulated) {
   const path_share* const work = f.largest_work();
   if (work_on_batches(f.path) < most_of_it) return std::nullopt;
   if (work == nullptr || work->kind != path_kind::stage) return verdict::preprocessing_bound;
-  return verdict::stage_bound;
+  return could_all_do_more(f) ? std::nullopt : std::optional(verdict::stage_bound);
 }
 
 /// Whether a stage has hardly any of the critical path, and another stage has most of it.

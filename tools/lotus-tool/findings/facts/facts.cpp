@@ -284,6 +284,16 @@ run_facts facts_of(const run_data& run, const diagnosis& d, const critical_path&
   return f;
 }
 
+bool could_do_more(const run_facts& f, const std::optional<double>& per_s, double many_more) {
+  return per_s && f.d.achieved && *per_s > many_more * *f.d.achieved;
+}
+
+bool could_all_do_more(const run_facts& f) {
+  constexpr double clearly_more = 1.3;
+  return could_do_more(f, f.d.preprocessing_capacity, clearly_more) &&
+         could_do_more(f, f.d.consumer_capacity, clearly_more);
+}
+
 std::size_t most_at_once(const run_data& run, std::string_view name) {
   std::vector<std::pair<std::int64_t, std::int64_t>> spans;
   for (const time_span& call : calls_of(run, name)) {

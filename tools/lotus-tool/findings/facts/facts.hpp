@@ -102,6 +102,13 @@ struct run_facts {
   const path_share* largest_work() const;
 };
 
+/// Returns whether a part of the pipeline with this capacity could have done many more batches.
+bool could_do_more(const run_facts& f, const std::optional<double>& per_s, double many_more = 1.5);
+
+/// Returns whether all stages, and the consumer, could have done clearly more batches than they
+/// did, so that what happens between them limits the run.
+bool could_all_do_more(const run_facts& f);
+
 /// @param d  has its figures, waits and blocked_on. All arguments must outlive the result.
 run_facts facts_of(const run_data& run, const diagnosis& d, const critical_path& path);
 

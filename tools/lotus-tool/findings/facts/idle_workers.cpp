@@ -123,18 +123,21 @@ struct begun_and_received {
     return std::max(until(begun, ns), gone) - gone;
   }
 
-  std::size_t most_in_flight() const {
-    std::size_t most = 0;
-    for (const std::int64_t ns : begun) most = std::max(most, in_flight(ns));
-    return most;
+  /// The number of batches in flight after most of the begins: a limit, if there is one.
+  std::size_t usual_in_flight() const {
+    std::map<std::size_t, std::size_t> times;
+    for (const std::int64_t ns : begun) ++times[in_flight(ns)];
+    return std::max_element(times.begin(), times.end(),
+                            [](const auto& a, const auto& b) { return a.second < b.second; })
+        ->first;
   }
 };
 
 /// @param spans  of one thread, sorted by time.
 /// @param freed  sorted: when a batch may have stopped counting for a limit.
-/// @param most   begun_and_received::most_in_flight().
+/// @param usual  begun_and_received::usual_in_flight().
 void count_begins(const std::vector<time_span>& spans, const std::vector<std::int64_t>& freed,
-                  const begun_and_received& all, std::size_t most, double mean_ns,
+                  const begun_and_received& all, std::size_t usual, double mean_ns,
                   double interval_ns, idle_workers& found) {
   constexpr double idle = 0.25;
   constexpr double directly = 0.15;
@@ -147,8 +150,9 @@ void count_begins(const std::vector<time_span>& spans, const std::vector<std::in
     const auto late_ns = static_cast<double>(start_ns - *(after - 1));
     // A worker may begin before the consumer's thread, which let it go, records the reception.
     const auto next = std::upper_bound(all.received.begin(), all.received.end(), start_ns);
-    const bool is_early = next != all.received.end() && *next - start_ns <= all.soon_ns &&
-                          all.in_flight(start_ns) == most;
+    const bool is_usual = all.in_flight(start_ns) == usual;
+    const bool is_early = next != all.received.end() && *next - start_ns <= all.soon_ns && is_usual;
+    if (is_usual) ++found.at_limit;
     if (late_ns < directly * interval_ns || is_early) ++found.after_reception;
   }
 }
@@ -246,7 +250,7 @@ idle_workers find_idle_workers(const run_data& run) {
   std::sort(all.received.begin(), all.received.end());
   for (const time_span& s : spans) all.begun.push_back(s.start_ns);
   std::sort(all.begun.begin(), all.begun.end());
-  const std::size_t most = all.most_in_flight();
+  const std::size_t usual = all.usual_in_flight();
   std::vector<std::int64_t> freed = all.received;
   for (const time_span& wait : waits) freed.push_back(wait.start_ns);
   std::sort(freed.begin(), freed.end());
@@ -254,7 +258,7 @@ idle_workers find_idle_workers(const run_data& run) {
   for (auto& [log, of] : by_log) {
     sort_by_start(of);
     lives.emplace_back(of.front().start_ns, of.back().end_ns);
-    count_begins(of, freed, all, most, built_ns / static_cast<double>(spans.size()), interval_ns,
+    count_begins(of, freed, all, usual, built_ns / static_cast<double>(spans.size()), interval_ns,
                  found);
   }
   found.workers = max_at_once(lives);

@@ -20,6 +20,8 @@ struct idle_workers {
   /// How many of these begins came directly after the consumer had received a batch or ended its
   /// step, as they do if the number of batches in flight is limited.
   std::size_t after_reception = 0;
+  /// After how many of the begins the same number of batches was in flight, as under a limit.
+  std::size_t at_limit = 0;
 
   /// Returns the share (0..1) of such begins among all.
   double share_after_reception() const noexcept {

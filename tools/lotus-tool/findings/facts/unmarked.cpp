@@ -286,13 +286,8 @@ phrase words_of(const unmarked_use& use) {
 }
 
 short_threads started_threads_of(const run_data& run, const run_facts& f) {
-  // Threads that ended soon after each other share logs, which have numbers of no thread.
-  const std::vector<log_file>& logs = run.files->files;
-  const bool share_logs = std::any_of(logs.begin(), logs.end(), [](const log_file& log) {
-    return log.number > lotus::detail::largest_thread_id;
-  });
   const std::string& dir = run.files->info_dir;
-  if (run.files->is_part() || !share_logs || !has_thread_samples(dir)) return {};
+  if (run.files->is_part() || !has_thread_samples(dir)) return {};
   diagnostic_log silent = diagnostic_log::silenced();
   const thread_samples samples = read_thread_samples(dir, silent);
   short_threads found;

@@ -24,7 +24,11 @@ phrase phrase_of(const time_change& c) {
     case time_change::shape::step:
       return {"% takes % until batch %, then %.", {who, before, count_word{c.at}, after}};
     case time_change::shape::trend:
-      return {"% changes slowly during the run, from % to %.", {who, before, after}};
+      return {"% % all through the run, from % to %.",
+              {who,
+               name_word{c.after_ns > c.before_ns ? "takes longer and longer"
+                                                  : "takes less and less time"},
+               before, after}};
     case time_change::shape::now_again:
       break;
   }

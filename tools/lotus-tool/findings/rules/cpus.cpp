@@ -124,7 +124,9 @@ std::optional<finding> unmarked_threads(const run_facts& f) {
     to_do.add(" Record with 'lotus-tool run' to see which threads these are.");
   } else {
     because.add(" most of it in ").add(words_of(*f.unmarked_in)).add(",");
-    if (f.unmarked_in->have_markers) {
+    if (f.unmarked_in->group.threads == 1 && !f.unmarked_in->have_markers && queues) {
+      to_do = {"Let this thread do less, or do it when the loader does not need the CPUs."};
+    } else if (f.unmarked_in->have_markers) {
       to_do = {
           "Let them sleep while they wait, such as at a condition variable, or mark the rest."};
     }

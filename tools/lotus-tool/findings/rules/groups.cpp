@@ -51,11 +51,6 @@ std::optional<double> consumer_by_workers(const run_facts& f) {
   return *f.d.consumer_capacity * run_longer(f, quantity::step) / workers_per_s;
 }
 
-/// Returns whether a part of the pipeline with this capacity could have done many more batches.
-bool could_do_more(const run_facts& f, const std::optional<double>& per_s, double many_more = 1.5) {
-  return per_s && f.d.achieved && *per_s > many_more * *f.d.achieved;
-}
-
 /// Whether each batch passes through its stages only while the consumer waits for it.
 bool builds_on_demand(const run_facts& f) {
   const wait_parts& w = f.waits;
@@ -173,11 +168,9 @@ std::optional<finding> waits_while_built(const run_facts& f) {
         "built.",
         {name_word{most->name}, share_word{f.states_of(most->name).all}}};
   }
-  return finding{"being-built",
-                 std::move(because),
-                 {},
-                 share,
-                 stages ? verdict::stage_bound : verdict::preprocessing_bound};
+  std::optional<verdict> limit = stages ? verdict::stage_bound : verdict::preprocessing_bound;
+  if (stages && could_all_do_more(f)) limit = std::nullopt;
+  return finding{"being-built", std::move(because), {}, share, limit};
 }
 
 std::optional<finding> built_on_demand(const run_facts& f) {

@@ -27,8 +27,19 @@ double late_ns(const wait_parts& w) {
   return w.own_known ? w.hand_over_ns - w.own_queue_ns : w.hand_over_ns;
 }
 
+/// Whether the consumer's thread reads batches from a pipe or socket in its waits: what it does on
+/// a CPU then is to copy them.
+bool reads_batches(const run_facts& f) {
+  constexpr double often = 0.4;
+  const std::vector<blocked_on>& by = f.d.blocked_on.waits.by;
+  return !by.empty() && by.front().samples >= 5 && by.front().share >= most_of_it &&
+         (by.front().reason == wait_reason::pipe || by.front().reason == wait_reason::socket) &&
+         f.waits.own_blocked_ns >= often * late_ns(f.waits);
+}
+
 bool works_itself(const run_facts& f) {
-  return f.waits.own_known && f.waits.own_cpu_ns >= most_of_it * late_ns(f.waits);
+  return f.waits.own_known && f.waits.own_cpu_ns >= most_of_it * late_ns(f.waits) &&
+         !reads_batches(f);
 }
 
 /// Whether the consumer waits much, mostly for batches that are ready. If its thread waits for a
@@ -171,10 +182,7 @@ std::optional<finding> slow_hand_over(const run_facts& f) {
                   "the wait."});
   }
   const std::vector<blocked_on>& by = f.d.blocked_on.waits.by;
-  const bool is_read =
-      !by.empty() && by.front().samples >= 5 && by.front().share >= most_of_it &&
-      (by.front().reason == wait_reason::pipe || by.front().reason == wait_reason::socket);
-  if (is_read) {
+  if (reads_batches(f)) {
     return found(f, id, ". Meanwhile its own thread %.",
                  {"Read the batch before the consumer asks for it, or pass it in shared memory."},
                  {name_word{wait_phrase(by.front(), {})}});

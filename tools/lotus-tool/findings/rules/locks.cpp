@@ -143,8 +143,8 @@ std::optional<finding> perhaps_a_lock(const run_facts& f) {
   const double share = lock->share * blocked;
   if (share < 0.15 || is_of_library(*lock)) return shared_library_lock(f, share);
   return finding{"perhaps-a-lock",
-                 {"Work on batches waits for % during about % of the run (% samples).",
-                  {shown(*lock), share_word{share}, count_word{lock->samples}}},
+                 {"Work on batches waits during about % of the run for % (% samples).",
+                  {share_word{share}, shown(*lock), count_word{lock->samples}}},
                  lock_advice(*lock).add("."),
                  share,
                  {},
@@ -158,6 +158,10 @@ phrase lock_words(const limiting_lock& lock) {
 }
 
 phrase lock_advice(const blocked_on& lock) {
+  // Threads that do not hold it themselves may do more while it is free.
+  if (lock.held_by == unmarked_code) {
+    return {"Hold it for a shorter time there, or let that code work on a copy of the data"};
+  }
   return phrase{"More workers do not help. "}.add(
       is_allocation(lock.taken_in) ? allocate_less
                                    : "Do less work under the lock, or split the lock");

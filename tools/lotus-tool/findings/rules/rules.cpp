@@ -42,6 +42,7 @@ std::vector<finding> find_all(const run_facts& facts) {
 
       threads_sleep,
       steps_take_the_run,
+      pauses_between_epochs,
       step_operation,
       worked_outside_markers,
       thread_for_each_batch,

@@ -1,4 +1,5 @@
-// Names what takes most of the consumer's steps: an operation, or a function without markers.
+// Names what takes most of the consumer's steps: an operation, a function without markers, or what
+// it does between epochs.
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "findings/facts/outside_batches.hpp"
 #include "findings/finding.hpp"
 #include "findings/words.hpp"
+#include "model/run_model.hpp"
 #include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {
@@ -44,6 +46,33 @@ std::optional<finding> step_operation(const run_facts& f) {
   }
   if (because.empty()) return std::nullopt;
   return finding{"step-operation", std::move(because)};
+}
+
+std::optional<finding> pauses_between_epochs(const run_facts& f) {
+  constexpr double worth_naming = 0.1;
+  // The time between two epochs contains the step of a batch.
+  const double step_ns =
+      f.waits.steps_ns / static_cast<double>(std::max<std::size_t>(1, f.d.received));
+  double sum_ns = 0;
+  double pauses = 0;
+  for (const epoch_times& of : f.run.batches.epochs()) {
+    if (f.d.pushed || !of.between_ns) continue;
+    sum_ns += std::max(0.0, static_cast<double>(*of.between_ns) - step_ns);
+    ++pauses;
+  }
+  if (sum_ns < worth_naming * f.run_ns) return std::nullopt;
+  phrase because{
+      "Between the last batch of an epoch and the wait for the first of the next, the consumer did "
+      "something else for % in all",
+      {time_word{sum_ns}}};
+  if (pauses > 1) because.add(", % each", {time_word{sum_ns / pauses}});
+  because.add(", which is % of the run and not in the critical path.",
+              {share_word{sum_ns / f.run_ns}});
+  return finding{"pauses-between-epochs",
+                 std::move(because),
+                 {"Unless these are epochs of another loader, do it during the epoch, on another "
+                  "thread."},
+                 sum_ns / f.run_ns};
 }
 
 }  // namespace lotus::tool

@@ -352,8 +352,11 @@ shown_wait largest_wait(const diagnosis& d) {
   if (d.is != verdict::preprocessing_bound && d.is != verdict::stage_bound) return {};
   const auto most = std::find_if(d.path.shares.begin(), d.path.shares.end(), is_work);
   if (most == d.path.shares.end() || !most->cpu || !most->cpu->blocked_ns) return {};
-  std::string text =
-      waiting_text(d.blocked_on, most->name, most->cpu->blocked_ns, most->ns, mostly);
+  // While it waits for a CPU, it does neither.
+  const auto queue_ns = static_cast<double>(most->cpu->run_queue_ns.value_or(0));
+  const double without_queue = 1 - queue_ns / std::max(1.0, static_cast<double>(most->ns));
+  std::string text = waiting_text(d.blocked_on, most->name, most->cpu->blocked_ns, most->ns,
+                                  mostly * without_queue);
   if (text.empty()) return {};
   // The finding perhaps-a-lock says the same, so do not say it twice.
   if (first_with(names_lock, d.findings) != nullptr) text.clear();

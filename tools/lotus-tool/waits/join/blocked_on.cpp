@@ -15,9 +15,6 @@
 namespace lotus::tool {
 namespace {
 
-/// Holds a lock in a sample whose holder is a thread of the program that has no operation open.
-constexpr const char* unmarked_code = "code outside of all operations";
-
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return path.substr(0, slash == std::string::npos ? 0 : slash + 1);

@@ -38,6 +38,9 @@ struct wait_object {
   bool operator<(const wait_object& other) const noexcept { return parts() < other.parts(); }
 };
 
+/// blocked_on::held_by if a thread that has no operation open holds a lock.
+inline constexpr const char* unmarked_code = "code outside of all operations";
+
 /// How the consumer's step is named where operations are.
 inline constexpr const char* step_word = "the consumer's step";
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "log/shown_name.hpp"
+#include "model/identifiers.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/pipeline/stages.hpp"
 #include "model/quantities.hpp"
@@ -106,6 +107,31 @@ double held_by_stages(const run_data& run, const lock_samples& samples, double n
          (static_cast<double>(threads - 1) * static_cast<double>(run.batches.length_ns()));
 }
 
+/// Returns the share (0..1) of the run for which the calls of the lock's holder were on a CPU, or
+/// blocked on something else than the lock, all together; 0 if that is unknown. If they do nearly
+/// all of their work under the lock, this is how long it was held.
+double work_of_holder(const run_data& run, const run_blocked_on& joined, const blocked_on& lock) {
+  const std::uint32_t holder = run.names.find('S' + lock.held_by);
+  const blocked_list* const waits = joined.of('S' + lock.held_by);
+  if (holder == raw_name_table::none || waits == nullptr) return 0;
+  double of_lock = 0;
+  for (const blocked_on& one : waits->by) {
+    if (one.reason == lock.reason && one.what == lock.what) of_lock += one.share;
+  }
+  double ns = 0;
+  for (std::size_t file = 0; file < run.files->files.size(); ++file) {
+    const off_cpu_time* const off = run.side.off_cpu_of(file_id(file));
+    if (off == nullptr || !run.has_operations(file)) continue;
+    run.for_each_operation(file, [&](const operation& op) {
+      if (op.name != holder) return;
+      const cpu_split of = off->split(op.start_ns, op.end_ns());
+      ns += static_cast<double>(of.cpu_ns) +
+            (1 - of_lock) * static_cast<double>(of.blocked_ns.value_or(0));
+    });
+  }
+  return ns / static_cast<double>(run.batches.length_ns());
+}
+
 }  // namespace
 
 std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_blocked_on& joined,
@@ -144,7 +170,13 @@ std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_b
       !stage.empty() && surely >= 0.25 &&
       held_by_stages(run, joined.locks.at(found->what), ns / static_cast<double>(found->samples)) >=
           most_of_the_time;
-  if (!nearly_all_wait && !mostly_one_waits && !is_shared && surely < most_of_the_time) {
+  // Threads whose work fills the run exactly once, and that often wait for the lock, work in turn.
+  const auto fills_the_run = [&] {
+    const double work = work_of_holder(run, joined, *found);
+    return work >= 0.85 && work <= 1.15;
+  };
+  if (!nearly_all_wait && !mostly_one_waits && !is_shared && surely < most_of_the_time &&
+      (surely < 0.15 || !fills_the_run())) {
     return std::nullopt;
   }
   lock.operation = is_shared ? stage : operation_that_waits(joined, *found);
