@@ -1,6 +1,5 @@
 // Provides a temporary directory, and functions that read the logs in a directory.
-#ifndef LOTUS_TESTS_SUPPORT_HPP
-#define LOTUS_TESTS_SUPPORT_HPP
+#pragma once
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -249,5 +248,3 @@ inline std::size_t count_files(const fs::path& directory, const std::string& sta
 }
 
 }  // namespace support
-
-#endif  // LOTUS_TESTS_SUPPORT_HPP

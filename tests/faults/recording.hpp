@@ -1,6 +1,5 @@
 // Helps tests of faults: recording without messages, and recovering the logs of dead processes.
-#ifndef LOTUS_TESTS_RECORDING_HPP
-#define LOTUS_TESTS_RECORDING_HPP
+#pragma once
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -42,5 +41,3 @@ int status_of_child(Body&& body) {
 }
 
 }  // namespace support
-
-#endif  // LOTUS_TESTS_RECORDING_HPP

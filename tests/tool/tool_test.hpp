@@ -1,6 +1,5 @@
 // Declares what all tests of the tool share: paths, files, running a command, reading JSON.
-#ifndef LOTUS_TESTS_TOOL_TEST_HPP
-#define LOTUS_TESTS_TOOL_TEST_HPP
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -54,5 +53,3 @@ json parse_json(const std::string& text);
 std::vector<std::string> sorted_events(const std::string& text);
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_TOOL_TEST_HPP

@@ -1,6 +1,5 @@
 // Helpers of tests that log runs of unusual structure.
-#ifndef LOTUS_TESTS_LOGGED_FACTS_HPP
-#define LOTUS_TESTS_LOGGED_FACTS_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -42,5 +41,3 @@ inline void received(planted_logs& logs, std::int64_t i, std::int64_t from, std:
 }
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_LOGGED_FACTS_HPP

@@ -1,6 +1,5 @@
 // Runs diagnose on a simulated pipeline and stores its answer.
-#ifndef LOTUS_TESTS_PLANTED_ANSWER_HPP
-#define LOTUS_TESTS_PLANTED_ANSWER_HPP
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -55,5 +54,3 @@ inline std::string text_of(const answer& a, const std::string& id) {
 inline const std::set<std::string> no_checks;
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_PLANTED_ANSWER_HPP

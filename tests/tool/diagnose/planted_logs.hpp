@@ -1,6 +1,5 @@
 // Writes the logs and side logs of a simulated run.
-#ifndef LOTUS_TESTS_PLANTED_LOGS_HPP
-#define LOTUS_TESTS_PLANTED_LOGS_HPP
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -100,5 +99,3 @@ class planted_logs {
 };
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_PLANTED_LOGS_HPP

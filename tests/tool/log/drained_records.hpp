@@ -1,6 +1,5 @@
 // Creates records of every kind, and drains them to text logs and to compact logs in memory.
-#ifndef LOTUS_TESTS_DRAINED_RECORDS_HPP
-#define LOTUS_TESTS_DRAINED_RECORDS_HPP
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -166,5 +165,3 @@ inline both record_both(const std::vector<detail::record>& records, std::size_t 
 }
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_DRAINED_RECORDS_HPP

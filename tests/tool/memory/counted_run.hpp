@@ -1,6 +1,5 @@
 // Runs a program to its end and counts its allocations.
-#ifndef LOTUS_TESTS_COUNTED_RUN_HPP
-#define LOTUS_TESTS_COUNTED_RUN_HPP
+#pragma once
 
 #include <sys/wait.h>
 
@@ -44,5 +43,3 @@ class counted_run {
 };
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_COUNTED_RUN_HPP

@@ -1,6 +1,5 @@
 // Simulates, call by call, a loader whose workers share a resource that does not scale.
-#ifndef LOTUS_TESTS_CONTENDED_LOADER_HPP
-#define LOTUS_TESTS_CONTENDED_LOADER_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -52,5 +51,3 @@ struct contended_loader {
 };
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_CONTENDED_LOADER_HPP

@@ -1,6 +1,5 @@
 // Loads the report's page in a headless browser.
-#ifndef LOTUS_TESTS_BROWSER_HPP
-#define LOTUS_TESTS_BROWSER_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdlib>
@@ -58,5 +57,3 @@ inline std::map<std::string, std::string> browse(const temp_dir& dir, const std:
 }
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_BROWSER_HPP

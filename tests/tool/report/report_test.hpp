@@ -1,6 +1,5 @@
 // Declares functions that the tests of the report share.
-#ifndef LOTUS_TESTS_REPORT_TEST_HPP
-#define LOTUS_TESTS_REPORT_TEST_HPP
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -33,5 +32,3 @@ inline json page_data(const std::string& path, const std::string& id = "data") {
 }
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_REPORT_TEST_HPP

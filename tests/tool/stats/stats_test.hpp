@@ -1,6 +1,5 @@
 // Declares functions that the tests of stats share.
-#ifndef LOTUS_TESTS_STATS_TEST_HPP
-#define LOTUS_TESTS_STATS_TEST_HPP
+#pragma once
 
 #include <string>
 #include <vector>
@@ -21,5 +20,3 @@ inline json stats(const std::string& dir, const std::vector<std::string>& more =
 }
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_STATS_TEST_HPP

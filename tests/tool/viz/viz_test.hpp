@@ -1,6 +1,5 @@
 // Declares functions that the tests of viz share.
-#ifndef LOTUS_TESTS_VIZ_TEST_HPP
-#define LOTUS_TESTS_VIZ_TEST_HPP
+#pragma once
 
 #include <string>
 #include <vector>
@@ -47,5 +46,3 @@ inline std::vector<json> named(const json& document, const std::string& name) {
 }
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_VIZ_TEST_HPP

@@ -1,6 +1,5 @@
 // Finds the causes of the gaps in the work of a device.
-#ifndef LOTUS_TOOL_ACCELERATOR_GAP_CAUSES_HPP
-#define LOTUS_TOOL_ACCELERATOR_GAP_CAUSES_HPP
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -36,5 +35,3 @@ class gap_causes {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_ACCELERATOR_GAP_CAUSES_HPP

@@ -1,7 +1,6 @@
 // Finds the logs that belong to a profiler's trace: those of the same rank (process of a
 // distributed training).
-#ifndef LOTUS_TOOL_ACCELERATOR_RANK_LOGS_HPP
-#define LOTUS_TOOL_ACCELERATOR_RANK_LOGS_HPP
+#pragma once
 
 #include <vector>
 
@@ -27,5 +26,3 @@ class rank_logs {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_ACCELERATOR_RANK_LOGS_HPP

@@ -1,7 +1,6 @@
 // Analyzes the traces of several ranks (processes of a distributed training), and compares the
 // ranks.
-#ifndef LOTUS_TOOL_ACCELERATOR_RANKS_HPP
-#define LOTUS_TOOL_ACCELERATOR_RANKS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -100,5 +99,3 @@ struct rank_comparison {
 rank_comparison compare_ranks(const std::vector<accelerator_analysis>& ranks);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_ACCELERATOR_RANKS_HPP

@@ -1,6 +1,5 @@
 // Finds gaps in the work of devices that occur only once, while a program starts.
-#ifndef LOTUS_TOOL_ACCELERATOR_START_UP_HPP
-#define LOTUS_TOOL_ACCELERATOR_START_UP_HPP
+#pragma once
 
 #include <vector>
 
@@ -15,5 +14,3 @@ namespace lotus::tool {
 std::vector<bool> find_start_up(const device_trace& trace, const std::vector<device_gap>& gaps);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_ACCELERATOR_START_UP_HPP

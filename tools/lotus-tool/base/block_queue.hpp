@@ -1,6 +1,5 @@
 // Passes blocks of data from one thread to another.
-#ifndef LOTUS_TOOL_BASE_BLOCK_QUEUE_HPP
-#define LOTUS_TOOL_BASE_BLOCK_QUEUE_HPP
+#pragma once
 
 #include <condition_variable>
 #include <cstddef>
@@ -85,5 +84,3 @@ class block_queue {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_BLOCK_QUEUE_HPP

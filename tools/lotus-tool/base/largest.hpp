@@ -1,6 +1,5 @@
 // Selects the largest of many values.
-#ifndef LOTUS_TOOL_BASE_LARGEST_HPP
-#define LOTUS_TOOL_BASE_LARGEST_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -33,5 +32,3 @@ std::vector<std::uint32_t> indices_of_largest(const std::vector<Value>& values, 
 }
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_LARGEST_HPP

@@ -1,6 +1,5 @@
 // Provides a stable sort that is fast for ranges that consist of a few sorted parts.
-#ifndef LOTUS_TOOL_BASE_SORT_RUNS_HPP
-#define LOTUS_TOOL_BASE_SORT_RUNS_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -34,5 +33,3 @@ void sort_runs(Iterator begin, Iterator end, Less less) {
 }
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_SORT_RUNS_HPP

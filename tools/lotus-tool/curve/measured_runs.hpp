@@ -1,6 +1,5 @@
 // Measured throughputs of several runs of a program, for comparison with predictions.
-#ifndef LOTUS_TOOL_CURVE_MEASURED_RUNS_HPP
-#define LOTUS_TOOL_CURVE_MEASURED_RUNS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -72,5 +71,3 @@ class measured_runs {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_CURVE_MEASURED_RUNS_HPP

@@ -1,6 +1,5 @@
 // Reads what the processes of a run report about themselves in their information files.
-#ifndef LOTUS_TOOL_LOG_PROCESS_INFO_HPP
-#define LOTUS_TOOL_LOG_PROCESS_INFO_HPP
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -160,5 +159,3 @@ class run_processes {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_LOG_PROCESS_INFO_HPP

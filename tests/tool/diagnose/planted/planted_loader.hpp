@@ -1,6 +1,5 @@
 // A loader and work for programs whose cause of slowness is planted.
-#ifndef LOTUS_TESTS_PLANTED_LOADER_HPP
-#define LOTUS_TESTS_PLANTED_LOADER_HPP
+#pragma once
 
 #include <sched.h>
 #include <sys/mman.h>
@@ -217,5 +216,3 @@ inline void train(double nap_ms, double burn_ms = 0) {
 }
 
 }  // namespace planted
-
-#endif  // LOTUS_TESTS_PLANTED_LOADER_HPP

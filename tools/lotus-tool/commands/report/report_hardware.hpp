@@ -1,6 +1,5 @@
 // Writes the report's data about functions and hardware counters of each operation.
-#ifndef LOTUS_TOOL_COMMANDS_REPORT_REPORT_HARDWARE_HPP
-#define LOTUS_TOOL_COMMANDS_REPORT_REPORT_HARDWARE_HPP
+#pragma once
 
 #include <cstddef>
 #include <map>
@@ -44,5 +43,3 @@ class hardware_data {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_REPORT_REPORT_HARDWARE_HPP

@@ -1,6 +1,5 @@
 // Reads the last seconds of all runs in a folder while they are being recorded.
-#ifndef LOTUS_TOOL_COMMANDS_TOP_LIVE_FOLDER_HPP
-#define LOTUS_TOOL_COMMANDS_TOP_LIVE_FOLDER_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -161,5 +160,3 @@ class live_folder {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_TOP_LIVE_FOLDER_HPP

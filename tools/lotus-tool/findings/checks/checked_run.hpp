@@ -1,6 +1,5 @@
 // The run that is checked, and the checks.
-#ifndef LOTUS_TOOL_FINDINGS_CHECKS_CHECKED_RUN_HPP
-#define LOTUS_TOOL_FINDINGS_CHECKS_CHECKED_RUN_HPP
+#pragma once
 
 #include <algorithm>
 #include <string_view>
@@ -55,5 +54,3 @@ check_rule short_run, unrecorded_work, twice, overlap, oversubscribed;
 check_rule names_with_numbers, dropped, clock_set;
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_FINDINGS_CHECKS_CHECKED_RUN_HPP

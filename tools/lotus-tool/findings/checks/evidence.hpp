@@ -1,6 +1,5 @@
 // What the checks look for in a run.
-#ifndef LOTUS_TOOL_FINDINGS_CHECKS_EVIDENCE_HPP
-#define LOTUS_TOOL_FINDINGS_CHECKS_EVIDENCE_HPP
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -43,5 +42,3 @@ busy_threads count_busy_threads(const run_data& run);
 phrase mixed_sequences(const run_data& run, const recorded_work& work);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_FINDINGS_CHECKS_EVIDENCE_HPP

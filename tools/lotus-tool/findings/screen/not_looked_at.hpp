@@ -1,6 +1,5 @@
 // Says what a diagnosis could not look at.
-#ifndef LOTUS_TOOL_FINDINGS_SCREEN_NOT_LOOKED_AT_HPP
-#define LOTUS_TOOL_FINDINGS_SCREEN_NOT_LOOKED_AT_HPP
+#pragma once
 
 #include <string>
 #include <vector>
@@ -17,5 +16,3 @@ bool mostly_blocked(const diagnosis& d);
 std::vector<std::string> not_looked_at(const diagnosis& d);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_FINDINGS_SCREEN_NOT_LOOKED_AT_HPP

@@ -1,6 +1,5 @@
 // Says why a run has its verdict: the evidence, and what else the recording shows.
-#ifndef LOTUS_TOOL_FINDINGS_SCREEN_WHY_HPP
-#define LOTUS_TOOL_FINDINGS_SCREEN_WHY_HPP
+#pragma once
 
 #include <string>
 
@@ -16,5 +15,3 @@ std::string why_and_findings(const diagnosis& d);
 std::string busy_why(const diagnosis& d);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_FINDINGS_SCREEN_WHY_HPP

@@ -1,6 +1,5 @@
 // Finds out whether the computer's clock was set during a run.
-#ifndef LOTUS_TOOL_LOG_CLOCK_CLOCK_SEARCH_HPP
-#define LOTUS_TOOL_LOG_CLOCK_CLOCK_SEARCH_HPP
+#pragma once
 
 #include <memory>
 #include <string>
@@ -41,5 +40,3 @@ bool are_several(const clock_step& step) noexcept;
 std::string described(const clock_step& step);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_LOG_CLOCK_CLOCK_SEARCH_HPP

@@ -1,6 +1,5 @@
 // Notices, while a log is read, that the clock may have been set during the run.
-#ifndef LOTUS_TOOL_LOG_CLOCK_CLOCK_WATCH_HPP
-#define LOTUS_TOOL_LOG_CLOCK_CLOCK_WATCH_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -50,5 +49,3 @@ class clock_watch {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_LOG_CLOCK_CLOCK_WATCH_HPP

@@ -1,6 +1,5 @@
 // Finds the epoch to which each batch record and each preprocessing of a batch belongs.
-#ifndef LOTUS_TOOL_MODEL_BATCHES_EPOCHS_HPP
-#define LOTUS_TOOL_MODEL_BATCHES_EPOCHS_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -31,5 +30,3 @@ std::vector<std::uint32_t> find_epochs(batch_records& records, batch_preprocessi
                                        bool cut_off);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_BATCHES_EPOCHS_HPP

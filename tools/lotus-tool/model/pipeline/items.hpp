@@ -1,7 +1,6 @@
 // Finds the items and batches that went through the stages of a loader, what was done for each, and
 // counts the workers.
-#ifndef LOTUS_TOOL_MODEL_PIPELINE_ITEMS_HPP
-#define LOTUS_TOOL_MODEL_PIPELINE_ITEMS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -64,5 +63,3 @@ std::vector<std::vector<item_node>> trees_of(const run_data& run, const std::vec
 std::vector<item> slowest_items(std::vector<item> items, std::size_t count);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_PIPELINE_ITEMS_HPP

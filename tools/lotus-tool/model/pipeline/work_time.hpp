@@ -1,6 +1,5 @@
 // Sums up the times of the spans of a batch or item, which may overlap and nest.
-#ifndef LOTUS_TOOL_MODEL_PIPELINE_WORK_TIME_HPP
-#define LOTUS_TOOL_MODEL_PIPELINE_WORK_TIME_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -38,5 +37,3 @@ class work_time {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_PIPELINE_WORK_TIME_HPP

@@ -1,6 +1,5 @@
 // Stores durations without keeping all of them in memory.
-#ifndef LOTUS_TOOL_MODEL_TIMES_KEPT_DURATIONS_HPP
-#define LOTUS_TOOL_MODEL_TIMES_KEPT_DURATIONS_HPP
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -173,5 +172,3 @@ class value_blocks {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_TIMES_KEPT_DURATIONS_HPP

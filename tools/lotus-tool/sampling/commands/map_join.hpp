@@ -1,7 +1,6 @@
 // Provides lotus-tool map join, which assigns the samples of a run to the operations that their
 // threads executed at the time.
-#ifndef LOTUS_TOOL_SAMPLING_COMMANDS_MAP_JOIN_HPP
-#define LOTUS_TOOL_SAMPLING_COMMANDS_MAP_JOIN_HPP
+#pragma once
 
 #include <ostream>
 #include <string>
@@ -32,5 +31,3 @@ void print_joined(const joined_run& run, print_as print, std::ostream& out);
 int run_map_join(const map_join_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_SAMPLING_COMMANDS_MAP_JOIN_HPP

@@ -1,6 +1,5 @@
 // Provides lotus-tool map record, which samples a program while the program writes its logs.
-#ifndef LOTUS_TOOL_SAMPLING_COMMANDS_MAP_RECORD_HPP
-#define LOTUS_TOOL_SAMPLING_COMMANDS_MAP_RECORD_HPP
+#pragma once
 
 #include <ostream>
 #include <string>
@@ -22,5 +21,3 @@ struct map_record_options {
 int run_map_record(const map_record_options& options, std::ostream& err);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_SAMPLING_COMMANDS_MAP_RECORD_HPP

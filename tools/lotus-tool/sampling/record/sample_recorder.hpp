@@ -1,6 +1,5 @@
 // Samples another process and writes the samples to a file.
-#ifndef LOTUS_TOOL_SAMPLING_RECORD_SAMPLE_RECORDER_HPP
-#define LOTUS_TOOL_SAMPLING_RECORD_SAMPLE_RECORDER_HPP
+#pragma once
 
 #include <sys/types.h>
 
@@ -70,5 +69,3 @@ class sample_recorder {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_SAMPLING_RECORD_SAMPLE_RECORDER_HPP

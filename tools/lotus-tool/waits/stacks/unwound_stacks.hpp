@@ -1,6 +1,5 @@
 // Unwinds the stacks that processes recorded of their waiting threads, and names the calls.
-#ifndef LOTUS_TOOL_WAITS_STACKS_UNWOUND_STACKS_HPP
-#define LOTUS_TOOL_WAITS_STACKS_UNWOUND_STACKS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -96,5 +95,3 @@ std::string calls_of_wait(const run_blocked_on& joined, const std::string& name,
                           const blocked_on* of);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_WAITS_STACKS_UNWOUND_STACKS_HPP

@@ -1,6 +1,5 @@
 // Runs a probe program once under one of the collectors.
-#ifndef LOTUS_TOOL_COMMANDS_MAP_COLLECT_PROBE_RUNNER_HPP
-#define LOTUS_TOOL_COMMANDS_MAP_COLLECT_PROBE_RUNNER_HPP
+#pragma once
 
 #include <ostream>
 #include <set>
@@ -90,5 +89,3 @@ class probe_runner {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_MAP_COLLECT_PROBE_RUNNER_HPP
