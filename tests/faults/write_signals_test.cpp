@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <string>
-#include <vector>
 
 #include "catch.hpp"
 #include "lotus/base/file.hpp"

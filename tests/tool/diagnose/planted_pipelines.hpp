@@ -8,7 +8,6 @@
 #include <random>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tool/diagnose/planted_logs.hpp"

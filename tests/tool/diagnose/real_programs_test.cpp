@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <deque>
-#include <new>
 #include <set>
 #include <string>
 

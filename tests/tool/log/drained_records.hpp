@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <new>
 #include <random>
 #include <string>
 #include <string_view>

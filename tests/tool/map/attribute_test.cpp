@@ -2,8 +2,6 @@
 // that call the functions.
 #include <filesystem>
 #include <fstream>
-#include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 

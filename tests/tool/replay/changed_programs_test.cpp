@@ -9,7 +9,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
-#include <new>
 #include <set>
 #include <string>
 #include <thread>
@@ -17,7 +16,6 @@
 
 #include "catch.hpp"
 #include "lotus/lotus.hpp"
-#include "tool/diagnose/planted/crew.hpp"
 #include "tool/json.hpp"
 #include "tool/tool_test.hpp"
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "tool/diagnose/planted_shapes.hpp"
 #include "tool/json.hpp"
 #include "tool/replay/simulated_truth.hpp"
 #include "tool/tool_test.hpp"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <random>
 
 #include "tool/diagnose/planted_answer.hpp"
 #include "tool/diagnose/planted_logs.hpp"

@@ -6,7 +6,6 @@
 #include "catch.hpp"
 #include "operating_scripts.hpp"
 #include "report_test.hpp"
-#include "tool/diagnose/planted_shapes.hpp"
 #include "tool/replay/simulated_truth.hpp"
 #include "tool/tool_test.hpp"
 

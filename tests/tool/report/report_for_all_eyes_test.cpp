@@ -2,7 +2,6 @@
 // with a screen reader.
 #include <filesystem>
 #include <string>
-#include <string_view>
 
 #include "browser.hpp"
 #include "catch.hpp"

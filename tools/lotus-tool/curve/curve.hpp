@@ -2,7 +2,6 @@
 // intervals, what limits it, and the runs that were measured.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -1,7 +1,6 @@
 // Assigns the process and thread numbers under which trace viewers show runs and logs.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>

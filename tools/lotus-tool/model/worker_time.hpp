@@ -1,9 +1,7 @@
 // Measures how the workers divide their time among operations while they build batches.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "commands/map/map_build.hpp"
-#include "mapping/mapping.hpp"
 
 namespace lotus::tool {
 

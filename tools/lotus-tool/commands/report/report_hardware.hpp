@@ -1,7 +1,6 @@
 // Writes the report's data about functions and hardware counters of each operation.
 #pragma once
 
-#include <cstddef>
 #include <map>
 #include <string>
 #include <vector>

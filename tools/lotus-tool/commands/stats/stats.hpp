@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "accelerator/analysis.hpp"
-#include "base/diagnostics.hpp"
 #include "describe/described.hpp"
 #include "findings/checks/check.hpp"
 #include "heap/tables/stats_memory.hpp"

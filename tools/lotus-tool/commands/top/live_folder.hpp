@@ -1,10 +1,8 @@
 // Reads the last seconds of all runs in a folder while they are being recorded.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <ctime>
-#include <lotus/folder/log_parts.hpp>
 #include <map>
 #include <optional>
 #include <set>

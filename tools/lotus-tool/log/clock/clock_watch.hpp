@@ -1,7 +1,6 @@
 // Notices, while a log is read, that the clock may have been set during the run.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>

@@ -10,7 +10,6 @@
 #include "base/diagnostics.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/window/time_window.hpp"
-#include "lotus/folder/log_appender.hpp"
 
 namespace lotus::tool {
 

@@ -7,7 +7,6 @@
 #include <ostream>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/diagnostics.hpp"
 #include "log/folder/log_files.hpp"

@@ -1,7 +1,6 @@
 // Finds the epoch to which each batch record and each preprocessing of a batch belongs.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <vector>

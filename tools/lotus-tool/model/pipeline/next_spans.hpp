@@ -1,7 +1,6 @@
 // Finds the next span of a batch or an item on its route through the stages.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "model/run_model.hpp"

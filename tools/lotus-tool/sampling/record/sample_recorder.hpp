@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <lotus/sampling/perf_ring.hpp>
 #include <string>

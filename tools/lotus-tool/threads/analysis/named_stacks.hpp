@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "sampling/read/symbols.hpp"
 #include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostics.hpp"
 #include "threads/analysis/named_stacks.hpp"
 #include "threads/data/thread_samples.hpp"
 

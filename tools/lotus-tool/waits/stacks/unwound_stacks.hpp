@@ -1,7 +1,6 @@
 // Unwinds the stacks that processes recorded of their waiting threads, and names the calls.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>

@@ -3,8 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <string_view>
 
 #include "base/formats/json_writer.hpp"
 #include "commands/report/batch_histories.hpp"
