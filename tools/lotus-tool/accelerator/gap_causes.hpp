@@ -1,4 +1,5 @@
-// Finds the causes of the gaps in the work of a device.
+// Finds the causes of the gaps in the work of a device, and the gaps that occur only once, while
+// the program starts.
 #pragma once
 
 #include <cstdint>
@@ -33,5 +34,10 @@ class gap_causes {
   idle_cause launch_cause_ = idle_cause::launch;
   std::vector<cause_range> parts_;
 };
+
+/// Returns, for each gap of a device, whether it is start-up. This is so for gaps of the first step
+/// that are far longer than those of later steps, and for gaps in a call that takes far longer than
+/// launches usually do, and launches a kernel for the first time or occurs only in the first half.
+std::vector<bool> find_start_up(const device_trace& trace, const std::vector<device_gap>& gaps);
 
 }  // namespace lotus::tool

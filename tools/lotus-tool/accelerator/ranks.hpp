@@ -1,5 +1,5 @@
-// Analyzes the traces of several ranks (processes of a distributed training), and compares the
-// ranks.
+// Analyzes the traces of several ranks (processes of a distributed training), finds the logs that
+// belong to each, and compares the ranks.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,10 @@
 #include <vector>
 
 #include "accelerator/analysis.hpp"
+#include "accelerator/trace/device_trace.hpp"
 #include "base/diagnostics.hpp"
+#include "log/folder/loaders.hpp"
+#include "log/folder/log_files.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {
@@ -97,5 +100,20 @@ struct rank_comparison {
 /// Compares ranks.
 /// @param ranks  at least one.
 rank_comparison compare_ranks(const std::vector<accelerator_analysis>& ranks);
+
+/// The logs of all ranks in one or several runs. All ranks may record to one folder, or each rank
+/// to its own.
+class rank_logs {
+ public:
+  explicit rank_logs(const std::vector<run_files>& runs);
+
+  /// Returns the logs that may belong to a trace. Searches the logs in the trace's folder or, if
+  /// there are none, all logs. Among these, prefers logs of the trace's rank, and then logs of a
+  /// process in the trace. The result points into this object.
+  std::vector<const run_files*> of(const device_trace& trace) const;
+
+ private:
+  std::vector<consumer_logs> all_;
+};
 
 }  // namespace lotus::tool

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "findings/checks/evidence.hpp"
+#include "findings/checks/checked_run.hpp"
 #include "findings/checks/recorded_work.hpp"
 #include "findings/words.hpp"
 #include "model/run_data.hpp"

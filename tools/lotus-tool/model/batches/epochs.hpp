@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "base/sort_runs.hpp"
+#include "base/sorting.hpp"
 #include "model/batches/batch_preprocessings.hpp"
 #include "model/run_model.hpp"
 
