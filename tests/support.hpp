@@ -8,9 +8,11 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -28,6 +30,15 @@ constexpr int rounds(int thorough) {
 #else
   return thorough;
 #endif
+}
+
+/// Returns a random seed, or that of the variable LOTUS_TEST_SEED, and prints it.
+inline std::uint64_t seed() {
+  const char* given = std::getenv("LOTUS_TEST_SEED");
+  const std::uint64_t s =
+      given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  std::printf("seed %llu (LOTUS_TEST_SEED repeats it)\n", static_cast<unsigned long long>(s));
+  return s;
 }
 
 /// A new empty directory; the destructor deletes it with its contents.
@@ -231,6 +242,17 @@ inline std::vector<side_log_line> read_side_log(const fs::path& directory,
                   if (l.kind == kind) lines.push_back(l);
                 });
   return lines;
+}
+
+/// Returns the second numbers, or those of another column, of the lines of one name.
+inline std::vector<std::int64_t> numbers_of(
+    const std::vector<side_log_line>& lines, const std::string& name,
+    std::int64_t side_log_line::*column = &side_log_line::b) {
+  std::vector<std::int64_t> numbers;
+  for (const side_log_line& l : lines) {
+    if (l.name == name) numbers.push_back(l.*column);
+  }
+  return numbers;
 }
 
 inline std::size_t count_named(const std::vector<log_line>& lines, const std::string& name) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <string_view>
 
 #include "lotus/lotus.hpp"
 #include "lotus/recovery/recovery.hpp"
@@ -24,6 +25,17 @@ inline void recover_all(const temp_directory& run) {
   const int fd = open(run.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   lotus::detail::recover_directory(fd, nullptr);
   close(fd);
+}
+
+/// Records an operation several times.
+inline void record(std::string_view name, int times) {
+  for (int i = 0; i < times; ++i) LOTUS_SCOPE_DYNAMIC(name);
+}
+
+/// Waits for the end of a child. Returns whether its exit status is 0.
+inline bool ended_well(pid_t child) {
+  int status = 0;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 /// Runs `body` in a forked child and returns the child's wait status. Kills the child if it hangs.

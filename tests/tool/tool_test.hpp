@@ -45,6 +45,8 @@ struct result {
 
 /// Runs a command of the tool in this process, as in run({"viz", dir, "-o", file}).
 result run(const std::vector<std::string>& arguments);
+/// Runs a command that must succeed; otherwise, the test fails.
+result run_well(const std::vector<std::string>& arguments);
 
 /// Parses `text`. Fails the test if `text` is not valid JSON.
 json parse_json(const std::string& text);

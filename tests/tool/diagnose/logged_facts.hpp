@@ -1,6 +1,7 @@
 // Helpers of tests that log runs of unusual structure.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -38,6 +39,14 @@ inline void received(planted_logs& logs, std::int64_t i, std::int64_t from, std:
   logs.waited(0, i, from, at - from);
   logs.off_cpu(0, at - 1000, at - from - 2000, 0);
   logs.used(0, i, at);
+}
+
+/// The same for a batch that can be received at `ready`. Returns when the step begins.
+inline std::int64_t received_when(planted_logs& logs, std::int64_t i, std::int64_t from,
+                                  std::int64_t ready) {
+  const std::int64_t at = std::max(from + 2000, ready);
+  received(logs, i, from, at);
+  return at;
 }
 
 }  // namespace lotus::tool_test

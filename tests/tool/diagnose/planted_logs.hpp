@@ -15,6 +15,9 @@ namespace lotus::tool_test {
 /// would have written them, sorted by their ends. Times are ns since the beginning of the run.
 class planted_logs {
  public:
+  planted_logs() = default;
+  explicit planted_logs(int usable_cpus) { cpus(usable_cpus); }
+
   /// Assigns all following records to the loader `name`; "" is the default loader.
   void loader(std::string name) { loader_ = std::move(name); }
 

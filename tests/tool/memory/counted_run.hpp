@@ -13,10 +13,7 @@
 namespace lotus::tool_test {
 
 inline json memory_of(const std::string& dir) {
-  const result reported = run({"stats", "--json", dir});
-  INFO(reported.err);
-  REQUIRE(reported.status == 0);
-  return parse_json(reported.out)["runs"][0]["memory"];
+  return parse_json(run_well({"stats", "--json", dir}).out)["runs"][0]["memory"];
 }
 
 class counted_run {
@@ -35,7 +32,12 @@ class counted_run {
   int status() const { return status_; }
   std::string err() const { return read_file(dir_.path() + "/err"); }
   std::string dir() const { return dir_.path() + "/run"; }
-  json memory() const { return memory_of(dir()); }
+  /// The test fails if the program did.
+  json memory() const {
+    INFO(err());
+    REQUIRE(status_ == 0);
+    return memory_of(dir());
+  }
 
  private:
   temp_dir dir_;

@@ -159,10 +159,7 @@ void check_pair(const sample_loader& now, const sample_loader& changed,
     const bool disturbed = std::abs(before / record(now, again.path()) - 1) > 0.05;
     std::vector<std::string> all{"whatif", a.path()};
     all.insert(all.end(), words.begin(), words.end());
-    const result r = run(all);
-    INFO(r.out << r.err);
-    REQUIRE(r.status == 0);
-    const json answer = parse_json(r.out);
+    const json answer = parse_json(run_well(all).out);
     if (disturbed || !answer.has("changes")) continue;
     const json change = answer["changes"][0];
     const double low = change["low"].number();

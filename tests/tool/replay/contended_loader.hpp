@@ -47,6 +47,12 @@ struct contended_loader {
   /// Simulates a run, and writes its logs unless `logs` is null. Returns batches per second: all
   /// batches, divided by the time from the run's start to the end of its last step.
   double simulate_into(planted_logs* logs) const;
+  /// Simulates a run, and writes its logs into a folder.
+  void record_into(const temp_dir& dir) const {
+    planted_logs logs;
+    simulate_into(&logs);
+    logs.write(dir);
+  }
   std::string name() const;
 };
 

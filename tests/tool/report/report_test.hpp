@@ -16,9 +16,7 @@ inline std::string report(const temp_dir& dir, const std::string& runs,
   std::string page = dir.path() + "/report.html";
   std::vector<std::string> arguments{"report", runs, "-o", page};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  const result r = run(arguments);
-  INFO(r.err);
-  REQUIRE(r.status == 0);
+  const result r = run_well(arguments);
   return page;
 }
 

@@ -13,10 +13,7 @@ namespace lotus::tool_test {
 inline std::string drawn(const std::string& dir, const std::vector<std::string>& more = {}) {
   std::vector<std::string> arguments{"viz", dir, "-o", "-", "-q"};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  const result r = run(arguments);
-  INFO(r.err);
-  REQUIRE(r.status == 0);
-  return r.out;
+  return run_well(arguments).out;
 }
 
 /// Like drawn(), as JSON.
