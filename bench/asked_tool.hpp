@@ -1,6 +1,5 @@
 // Runs lotus-tool and reads its JSON output. Benchmarks use it to measure how accurate the tool is.
-#ifndef LOTUS_BENCH_ASKED_TOOL_HPP
-#define LOTUS_BENCH_ASKED_TOOL_HPP
+#pragma once
 
 #include <unistd.h>
 
@@ -79,5 +78,3 @@ inline double median(std::vector<double> values) {
 }
 
 }  // namespace bench
-
-#endif  // LOTUS_BENCH_ASKED_TOOL_HPP

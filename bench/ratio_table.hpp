@@ -1,6 +1,5 @@
 // Prints the times of benchmarks, divided by the time of the benchmark "floor" in the same run.
-#ifndef LOTUS_BENCH_RATIO_TABLE_HPP
-#define LOTUS_BENCH_RATIO_TABLE_HPP
+#pragma once
 
 #include <benchmark/benchmark.h>
 
@@ -84,5 +83,3 @@ class ratio_table : public benchmark::ConsoleReporter {
 };
 
 }  // namespace bench
-
-#endif  // LOTUS_BENCH_RATIO_TABLE_HPP

@@ -1,6 +1,5 @@
 // Runs a synthetic loader, whose threads compute and sleep for known times.
-#ifndef LOTUS_BENCH_REAL_LOADER_HPP
-#define LOTUS_BENCH_REAL_LOADER_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -46,5 +45,3 @@ struct real_loader {
 void run_real(const real_loader& loader, const std::string& folder);
 
 }  // namespace bench
-
-#endif  // LOTUS_BENCH_REAL_LOADER_HPP

@@ -1,6 +1,5 @@
 // Provides pairs of runs: a program, and the same program with one change.
-#ifndef LOTUS_BENCH_WHATIF_PAIRS_HPP
-#define LOTUS_BENCH_WHATIF_PAIRS_HPP
+#pragma once
 
 #include <functional>
 #include <string>
@@ -36,5 +35,3 @@ std::vector<pair> made_up_pairs();
 std::vector<pair> example_pairs(const std::string& examples, const std::string& images);
 
 }  // namespace bench
-
-#endif  // LOTUS_BENCH_WHATIF_PAIRS_HPP

@@ -1,6 +1,5 @@
 // Runs what mostly sleeps, such as recordings of programs, at the same time.
-#ifndef LOTUS_TESTS_AT_ONCE_HPP
-#define LOTUS_TESTS_AT_ONCE_HPP
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -24,5 +23,3 @@ void at_once(std::size_t count, std::size_t most, const What& what) {
 }
 
 }  // namespace lotus_test
-
-#endif  // LOTUS_TESTS_AT_ONCE_HPP

@@ -1,7 +1,6 @@
 // Includes Catch2 v2 (Debian 12) or v3 (Debian 13), which keep their macros in different headers
 // and their matchers under different names, and adds skip(), because only v3 can skip a test case.
-#ifndef LOTUS_TESTS_CATCH_HPP
-#define LOTUS_TESTS_CATCH_HPP
+#pragma once
 
 // clang 22 warns about __COUNTER__, which Catch uses in TEST_CASE by default. With this macro,
 // Catch uses __LINE__ instead.
@@ -31,5 +30,3 @@ namespace lotus_test {
 void skip(const std::string& why);
 
 }  // namespace lotus_test
-
-#endif  // LOTUS_TESTS_CATCH_HPP

@@ -1,6 +1,5 @@
 // Waits until the library's drain thread leaves the records of a test alone.
-#ifndef LOTUS_TESTS_DRAIN_THREAD_HPP
-#define LOTUS_TESTS_DRAIN_THREAD_HPP
+#pragma once
 
 #include <chrono>
 #include <fstream>
@@ -44,5 +43,3 @@ inline void wait_until_drain_thread_rests() {
 }
 
 }  // namespace support
-
-#endif  // LOTUS_TESTS_DRAIN_THREAD_HPP

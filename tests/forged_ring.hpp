@@ -1,7 +1,6 @@
 // Writes forged ring files byte by byte, as record/ring_layout.hpp defines them, and runs code that
 // reads these files.
-#ifndef LOTUS_TESTS_FORGED_RING_HPP
-#define LOTUS_TESTS_FORGED_RING_HPP
+#pragma once
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -153,5 +152,3 @@ inline std::string worker_log(std::uint32_t tid) {
 }
 
 }  // namespace support
-
-#endif  // LOTUS_TESTS_FORGED_RING_HPP

@@ -1,6 +1,5 @@
 // Collects the library's messages, which several threads may print at the same time.
-#ifndef LOTUS_TESTS_MESSAGES_HPP
-#define LOTUS_TESTS_MESSAGES_HPP
+#pragma once
 
 #include <cstddef>
 #include <mutex>
@@ -44,5 +43,3 @@ class collected_messages {
 };
 
 }  // namespace support
-
-#endif  // LOTUS_TESTS_MESSAGES_HPP

@@ -1,6 +1,5 @@
 // Provides a temporary directory, and functions that read the logs in a directory.
-#ifndef LOTUS_TESTS_SUPPORT_HPP
-#define LOTUS_TESTS_SUPPORT_HPP
+#pragma once
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,9 +8,11 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -29,6 +30,15 @@ constexpr int rounds(int thorough) {
 #else
   return thorough;
 #endif
+}
+
+/// Returns a random seed, or that of the variable LOTUS_TEST_SEED, and prints it.
+inline std::uint64_t seed() {
+  const char* given = std::getenv("LOTUS_TEST_SEED");
+  const std::uint64_t s =
+      given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  std::printf("seed %llu (LOTUS_TEST_SEED repeats it)\n", static_cast<unsigned long long>(s));
+  return s;
 }
 
 /// A new empty directory; the destructor deletes it with its contents.
@@ -234,6 +244,17 @@ inline std::vector<side_log_line> read_side_log(const fs::path& directory,
   return lines;
 }
 
+/// Returns the second numbers, or those of another column, of the lines of one name.
+inline std::vector<std::int64_t> numbers_of(
+    const std::vector<side_log_line>& lines, const std::string& name,
+    std::int64_t side_log_line::*column = &side_log_line::b) {
+  std::vector<std::int64_t> numbers;
+  for (const side_log_line& l : lines) {
+    if (l.name == name) numbers.push_back(l.*column);
+  }
+  return numbers;
+}
+
 inline std::size_t count_named(const std::vector<log_line>& lines, const std::string& name) {
   return static_cast<std::size_t>(
       std::count_if(lines.begin(), lines.end(), [&](const auto& l) { return l.name == name; }));
@@ -249,5 +270,3 @@ inline std::size_t count_files(const fs::path& directory, const std::string& sta
 }
 
 }  // namespace support
-
-#endif  // LOTUS_TESTS_SUPPORT_HPP

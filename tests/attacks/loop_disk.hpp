@@ -1,6 +1,5 @@
 // Provides file systems of all kinds, each in a file.
-#ifndef LOTUS_TESTS_LOOP_DISK_HPP
-#define LOTUS_TESTS_LOOP_DISK_HPP
+#pragma once
 
 #include <sys/mount.h>
 
@@ -42,5 +41,3 @@ class loop_disk {
 };
 
 }  // namespace support
-
-#endif  // LOTUS_TESTS_LOOP_DISK_HPP

@@ -37,16 +37,13 @@ using support::collected_messages;
 using support::count_named;
 using support::options_for;
 using support::read_logs;
+using support::record;
 using support::recover_all;
 using support::status_of_child;
 
 namespace {
 
 namespace fs = std::filesystem;
-
-void record(const char* name, int times) {
-  for (int i = 0; i < times; ++i) LOTUS_SCOPE_DYNAMIC(name);
-}
 
 /// Waits for a message of the library. Returns whether it came.
 bool message_comes(const char* part) {

@@ -1,6 +1,5 @@
 // Runs the example pipelines for tests and reads their logs.
-#ifndef LOTUS_TESTS_EXAMPLE_RUN_HPP
-#define LOTUS_TESTS_EXAMPLE_RUN_HPP
+#pragma once
 
 #include <sys/wait.h>
 
@@ -126,5 +125,3 @@ inline bool lies_within(const std::vector<log_line>& lines, const std::string& i
 }
 
 }  // namespace example_run
-
-#endif  // LOTUS_TESTS_EXAMPLE_RUN_HPP

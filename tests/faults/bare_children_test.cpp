@@ -26,8 +26,10 @@
 #include "support.hpp"
 
 using support::count_named;
+using support::ended_well;
 using support::options_for;
 using support::read_logs;
+using support::record;
 
 namespace {
 
@@ -41,10 +43,6 @@ constexpr bool fork_waits_for_sanitizer = __has_feature(address_sanitizer);
 constexpr bool fork_waits_for_sanitizer = false;
 #endif
 
-void record(const std::string& name, int times) {
-  for (int i = 0; i < times; ++i) LOTUS_SCOPE_DYNAMIC(name);
-}
-
 /// Forks without running the handlers of pthread_atfork.
 pid_t fork_bare() {
 #if defined(__GLIBC_PREREQ)
@@ -54,11 +52,6 @@ pid_t fork_bare() {
   #endif
 #endif
   return static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
-}
-
-bool ended_well(pid_t child) {
-  int status = 0;
-  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 /// Stores records of many kinds, `times` records of each kind.

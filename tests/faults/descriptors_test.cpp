@@ -29,6 +29,7 @@
 using support::count_named;
 using support::options_for;
 using support::read_logs;
+using support::record;
 using support::recover_all;
 
 namespace {
@@ -71,10 +72,6 @@ void take_all(const std::string& folder, bool directories) {
     }
     close(fd);
   }
-}
-
-void record(const char* name, int times) {
-  for (int i = 0; i < times; ++i) LOTUS_SCOPE_DYNAMIC(name);
 }
 
 void record_on_threads(const char* name, int threads, int times) {

@@ -18,20 +18,13 @@
 #include "support.hpp"
 
 using support::count_named;
+using support::ended_well;
 using support::options_for;
 using support::read_logs;
+using support::record;
 using support::recover_all;
 
 namespace {
-
-void record(const std::string& name, int times) {
-  for (int i = 0; i < times; ++i) LOTUS_SCOPE_DYNAMIC(name);
-}
-
-bool ended_well(pid_t child) {
-  int status = 0;
-  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
 
 /// Forks a child that is killed after 60 s, so that the test ends even if the child hangs.
 template <class Body>

@@ -48,14 +48,6 @@ lotus::detail::recovery recover(const support::temp_directory& run) {
   return result;
 }
 
-std::uint64_t seed() {
-  const char* given = std::getenv("LOTUS_TEST_SEED");
-  const std::uint64_t s =
-      given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
-  std::printf("seed %llu (LOTUS_TEST_SEED repeats it)\n", static_cast<unsigned long long>(s));
-  return s;
-}
-
 /// Checks that every counted scope is logged once. A thread may have ended one more scope that it
 /// had not counted yet when it was killed.
 void check_counts(const support::temp_directory& run) {
@@ -93,7 +85,7 @@ TEST_CASE("all ended scopes are in the log after recovery, however the process e
 }
 
 TEST_CASE("a process killed during drains is recovered: each scope once, and no line torn") {
-  std::mt19937_64 random{seed()};
+  std::mt19937_64 random{support::seed()};
   for (int round = 0; round < support::rounds(40); ++round) {
     const support::temp_directory run;
     const pid_t victim = start_victim("flat-out", run);
@@ -107,7 +99,7 @@ TEST_CASE("a process killed during drains is recovered: each scope once, and no 
 }
 
 TEST_CASE("a recovery that is killed repeatedly still writes each record exactly once") {
-  std::mt19937_64 random{seed()};
+  std::mt19937_64 random{support::seed()};
   for (int round = 0; round < support::rounds(10); ++round) {
     const support::temp_directory run;
     const pid_t victim = start_victim("flat-out", run);
@@ -168,7 +160,7 @@ TEST_CASE("recovery keeps a damaged ring file and writes no wrong lines") {
     std::ifstream in{ring};
     return std::string{std::istreambuf_iterator<char>{in}, {}};
   }();
-  std::mt19937_64 random{seed()};
+  std::mt19937_64 random{support::seed()};
   for (int round = 0; round < support::rounds(300); ++round) {
     std::string broken = original;
     for (std::uint64_t i = 0; i <= random() % 20; ++i) {

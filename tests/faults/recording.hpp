@@ -1,12 +1,12 @@
 // Helps tests of faults: recording without messages, and recovering the logs of dead processes.
-#ifndef LOTUS_TESTS_RECORDING_HPP
-#define LOTUS_TESTS_RECORDING_HPP
+#pragma once
 
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <string_view>
 
 #include "lotus/lotus.hpp"
 #include "lotus/recovery/recovery.hpp"
@@ -27,6 +27,17 @@ inline void recover_all(const temp_directory& run) {
   close(fd);
 }
 
+/// Records an operation several times.
+inline void record(std::string_view name, int times) {
+  for (int i = 0; i < times; ++i) LOTUS_SCOPE_DYNAMIC(name);
+}
+
+/// Waits for the end of a child. Returns whether its exit status is 0.
+inline bool ended_well(pid_t child) {
+  int status = 0;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 /// Runs `body` in a forked child and returns the child's wait status. Kills the child if it hangs.
 template <class Body>
 int status_of_child(Body&& body) {
@@ -42,5 +53,3 @@ int status_of_child(Body&& body) {
 }
 
 }  // namespace support
-
-#endif  // LOTUS_TESTS_RECORDING_HPP

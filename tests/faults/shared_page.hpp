@@ -1,7 +1,6 @@
 // Provides counters that remain when the process that increments them is killed, so that a test can
 // compare the logs of this process with them.
-#ifndef LOTUS_TESTS_SHARED_PAGE_HPP
-#define LOTUS_TESTS_SHARED_PAGE_HPP
+#pragma once
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -42,5 +41,3 @@ class shared_page {
 };
 
 }  // namespace support
-
-#endif  // LOTUS_TESTS_SHARED_PAGE_HPP

@@ -1,6 +1,5 @@
 // Provides a small file system that a test can fill.
-#ifndef LOTUS_TESTS_SMALL_DISK_HPP
-#define LOTUS_TESTS_SMALL_DISK_HPP
+#pragma once
 
 #include <sys/mount.h>
 
@@ -45,5 +44,3 @@ inline void fill_disk(const std::filesystem::path& filler) {
 }
 
 }  // namespace support
-
-#endif  // LOTUS_TESTS_SMALL_DISK_HPP

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <string>
-#include <vector>
 
 #include "catch.hpp"
 #include "lotus/base/file.hpp"
@@ -23,6 +22,7 @@
 
 using support::count_named;
 using support::read_logs;
+using support::record;
 
 namespace {
 
@@ -62,10 +62,6 @@ bool pending(int number) {
   sigset_t set;
   sigpending(&set);
   return sigismember(&set, number) == 1;
-}
-
-void record(const char* name, int times) {
-  for (int i = 0; i < times; ++i) LOTUS_SCOPE_DYNAMIC(name);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // Declares the functions that all fuzzers have in common.
-#ifndef LOTUS_TESTS_FUZZ_HPP
-#define LOTUS_TESTS_FUZZ_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -14,5 +13,3 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 inline void require(bool holds) {
   if (!holds) std::abort();
 }
-
-#endif  // LOTUS_TESTS_FUZZ_HPP

@@ -1,6 +1,5 @@
 // Provides a file in memory, for fuzzers of functions that read files.
-#ifndef LOTUS_TESTS_FUZZ_FILE_HPP
-#define LOTUS_TESTS_FUZZ_FILE_HPP
+#pragma once
 
 #include <unistd.h>
 
@@ -37,5 +36,3 @@ class fuzz_file {
  private:
   std::string path_;
 };
-
-#endif  // LOTUS_TESTS_FUZZ_FILE_HPP

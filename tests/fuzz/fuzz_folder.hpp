@@ -1,6 +1,5 @@
 // Provides a folder in memory, for fuzzers of functions that read folders.
-#ifndef LOTUS_TESTS_FUZZ_FOLDER_HPP
-#define LOTUS_TESTS_FUZZ_FOLDER_HPP
+#pragma once
 
 #include <unistd.h>
 
@@ -41,5 +40,3 @@ class fuzz_folder {
  private:
   std::filesystem::path path_;
 };
-
-#endif  // LOTUS_TESTS_FUZZ_FOLDER_HPP

@@ -1,6 +1,5 @@
 // Provides a run whose snapshots are created next to it.
-#ifndef LOTUS_TESTS_SNAPSHOT_RUN_HPP
-#define LOTUS_TESTS_SNAPSHOT_RUN_HPP
+#pragma once
 
 #include <algorithm>
 #include <chrono>
@@ -68,5 +67,3 @@ inline std::multiset<std::string> names_in(const fs::path& run) {
 }
 
 }  // namespace support
-
-#endif  // LOTUS_TESTS_SNAPSHOT_RUN_HPP

@@ -22,14 +22,6 @@
 
 namespace {
 
-std::uint64_t seed() {
-  const char* given = std::getenv("LOTUS_TEST_SEED");
-  const std::uint64_t s =
-      given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
-  std::printf("seed %llu (LOTUS_TEST_SEED repeats it)\n", static_cast<unsigned long long>(s));
-  return s;
-}
-
 constexpr std::size_t threads = 3;
 
 /// Makes calls until the process is killed. Increments a counter in the shared page after each
@@ -65,7 +57,7 @@ int wait_for(pid_t pid) {
 }  // namespace
 
 TEST_CASE("a kill at any moment loses no call that ended, and recovery counts each once") {
-  std::mt19937_64 random{seed()};
+  std::mt19937_64 random{support::seed()};
   for (int round = 0; round < 40; ++round) {
     const support::temp_directory run;
     const std::string page = (run.path() / "counters").string();
@@ -94,7 +86,7 @@ TEST_CASE("a kill at any moment loses no call that ended, and recovery counts ea
 
 TEST_CASE("a kill during stop loses no call, and recovery counts each once") {
   constexpr std::uint64_t calls = 3000;
-  std::mt19937_64 random{seed()};
+  std::mt19937_64 random{support::seed()};
   for (int round = 0; round < 60; ++round) {
     const support::temp_directory run;
     support::shared_page ready{(run.path() / "counters").string()};
@@ -123,7 +115,7 @@ TEST_CASE("a kill during stop loses no call, and recovery counts each once") {
 }
 
 TEST_CASE("a recovery that is killed repeatedly still counts each call once") {
-  std::mt19937_64 random{seed()};
+  std::mt19937_64 random{support::seed()};
   const support::temp_directory run;
   const pid_t victim = fork();
   if (victim == 0) {

@@ -1,6 +1,5 @@
 // Provides the CPU times of operations: as measured by the test, and as computed from the logs.
-#ifndef LOTUS_TESTS_CPU_ACCOUNTS_HPP
-#define LOTUS_TESTS_CPU_ACCOUNTS_HPP
+#pragma once
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -81,5 +80,3 @@ inline std::map<std::string, account> read_accounts(const fs::path& run) {
 }
 
 }  // namespace support
-
-#endif  // LOTUS_TESTS_CPU_ACCOUNTS_HPP

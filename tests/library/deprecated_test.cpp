@@ -12,6 +12,7 @@
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 using support::count_named;
+using support::numbers_of;
 using support::read_logs;
 using support::read_side_log;
 using support::side_log_line;
@@ -22,16 +23,6 @@ struct item {
   std::uint32_t id;
   std::string text;
 };
-
-std::vector<std::int64_t> numbers_of(const std::vector<side_log_line>& lines,
-                                     const std::string& name,
-                                     std::int64_t side_log_line::*column = &side_log_line::b) {
-  std::vector<std::int64_t> numbers;
-  for (const side_log_line& l : lines) {
-    if (l.name == name) numbers.push_back(l.*column);
-  }
-  return numbers;
-}
 
 }  // namespace
 

@@ -10,7 +10,6 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
-#include <tuple>
 #include <vector>
 
 #include "catch.hpp"
@@ -20,6 +19,7 @@
 
 using support::collected_messages;
 using support::count_named;
+using support::numbers_of;
 using support::read_logs;
 using support::read_side_log;
 using support::side_log_line;
@@ -41,16 +41,6 @@ bool has_operation(const std::vector<support::log_line>& lines, const side_log_l
     return l.name == of.name && l.start_ns == of.time_ns && l.duration_ns == of.a &&
            l.tid == of.tid && l.role == "worker";
   });
-}
-
-std::vector<std::int64_t> numbers_of(const std::vector<side_log_line>& lines,
-                                     const std::string& name,
-                                     std::int64_t side_log_line::*column = &side_log_line::b) {
-  std::vector<std::int64_t> numbers;
-  for (const side_log_line& l : lines) {
-    if (l.name == name) numbers.push_back(l.*column);
-  }
-  return numbers;
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // Reads JSON strictly: a missing member or a member of another type makes the test fail.
-#ifndef LOTUS_TESTS_TOOL_JSON_HPP
-#define LOTUS_TESTS_TOOL_JSON_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -57,5 +56,3 @@ struct json::member {
 };
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_TOOL_JSON_HPP

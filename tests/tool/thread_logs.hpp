@@ -1,6 +1,5 @@
 // Writes logs and side logs of threads for a test.
-#ifndef LOTUS_TESTS_THREAD_LOGS_HPP
-#define LOTUS_TESTS_THREAD_LOGS_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -59,5 +58,3 @@ inline std::string info_of_threads(const std::string& more) {
 }
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_THREAD_LOGS_HPP

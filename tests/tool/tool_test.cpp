@@ -14,6 +14,7 @@
 #include <system_error>
 #include <vector>
 
+#include "catch.hpp"
 #include "cli/cli.hpp"
 
 namespace lotus::tool_test {
@@ -90,6 +91,13 @@ result run(const std::vector<std::string>& arguments) {
   const int status = tool::run_cli(static_cast<int>(argv.size()), argv.data(), out, err);
   keep_json(arguments, out.str());
   return {status, out.str(), err.str()};
+}
+
+result run_well(const std::vector<std::string>& arguments) {
+  result r = run(arguments);
+  INFO(r.out << r.err);
+  REQUIRE(r.status == 0);
+  return r;
 }
 
 json parse_json(const std::string& text) {

@@ -1,6 +1,5 @@
 // Declares what all tests of the tool share: paths, files, running a command, reading JSON.
-#ifndef LOTUS_TESTS_TOOL_TEST_HPP
-#define LOTUS_TESTS_TOOL_TEST_HPP
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -46,6 +45,8 @@ struct result {
 
 /// Runs a command of the tool in this process, as in run({"viz", dir, "-o", file}).
 result run(const std::vector<std::string>& arguments);
+/// Runs a command that must succeed; otherwise, the test fails.
+result run_well(const std::vector<std::string>& arguments);
 
 /// Parses `text`. Fails the test if `text` is not valid JSON.
 json parse_json(const std::string& text);
@@ -54,5 +55,3 @@ json parse_json(const std::string& text);
 std::vector<std::string> sorted_events(const std::string& text);
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_TOOL_TEST_HPP

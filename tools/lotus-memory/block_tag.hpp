@@ -1,7 +1,6 @@
 // Defines the tag in each heap block. It stores which thread and operation allocated the block, and
 // the size that the program requested.
-#ifndef LOTUS_MEMORY_BLOCK_TAG_HPP
-#define LOTUS_MEMORY_BLOCK_TAG_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -72,5 +71,3 @@ inline void erase_tag(void* block, std::size_t usable) noexcept {
 }
 
 }  // namespace lotus::memory
-
-#endif  // LOTUS_MEMORY_BLOCK_TAG_HPP

@@ -1,6 +1,5 @@
 // Provides access to the allocation counts of the calling thread.
-#ifndef LOTUS_MEMORY_COUNTS_HPP
-#define LOTUS_MEMORY_COUNTS_HPP
+#pragma once
 
 #include "thread_counts.hpp"
 
@@ -22,5 +21,3 @@ inline thread_counts& counts() noexcept {
 }
 
 }  // namespace lotus::memory
-
-#endif  // LOTUS_MEMORY_COUNTS_HPP

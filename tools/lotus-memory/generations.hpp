@@ -1,6 +1,5 @@
 // Assigns slots, in which allocations are summed up by operation and time.
-#ifndef LOTUS_MEMORY_GENERATIONS_HPP
-#define LOTUS_MEMORY_GENERATIONS_HPP
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -91,5 +90,3 @@ class generations {
 };
 
 }  // namespace lotus::memory
-
-#endif  // LOTUS_MEMORY_GENERATIONS_HPP

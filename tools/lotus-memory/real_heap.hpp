@@ -1,6 +1,5 @@
 // Provides the heap functions that the program would use without this library.
-#ifndef LOTUS_MEMORY_REAL_HEAP_HPP
-#define LOTUS_MEMORY_REAL_HEAP_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -76,5 +75,3 @@ LOTUS_MEMORY_EARLY inline bool is_early(const void* block) noexcept {
 }
 
 }  // namespace lotus::memory
-
-#endif  // LOTUS_MEMORY_REAL_HEAP_HPP

@@ -1,6 +1,5 @@
 // Provides the allocation counts of one thread and its stack of open operations.
-#ifndef LOTUS_MEMORY_THREAD_COUNTS_HPP
-#define LOTUS_MEMORY_THREAD_COUNTS_HPP
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -170,5 +169,3 @@ struct alignas(64) thread_counts {
 };
 
 }  // namespace lotus::memory
-
-#endif  // LOTUS_MEMORY_THREAD_COUNTS_HPP

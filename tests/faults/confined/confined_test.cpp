@@ -32,13 +32,10 @@
 using support::count_named;
 using support::options_for;
 using support::read_logs;
+using support::record;
 using support::recover_all;
 
 namespace {
-
-void record(const char* name, int times) {
-  for (int i = 0; i < times; ++i) LOTUS_SCOPE_DYNAMIC(name);
-}
 
 bool install(sock_filter* code, std::size_t instructions) {
   const sock_fprog program{static_cast<unsigned short>(instructions), code};

@@ -1,6 +1,5 @@
 // Provides small datasets, and checks the logged batches that are built from them.
-#ifndef LOTUS_TESTS_TORCH_SAMPLES_HPP
-#define LOTUS_TESTS_TORCH_SAMPLES_HPP
+#pragma once
 
 #include <torch/data.h>
 #include <unistd.h>
@@ -195,5 +194,3 @@ inline void check_batches(const std::vector<support::log_line>& lines, std::size
 }
 
 }  // namespace samples
-
-#endif  // LOTUS_TESTS_TORCH_SAMPLES_HPP

@@ -1,6 +1,5 @@
 // Runs lotus-tool on a new pseudo-terminal.
-#ifndef LOTUS_TESTS_ON_TERMINAL_HPP
-#define LOTUS_TESTS_ON_TERMINAL_HPP
+#pragma once
 
 #include <pty.h>
 #include <sys/ioctl.h>
@@ -59,5 +58,3 @@ inline std::string on_terminal(const std::vector<std::string>& arguments, const 
 }
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_ON_TERMINAL_HPP

@@ -78,10 +78,7 @@ void check_values(const json& then, const json& now, const std::string& place) {
 }
 
 json printed(const std::vector<std::string>& arguments) {
-  const result r = run(arguments);
-  INFO(r.err);
-  REQUIRE(r.status == 0);
-  return parse_json(r.out);
+  return parse_json(run_well(arguments).out);
 }
 
 }  // namespace

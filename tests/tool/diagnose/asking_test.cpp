@@ -15,8 +15,7 @@ using namespace lotus::tool_test;
 TEST_CASE("a wait for what the consumer returns is told apart from a wait for a service") {
   for (const bool limited : {true, false}) {
     constexpr int buffers = 3;
-    planted_logs logs;
-    logs.cpus(8);
+    planted_logs logs(8);
     generator random(5);
     std::vector<std::int64_t> free(6, 0);  // when each thread begins its next batch
     std::vector<std::int64_t> returned;    // when the consumer's step for each batch ended
@@ -56,8 +55,7 @@ TEST_CASE("a wait for what the consumer returns is told apart from a wait for a 
 }
 
 TEST_CASE("threads that build on demand need batches in flight, not more threads") {
-  planted_logs logs;
-  logs.cpus(8);
+  planted_logs logs(8);
   std::int64_t now = 0;
   for (std::int64_t i = 0; i < 80; ++i) {
     slept(logs, 1 + static_cast<int>(i % 6), i, now, 9 * ms);
@@ -93,8 +91,7 @@ TEST_CASE("a worker may begin before the reception that lets it begin is recorde
 }
 
 TEST_CASE("more threads are suggested before small parts of the critical path are listed") {
-  planted_logs logs;
-  logs.cpus(8);
+  planted_logs logs(8);
   std::int64_t read = 15 * ms;   // when its thread begins its next batch
   std::int64_t free[] = {0, 0};  // when each thread of the slow stage begins its next batch
   std::int64_t now = 0;
@@ -132,8 +129,7 @@ TEST_CASE("more threads are suggested before small parts of the critical path ar
 
 TEST_CASE("windows are found in batches that are received in any order") {
   for (const bool windows : {true, false}) {
-    planted_logs logs;
-    logs.cpus(8);
+    planted_logs logs(8);
     std::vector<std::int64_t> asked(160, 0);
     std::vector<std::int64_t> free_at(4, 0);
     std::int64_t now = 0;
@@ -164,16 +160,13 @@ TEST_CASE("windows are found in batches that are received in any order") {
 }
 
 TEST_CASE("chunks that arrive late at regular times are no windows that the consumer asks for") {
-  planted_logs logs;
-  logs.cpus(8);
+  planted_logs logs(8);
   std::int64_t now = 0;
   for (std::int64_t i = 0; i < 160; ++i) {
     const std::int64_t read_at = (i / 8 + 1) * 40 * ms;  // a thread without markers reads a chunk
     const std::int64_t start = read_at + 10'000 + i % 8 * 1000;
     slept(logs, 1 + static_cast<int>(i % 8), i, start, 9 * ms);
-    const std::int64_t at = std::max(now + 2000, start + 9 * ms + 20'000);
-    received(logs, i, now, at);
-    now = at + 2 * ms;
+    now = received_when(logs, i, now, start + 9 * ms + 20'000) + 2 * ms;
   }
   const answer a = diagnose(logs);
   INFO(a.text());
@@ -221,8 +214,7 @@ void deliver(planted_logs& logs, delivery by) {
 
 TEST_CASE("waits that last for a fixed time are told from a step that passes batches on") {
   for (const delivery by : {delivery::timeout, delivery::passing_thread, delivery::regular_flush}) {
-    planted_logs logs;
-    logs.cpus(8);
+    planted_logs logs(8);
     deliver(logs, by);
     const answer a = diagnose(logs);
     INFO(a.text());
@@ -234,8 +226,7 @@ TEST_CASE("waits that last for a fixed time are told from a step that passes bat
 
 TEST_CASE("stages that build each batch only when the consumer asks are told from a slow reader") {
   for (const bool asked : {true, false}) {
-    planted_logs logs;
-    logs.cpus(8);
+    planted_logs logs(8);
     std::int64_t now = 0;
     std::int64_t worker_free = 0;
     for (std::int64_t i = 0; i < 80; ++i) {
@@ -258,8 +249,7 @@ TEST_CASE("stages that build each batch only when the consumer asks are told fro
 
 TEST_CASE("what is passed on together is told from a slow batch for which later ones wait") {
   for (const bool together : {true, false}) {
-    planted_logs logs;
-    logs.cpus(8);
+    planted_logs logs(8);
     constexpr std::int64_t size = 32;
     std::int64_t built = 0;
     std::int64_t now = 0;
@@ -278,9 +268,7 @@ TEST_CASE("what is passed on together is told from a slow batch for which later 
     for (std::int64_t i = 0; i < 8 * size; ++i) {
       const std::int64_t last = (i / size + 1) * size - 1;
       const std::int64_t from = ready[static_cast<std::size_t>(together ? last : i)];
-      const std::int64_t at = std::max(now + 2000, from + 20'000);
-      received(logs, i, now, at);
-      now = at + ms;
+      now = received_when(logs, i, now, from + 20'000) + ms;
     }
     const answer a = diagnose(logs);
     INFO(a.text());
@@ -291,8 +279,7 @@ TEST_CASE("what is passed on together is told from a slow batch for which later 
 }
 
 TEST_CASE("a consumer that polls is told although the prefetch depth limits the run") {
-  planted_logs logs;
-  logs.cpus(8);
+  planted_logs logs(8);
   std::int64_t now = 0;
   std::int64_t asked[3] = {0, 0, 0};
   for (std::int64_t i = 0; i < 120; ++i) {
@@ -314,8 +301,7 @@ TEST_CASE("a consumer that polls is told although the prefetch depth limits the 
 }
 
 TEST_CASE("a consumer that asks after its step may be hardly slower than the workers") {
-  planted_logs logs;
-  logs.cpus(8);
+  planted_logs logs(8);
   std::int64_t now = 0;
   std::vector<std::int64_t> free(4, 0);
   std::vector<std::int64_t> asked(200, 0);
@@ -332,9 +318,7 @@ TEST_CASE("a consumer that asks after its step may be hardly slower than the wor
   };
   for (std::size_t i = 0; i < 200; ++i) {
     begin_until(i + 12, now);
-    const std::int64_t at = std::max(now + 2000, ready[i] + 20'000);
-    received(logs, static_cast<std::int64_t>(i), now, at);
-    now = at + 41 * ms / 10;
+    now = received_when(logs, static_cast<std::int64_t>(i), now, ready[i] + 20'000) + 41 * ms / 10;
   }
   const answer a = diagnose(logs);
   INFO(a.text());

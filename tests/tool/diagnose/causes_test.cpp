@@ -155,9 +155,7 @@ std::deque<pair_of_runs> recorded_pairs() {
 
 /// Returns what diagnose says of the recorded program.
 json diagnosis_of(const cause& of, const char* how, const temp_dir& dir) {
-  const result r = run({"diagnose", dir.path(), "--json", "-q"});
-  INFO(r.err);
-  REQUIRE(r.status == 0);
+  const result r = run_well({"diagnose", dir.path(), "--json", "-q"});
   json found = parse_json(r.out);
   const std::vector<std::string> wrong = contradictions(found, dir.path());
   INFO(of.name << ' ' << how << '\n' << r.out);
@@ -186,10 +184,8 @@ std::string text_of(const json& diagnosis, const std::string& id) {
 /// Checks that compare repeats what the diagnoses of both runs say, and contradicts neither.
 void check_comparison(const json& cured, const json& slow, const temp_dir& before,
                       const temp_dir& after) {
-  const result r = run({"compare", before.path(), after.path(), "--json", "-q"});
-  INFO(r.err << r.out);
-  REQUIRE(r.status == 0);
-  const json answer = parse_json(r.out);
+  const json answer =
+      parse_json(run_well({"compare", before.path(), after.path(), "--json", "-q"}).out);
   const json& told = answer["conclusions"][0];
   std::string facts;
   for (const json& one : told["facts"].array()) facts += one.text() + '\n';

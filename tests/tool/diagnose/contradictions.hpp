@@ -1,6 +1,5 @@
 // Finds claims of diagnose and whatif that contradict what the same recording shows.
-#ifndef LOTUS_TESTS_CONTRADICTIONS_HPP
-#define LOTUS_TESTS_CONTRADICTIONS_HPP
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -160,5 +159,3 @@ inline std::vector<std::string> contradictions(const json& d, const std::string&
 }
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_CONTRADICTIONS_HPP

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -89,9 +88,7 @@ void share_one_cpu(planted_logs& logs, int workers, std::int64_t cpu, std::int64
     logs.made(thread, i, start, all);
     logs.op(thread, "Resize", start + 1000, all - 2000);
     logs.off_cpu(thread, start + all - 2000, all - cpu, all - cpu - sleep);
-    const std::int64_t at = std::max(now + 2000, start + all + 20'000);
-    received(logs, i, now, at);
-    now = at + cpu / 10;
+    now = received_when(logs, i, now, start + all + 20'000) + cpu / 10;
   }
 }
 
@@ -99,8 +96,7 @@ void share_one_cpu(planted_logs& logs, int workers, std::int64_t cpu, std::int64
 
 TEST_CASE("workers that sleep in between are not said to only take turns") {
   for (const std::int64_t sleep : {std::int64_t{0}, ms}) {
-    planted_logs logs;
-    logs.cpus(1);
+    planted_logs logs(1);
     share_one_cpu(logs, 6, 3 * ms, sleep);
     const answer a = diagnose(logs);
     INFO(a.text());
@@ -111,8 +107,7 @@ TEST_CASE("workers that sleep in between are not said to only take turns") {
 
 TEST_CASE("a process that is bound to fewer CPUs than what started it is told") {
   for (const std::string parents : {"2", "1", "0"}) {
-    planted_logs logs;
-    logs.cpus(1);
+    planted_logs logs(1);
     logs.info("cpus 1 - 0 " + parents);
     share_one_cpu(logs, 3, 3 * ms, ms / 2);
     const answer a = diagnose(logs);
@@ -120,8 +115,7 @@ TEST_CASE("a process that is bound to fewer CPUs than what started it is told") 
     CHECK(contains(found(a, "bound-process"), "3 threads share 1 CPU") == (parents == "2"));
     if (parents == "2") CHECK_FALSE(suggests(a, "workers"));
   }
-  planted_logs logs;
-  logs.cpus(1);
+  planted_logs logs(1);
   logs.info("cpus 1 - 0 2\nrank 0");
   share_one_cpu(logs, 3, 3 * ms, ms / 2);
   CHECK(found(diagnose(logs), "bound-process").empty());
@@ -129,8 +123,7 @@ TEST_CASE("a process that is bound to fewer CPUs than what started it is told") 
 
 TEST_CASE("worker processes that are bound to the same CPU are told like threads") {
   for (const bool same : {true, false}) {
-    planted_logs logs;
-    logs.cpus(4);
+    planted_logs logs(4);
     share_one_cpu(logs, 3, 3 * ms, ms / 2);
     const auto dir = std::make_shared<const temp_dir>();
     logs.write(*dir);
@@ -141,8 +134,7 @@ TEST_CASE("worker processes that are bound to the same CPU are told like threads
                 "pid " + pid + "\nparent 100\nforked 100\nhost here\n" + "cpus 1 - " + cpu +
                     " 4\ncpu switches\nthread " + pid + " Sworker\nlog " + pid + ' ' + pid + '\n');
     }
-    const result r = run({"diagnose", dir->path(), "--json"});
-    REQUIRE(r.status == 0);
+    const result r = run_well({"diagnose", dir->path(), "--json"});
     const answer a{parse_json(r.out), dir};
     INFO(a.text());
     const bool said = contains(found(a, "bound-threads"), "3 threads share 1 CPU");
@@ -152,8 +144,7 @@ TEST_CASE("worker processes that are bound to the same CPU are told like threads
 
 TEST_CASE("a thread that only waits longer for a CPU is no slow worker") {
   for (const bool waits : {true, false}) {
-    planted_logs logs;
-    logs.cpus(4);
+    planted_logs logs(4);
     std::vector<std::int64_t> free(4, 0);
     std::int64_t now = 0;
     for (std::int64_t i = 0; i < 160; ++i) {
@@ -165,9 +156,7 @@ TEST_CASE("a thread that only waits longer for a CPU is no slow worker") {
       logs.op(thread, "Load", *next + 1000, took - 2000);
       logs.off_cpu(thread, *next + took - 2000, extra + 3 * ms, waits ? extra : 0);
       *next += took + 20'000;
-      const std::int64_t at = std::max(now + 2000, *next + 20'000);
-      received(logs, i, now, at);
-      now = at + ms / 2;
+      now = received_when(logs, i, now, *next + 20'000) + ms / 2;
     }
     const answer a = diagnose(logs);
     INFO(a.text());
@@ -177,8 +166,7 @@ TEST_CASE("a thread that only waits longer for a CPU is no slow worker") {
 
 TEST_CASE("threads that end after one batch are told, also if later ones share logs") {
   for (const bool lasting : {false, true}) {
-    planted_logs logs;
-    logs.cpus(8);
+    planted_logs logs(8);
     std::int64_t now = 0;
     for (std::int64_t i = 0; i < 120; ++i) {
       const int own = 1 + static_cast<int>(lasting ? i % 20 : i);

@@ -45,9 +45,7 @@ class trace {
     }
     std::vector<std::string> arguments{"diagnose", dir_.path(), "--json"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    const result r = run(arguments);
-    INFO(r.err);
-    REQUIRE(r.status == 0);
+    const result r = run_well(arguments);
     const result text = run({"diagnose", dir_.path()});
     CHECK(text.status == 0);
     return parse_json(r.out);
@@ -128,10 +126,7 @@ TEST_CASE("a stage on the consumer's thread does not replace the worker's stage 
   dir.file(".lotus_beside_lotustrace_log_pid_1", consumer.side_log);
   dir.file("lotustrace_log_worker_pid_2", worker.log);
   dir.file(".lotus_beside_lotustrace_log_pid_2", worker.side_log);
-  const result r = run({"diagnose", dir.path(), "--json"});
-  INFO(r.err);
-  REQUIRE(r.status == 0);
-  const json found = parse_json(r.out);
+  const json found = parse_json(run_well({"diagnose", dir.path(), "--json"}).out);
   CHECK(text(found["verdict"]) == "stage-bound");
   CHECK_FALSE(contains(text(found["screen"]["title"]), "no workers"));
 }
@@ -365,8 +360,7 @@ TEST_CASE("each of several runs gets its own verdict") {
 
 TEST_CASE("verdicts on real runs are right") {
   const auto verdict_of = [](const std::string& dir) {
-    const result r = run({"diagnose", dir, "--json"});
-    REQUIRE(r.status == 0);
+    const result r = run_well({"diagnose", dir, "--json"});
     return text(parse_json(r.out)["verdict"]);
   };
   CHECK(verdict_of(traces() + "/c_ooo_w4") == "preprocessing-bound");

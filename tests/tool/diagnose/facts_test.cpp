@@ -13,8 +13,7 @@
 using namespace lotus::tool_test;
 
 TEST_CASE("a window whose second batch begins first is one window") {
-  planted_logs logs;
-  logs.cpus(8);
+  planted_logs logs(8);
   std::int64_t now = 0;
   for (std::int64_t i = 0; i < 160; ++i) {
     const std::int64_t in_window = i % 8;
@@ -40,8 +39,7 @@ TEST_CASE("a window whose second batch begins first is one window") {
 
 TEST_CASE("a worker that worked later is not slow because all became slower") {
   for (const bool shared_log : {false, true}) {
-    planted_logs logs;
-    logs.cpus(8);
+    planted_logs logs(8);
     std::int64_t now = 0;
     for (std::int64_t i = 0; i < 120; ++i) {
       const bool slow = shared_log && i % 4 == 3;
@@ -79,8 +77,7 @@ TEST_CASE("a slow worker that works on after the others is compared with what th
 }
 
 TEST_CASE("a worker that begins a batch as the step ends builds on demand") {
-  planted_logs logs;
-  logs.cpus(8);
+  planted_logs logs(8);
   std::int64_t now = 0;
   for (std::int64_t i = 0; i < 80; ++i) {
     slept(logs, 1, i, now, 5 * ms);
@@ -94,8 +91,7 @@ TEST_CASE("a worker that begins a batch as the step ends builds on demand") {
 
 TEST_CASE("it is said that nobody builds batches while the consumer waits") {
   for (const std::int64_t idle : {5 * ms, ms / 10}) {
-    planted_logs logs;
-    logs.cpus(8);
+    planted_logs logs(8);
     std::int64_t now = 0;
     for (std::int64_t i = 0; i < 80; ++i) {
       // The thread needs `idle` before it begins a batch; it begins every third during the step.
@@ -111,8 +107,7 @@ TEST_CASE("it is said that nobody builds batches while the consumer waits") {
 }
 
 TEST_CASE("a step that waits for another thread is not made faster by itself") {
-  planted_logs logs;
-  logs.cpus(8);
+  planted_logs logs(8);
   for (std::int64_t i = 0; i < 80; ++i) {
     const std::int64_t now = 15 * ms * i;
     slept(logs, 1, i, now, 3 * ms);
@@ -128,8 +123,7 @@ TEST_CASE("a step that waits for another thread is not made faster by itself") {
 }
 
 TEST_CASE("waits for objects without a name are one part of an operation's time") {
-  planted_logs logs;
-  logs.cpus(8);
+  planted_logs logs(8);
   for (std::int64_t i = 0; i < 60; ++i) {
     const std::int64_t now = 10 * ms * i;
     slept(logs, 1, i, now, 9 * ms);
@@ -147,8 +141,7 @@ TEST_CASE("waits for objects without a name are one part of an operation's time"
 TEST_CASE("rare long calls do not look like a limit of calls at once") {
   for (unsigned seed = 28; seed <= 33; ++seed) {
     generator random(seed);
-    planted_logs logs;
-    logs.cpus(2);
+    planted_logs logs(2);
     constexpr int batches = 250;
     constexpr int ahead = 8;
     std::vector<std::int64_t> free(4, 0);
@@ -181,8 +174,7 @@ TEST_CASE("rare long calls do not look like a limit of calls at once") {
 TEST_CASE("calls that are served in turn are told apart from threads that work in turn") {
   for (const bool served : {true, false}) {
     generator random(5);
-    planted_logs logs;
-    logs.cpus(8);
+    planted_logs logs(8);
     std::vector<std::int64_t> free{0, 7 * ms, 14 * ms};
     std::int64_t now = 0;
     std::int64_t last = 0;
@@ -194,9 +186,7 @@ TEST_CASE("calls that are served in turn are told apart from threads that work i
       const std::int64_t end = std::max(served ? last + 7 * ms : start + 18 * ms, start) + late;
       slept(logs, 1 + static_cast<int>(i % 3), i, start, end - start);
       thread = last = end;
-      const std::int64_t at = std::max(now + 2000, end + 20'000);
-      received(logs, i, now, at);
-      now = at + ms / 2;
+      now = received_when(logs, i, now, end + 20'000) + ms / 2;
     }
     const answer a = diagnose(logs);
     INFO(a.text());
@@ -207,8 +197,7 @@ TEST_CASE("calls that are served in turn are told apart from threads that work i
 
 TEST_CASE("threads in step that make long and short calls in turn are under no limit") {
   generator random(6);
-  planted_logs logs;
-  logs.cpus(8);
+  planted_logs logs(8);
   std::vector<std::int64_t> free(2, 0);
   std::int64_t now = 0;
   for (std::int64_t i = 0; i < 160; ++i) {
@@ -222,9 +211,7 @@ TEST_CASE("threads in step that make long and short calls in turn are under no l
     logs.made(1 + static_cast<int>(i % 2), i, start, thread - start);
     logs.off_cpu(1 + static_cast<int>(i % 2), thread - 2000, thread - start - 100'000, 0);
     thread += 10'000;
-    const std::int64_t at = std::max(now + 2000, thread + 20'000);
-    received(logs, i, now, at);
-    now = at + ms / 5;
+    now = received_when(logs, i, now, thread + 20'000) + ms / 5;
   }
   const answer a = diagnose(logs);
   INFO(a.text());
@@ -233,8 +220,7 @@ TEST_CASE("threads in step that make long and short calls in turn are under no l
 
 TEST_CASE("a limit of calls in each interval is told apart from threads that work in step") {
   for (const int allowed : {8, 4}) {
-    planted_logs logs;
-    logs.cpus(8);
+    planted_logs logs(8);
     std::vector<std::int64_t> free(4, 0);
     std::int64_t now = 0;
     for (std::int64_t i = 0; i < 200; ++i) {
@@ -245,9 +231,7 @@ TEST_CASE("a limit of calls in each interval is told apart from threads that wor
       const std::int64_t end = std::max(thread, allowed_at) + 5 * ms + i % 4 * 10'000;
       slept(logs, 1 + static_cast<int>(i % 4), i, thread, end - thread);
       thread = end + 20'000;
-      const std::int64_t at = std::max(now + 2000, end + 20'000);
-      received(logs, i, now, at);
-      now = at + ms / 2;
+      now = received_when(logs, i, now, end + 20'000) + ms / 2;
     }
     const answer a = diagnose(logs);
     INFO(a.text());
@@ -259,15 +243,12 @@ TEST_CASE("a limit of calls in each interval is told apart from threads that wor
 }
 
 TEST_CASE("two workers in step are not served in turn") {
-  planted_logs logs;
-  logs.cpus(8);
+  planted_logs logs(8);
   std::int64_t now = 0;
   for (std::int64_t i = 0; i < 120; ++i) {
     const std::int64_t start = i / 2 * 51 * ms / 10 + i % 2 * ms / 6;
     slept(logs, 1 + static_cast<int>(i % 2), i, start, 5 * ms);
-    const std::int64_t at = std::max(now + 2000, start + 5 * ms + 20'000);
-    received(logs, i, now, at);
-    now = at + ms;
+    now = received_when(logs, i, now, start + 5 * ms + 20'000) + ms;
   }
   const answer a = diagnose(logs);
   INFO(a.text());
@@ -297,8 +278,7 @@ TEST_CASE("calls of threads that take turns elsewhere are not served in turn") {
 }
 
 TEST_CASE("more workers are doubtful if workers wait at a semaphore") {
-  planted_logs logs;
-  logs.cpus(8);
+  planted_logs logs(8);
   std::int64_t now = 0;
   generator random(3);
   for (std::int64_t i = 0; i < 180; ++i) {
@@ -307,9 +287,7 @@ TEST_CASE("more workers are doubtful if workers wait at a semaphore") {
     const int thread = 1 + static_cast<int>(i % 6);
     slept(logs, thread, i, end - 30 * ms, 30 * ms);
     logs.wait_sample(thread, end - 15 * ms, "condition", "tokens", 77, 0);
-    const std::int64_t at = std::max(now + 2000, end + 20'000);
-    received(logs, i, now, at);
-    now = at + ms;
+    now = received_when(logs, i, now, end + 20'000) + ms;
   }
   const answer a = diagnose(logs);
   INFO(a.text());
@@ -329,8 +307,7 @@ TEST_CASE("the advice for a lock of the allocator can be followed") {
 }
 
 TEST_CASE("a run whose CPUs other threads of the program use is not balanced") {
-  planted_logs logs;
-  logs.cpus(2);
+  planted_logs logs(2);
   logs.cpu_time(0, 0, 0);
   logs.cpu_time(600 * ms, 1190 * ms, 5 * ms);
   for (std::int64_t i = 0; i < 150; ++i) {
@@ -350,8 +327,7 @@ TEST_CASE("a run whose CPUs other threads of the program use is not balanced") {
 }
 
 TEST_CASE("threads that wait for a CPU longer than they run do not get more of them") {
-  planted_logs logs;
-  logs.cpus(2);
+  planted_logs logs(2);
   logs.cpu_time(0, 0, 0);
   logs.cpu_time(404 * ms, 210 * ms, 0);  // other programs used the rest
   for (std::int64_t i = 0; i < 100; ++i) {
@@ -370,8 +346,7 @@ TEST_CASE("threads that wait for a CPU longer than they run do not get more of t
 
 TEST_CASE("calls that have more to do at every n-th batch do not wait for a rate limit") {
   for (const bool limited : {true, false}) {
-    planted_logs logs;
-    logs.cpus(8);
+    planted_logs logs(8);
     std::int64_t free_at[] = {0, ms};  // when each of two workers begins its next batch
     std::int64_t next_calls_at = 0;    // when eight calls become possible again
     int calls_left = 0;
@@ -406,8 +381,7 @@ TEST_CASE("calls that have more to do at every n-th batch do not wait for a rate
 }
 
 TEST_CASE("a lock that two stages share limits the run although neither waits for it most") {
-  planted_logs logs;
-  logs.cpus(8);
+  planted_logs logs(8);
   std::int64_t now = 0;
   std::int64_t lock = 0;
   std::int64_t free[3] = {0, 0, 0};
@@ -429,9 +403,7 @@ TEST_CASE("a lock that two stages share limits the run although neither waits fo
       logs.wait_sample(1 + thread, taken + ms / 2, "sleep", "", 0, 0);
       free[thread] = from = end;
     }
-    const std::int64_t at = std::max(now + 2000, from + 20'000);
-    received(logs, i, now, at);
-    now = at + ms / 5;
+    now = received_when(logs, i, now, from + 20'000) + ms / 5;
   }
   const answer a = diagnose(logs);
   INFO(a.text());
@@ -441,8 +413,7 @@ TEST_CASE("a lock that two stages share limits the run although neither waits fo
 
 TEST_CASE("other programs do not matter to threads that sleep") {
   for (const bool sleeps : {true, false}) {
-    planted_logs logs;
-    logs.cpus(2);
+    planted_logs logs(2);
     std::int64_t now = 0;
     for (std::int64_t i = 0; i < 100; ++i) {
       logs.made(1, i, now, 8 * ms);
@@ -461,8 +432,7 @@ TEST_CASE("other programs do not matter to threads that sleep") {
 
 TEST_CASE("a stage that always works and sleeps gets advice without a simulation") {
   for (const bool sleeps : {true, false}) {
-    planted_logs logs;
-    logs.cpus(8);
+    planted_logs logs(8);
     std::int64_t now = 0;
     std::int64_t free[2] = {0, 0};
     for (std::int64_t i = 0; i < 60; ++i) {
@@ -475,9 +445,7 @@ TEST_CASE("a stage that always works and sleeps gets advice without a simulation
         thread += 3 * ms + 10'000;
         ready = std::max(ready, thread);
       }
-      const std::int64_t at = std::max(now + 2000, ready + 20'000);
-      received(logs, i, now, at);
-      now = at + ms / 2;
+      now = received_when(logs, i, now, ready + 20'000) + ms / 2;
     }
     const answer a = diagnose(logs);
     INFO(a.text());

@@ -1,7 +1,7 @@
 // Helpers of tests that log runs of unusual structure.
-#ifndef LOTUS_TESTS_LOGGED_FACTS_HPP
-#define LOTUS_TESTS_LOGGED_FACTS_HPP
+#pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -41,6 +41,12 @@ inline void received(planted_logs& logs, std::int64_t i, std::int64_t from, std:
   logs.used(0, i, at);
 }
 
-}  // namespace lotus::tool_test
+/// The same for a batch that can be received at `ready`. Returns when the step begins.
+inline std::int64_t received_when(planted_logs& logs, std::int64_t i, std::int64_t from,
+                                  std::int64_t ready) {
+  const std::int64_t at = std::max(from + 2000, ready);
+  received(logs, i, from, at);
+  return at;
+}
 
-#endif  // LOTUS_TESTS_LOGGED_FACTS_HPP
+}  // namespace lotus::tool_test

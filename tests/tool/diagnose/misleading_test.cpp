@@ -26,8 +26,7 @@ struct sampled_lock {
 
 /// Diagnoses a run of three workers that wait for locks most of their time.
 answer lock_bound(const std::vector<sampled_lock>& locks) {
-  planted_logs logs;
-  logs.cpus(8);
+  planted_logs logs(8);
   for (int i = 0; i < 180; ++i) {
     const int worker = 1 + i % 3;
     const std::int64_t end = (100 + 10 * i) * ms;
@@ -191,8 +190,7 @@ TEST_CASE("a slow start is reported as start-up-bound") {
 
 TEST_CASE("without a verdict, work that waited for CPUs is named") {
   for (const bool waited_for_cpu : {false, true}) {
-    planted_logs logs;
-    logs.cpus(2);
+    planted_logs logs(2);
     for (int i = 0; i < 30; ++i) {  // no record explains why each batch begins so late
       const std::int64_t at = 100 * ms * i;
       logs.made(1, i, at + 80 * ms, 10 * ms);
@@ -245,8 +243,7 @@ TEST_CASE("long calls of one slow worker are not taken for calls that wait for e
   for (unsigned seed = 1; seed <= 10; ++seed) {
     generator random(seed);
     std::uniform_int_distribution<std::int64_t> shorter(ms / 20, ms / 10);
-    planted_logs logs;
-    logs.cpus(2);
+    planted_logs logs(2);
     std::int64_t received = 0;
     for (std::size_t i = 0; i < begun.size(); ++i) {
       const int worker = built_by[i] - '0';
@@ -283,8 +280,7 @@ TEST_CASE("of equally fast workers none is called slow") {
 }
 
 TEST_CASE("short waits for a CPU are not blamed if workers sleep most of the time") {
-  planted_logs logs;
-  logs.cpus(2);
+  planted_logs logs(2);
   for (int i = 0; i < 60; ++i) {  // in each batch, the worker runs for half a millisecond
     const std::int64_t at = i * 10 * ms;
     made_as_one(logs, 1, i, at, 9 * ms);
@@ -316,8 +312,7 @@ TEST_CASE("a stage that divides batches among threads is told apart from one tha
 
 TEST_CASE("a step that waits for a CPU, which the workers use, is not the bottleneck") {
   for (const bool queues : {true, false}) {
-    planted_logs logs;
-    logs.cpus(2);
+    planted_logs logs(2);
     constexpr int batches = 60;
     constexpr std::int64_t apart = 35 * ms;
     logs.cpu_time(0, 0, 0);
@@ -341,8 +336,7 @@ TEST_CASE("a step that waits for a CPU, which the workers use, is not the bottle
 
 TEST_CASE("the CPU time of threads that build a batch together is not outside of all markers") {
   for (const bool marked : {true, false}) {
-    planted_logs logs;
-    logs.cpus(4);
+    planted_logs logs(4);
     logs.cpu_time(0, 0, 0);
     constexpr int batches = 60;
     for (int i = 0; i < batches; ++i) {
@@ -428,8 +422,7 @@ TEST_CASE("a thread without markers that mostly holds a lock is not mistaken for
 TEST_CASE("a step that waits for an operation of another thread is not called its own work") {
   // The last two work all the time, whatever the step does.
   for (const std::string who : {"sleeps", "saver", "worker", "clock", "ticks"}) {
-    planted_logs logs;
-    logs.cpus(8);
+    planted_logs logs(8);
     const int thread = who == "worker" ? 1 : 5;
     for (int i = 0; i < 90; ++i) {
       const std::int64_t at = 12 * ms * (i + 1);

@@ -282,8 +282,7 @@ TEST_CASE("a worker that ends in the middle of a run is named") {
 TEST_CASE("CPU time before the first and after the last marker is said") {
   for (const std::int64_t before : {std::int64_t{10} * ms, std::int64_t{1200} * ms}) {
     for (const std::int64_t after : {std::int64_t{10} * ms, std::int64_t{900} * ms}) {
-      planted_logs logs;
-      logs.cpus(2);
+      planted_logs logs(2);
       logs.cpu_time(0, before, 0);
       for (int i = 0; i < 60; ++i) {
         const std::int64_t at = (i + 1) * 10 * ms;

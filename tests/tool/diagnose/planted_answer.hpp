@@ -1,6 +1,5 @@
 // Runs diagnose on a simulated pipeline and stores its answer.
-#ifndef LOTUS_TESTS_PLANTED_ANSWER_HPP
-#define LOTUS_TESTS_PLANTED_ANSWER_HPP
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -30,9 +29,7 @@ struct answer {
 inline answer diagnose(const planted_logs& logs) {
   const auto dir = std::make_shared<const temp_dir>();
   logs.write(*dir);
-  const result r = run({"diagnose", dir->path(), "--json"});
-  INFO(r.err);
-  REQUIRE(r.status == 0);
+  const result r = run_well({"diagnose", dir->path(), "--json"});
   answer a{parse_json(r.out), dir};
   for (const json& check : a.whole["checks"].array()) a.checks.insert(check["id"].text());
   return a;
@@ -55,5 +52,3 @@ inline std::string text_of(const answer& a, const std::string& id) {
 inline const std::set<std::string> no_checks;
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_PLANTED_ANSWER_HPP

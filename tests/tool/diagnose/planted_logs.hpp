@@ -1,6 +1,5 @@
 // Writes the logs and side logs of a simulated run.
-#ifndef LOTUS_TESTS_PLANTED_LOGS_HPP
-#define LOTUS_TESTS_PLANTED_LOGS_HPP
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -16,6 +15,9 @@ namespace lotus::tool_test {
 /// would have written them, sorted by their ends. Times are ns since the beginning of the run.
 class planted_logs {
  public:
+  planted_logs() = default;
+  explicit planted_logs(int usable_cpus) { cpus(usable_cpus); }
+
   /// Assigns all following records to the loader `name`; "" is the default loader.
   void loader(std::string name) { loader_ = std::move(name); }
 
@@ -100,5 +102,3 @@ class planted_logs {
 };
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_PLANTED_LOGS_HPP

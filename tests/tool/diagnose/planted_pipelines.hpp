@@ -1,6 +1,5 @@
 // Simulates pipelines of many shapes event by event, and provides the true results.
-#ifndef LOTUS_TESTS_PLANTED_PIPELINES_HPP
-#define LOTUS_TESTS_PLANTED_PIPELINES_HPP
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -9,7 +8,6 @@
 #include <random>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tool/diagnose/planted_logs.hpp"
@@ -123,5 +121,3 @@ consumer_truth simulate(const stage_chain& chain, planted& to, generator& random
 stage_chain read_decode_pack(double pack_ms);
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_PLANTED_PIPELINES_HPP

@@ -1,6 +1,5 @@
 // Lists the shapes of simulated pipelines, and the faults that each of them may have.
-#ifndef LOTUS_TESTS_PLANTED_SHAPES_HPP
-#define LOTUS_TESTS_PLANTED_SHAPES_HPP
+#pragma once
 
 #include <functional>
 #include <random>
@@ -40,5 +39,3 @@ inline durations any_spread(generator& random, double low_ms, double high_ms, do
 worker_loader some_workers(generator& random);
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_PLANTED_SHAPES_HPP

@@ -59,10 +59,7 @@ TEST_CASE("without a consumer, the ends of the last stage give the throughput") 
   const double per_s = pipeline.simulate_into(logs);
   const temp_dir dir;
   logs.write(dir);
-  const result r = run({"diagnose", dir.path(), "--json", "-q"});
-  INFO(r.err);
-  REQUIRE(r.status == 0);
-  const json d = parse_json(r.out);
+  const json d = parse_json(run_well({"diagnose", dir.path(), "--json", "-q"}).out);
   CHECK(d["achieved_batches_per_s"].number() == Approx(per_s).epsilon(0.001));
   CHECK(d["verdict"].text() == "stage-bound");
   CHECK(d["stage"].text() == "Transform");
@@ -87,8 +84,7 @@ TEST_CASE("without a consumer, the ends of the last stage give the throughput") 
 }
 
 TEST_CASE("requests that come slowly are not limited by a setting") {
-  planted_logs logs;
-  logs.cpus(8);
+  planted_logs logs(8);
   for (int i = 0; i < 90; ++i) logs.stage(1 + i % 3, "Request", i, i * 12 * ms, 9 * ms);
   const temp_dir dir;
   logs.write(dir);
@@ -125,10 +121,7 @@ TEST_CASE("a reader that prefetches and is reset has one epoch, with discarded b
   }
   const temp_dir dir;
   logs.write(dir);
-  const result r = run({"diagnose", dir.path(), "--json", "-q"});
-  INFO(r.err);
-  REQUIRE(r.status == 0);
-  const json d = parse_json(r.out);
+  const json d = parse_json(run_well({"diagnose", dir.path(), "--json", "-q"}).out);
   const double length = 1e-9 * static_cast<double>(now + 2 * ms - begin);
   CHECK(d["achieved_batches_per_s"].number() == Approx(60 / length).epsilon(0.01));
   CHECK(d["discarded"].integer() == 3);

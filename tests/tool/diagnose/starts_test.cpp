@@ -10,8 +10,7 @@
 using namespace lotus::tool_test;
 
 TEST_CASE("an operation before the first batch is a start, and no work that lacks a batch") {
-  planted_logs logs;
-  logs.cpus(8);
+  planted_logs logs(8);
   const std::int64_t loaded = 600 * ms;
   logs.op(5, "LoadIndex", 0, loaded);
   logs.off_cpu(5, loaded - 1000, loaded - 100'000, 0);
@@ -20,9 +19,7 @@ TEST_CASE("an operation before the first batch is a start, and no work that lack
   for (std::int64_t i = 0; i < 100; ++i) {
     slept(logs, 1, i, built + 10'000, 2 * ms);
     built += 2 * ms + 10'000;
-    const std::int64_t at = std::max(now + 2000, built + 20'000);
-    received(logs, i, now, at);
-    now = at + ms;
+    now = received_when(logs, i, now, built + 20'000) + ms;
   }
   const answer a = diagnose(logs);
   INFO(a.text());
@@ -32,8 +29,7 @@ TEST_CASE("an operation before the first batch is a start, and no work that lack
 
 TEST_CASE("operations between batches that belong to a batch each leave the verdict open") {
   for (const bool each : {true, false}) {
-    planted_logs logs;
-    logs.cpus(8);
+    planted_logs logs(8);
     std::int64_t now = 0;
     std::int64_t built = 0;
     for (std::int64_t i = 0; i < 200; ++i) {
@@ -46,9 +42,7 @@ TEST_CASE("operations between batches that belong to a batch each leave the verd
       built += read + 10'000;
       logs.made(1, i, built, ms / 4);
       built += ms / 4;
-      const std::int64_t at = std::max(now + 2000, built + 20'000);
-      received(logs, i, now, at);
-      now = at + ms;
+      now = received_when(logs, i, now, built + 20'000) + ms;
     }
     const answer a = diagnose(logs);
     INFO(a.text());
@@ -59,8 +53,7 @@ TEST_CASE("operations between batches that belong to a batch each leave the verd
 
 TEST_CASE("workers that are started again and again within an epoch are found") {
   for (const bool again : {true, false}) {
-    planted_logs logs;
-    logs.cpus(8);
+    planted_logs logs(8);
     std::int64_t now = 0;
     for (std::int64_t part = 0; part < 6; ++part) {
       // Two threads need 60 ms before their first batch; or the same threads pause for as long.
@@ -70,9 +63,7 @@ TEST_CASE("workers that are started again and again within an epoch are found") 
         std::int64_t& thread = free[i % 2];
         slept(logs, first + static_cast<int>(i % 2), i, thread, 4 * ms);
         thread += 4 * ms + 10'000;
-        const std::int64_t at = std::max(now + 2000, thread + 10'000);
-        received(logs, i, now, at);
-        now = at + ms;
+        now = received_when(logs, i, now, thread + 10'000) + ms;
       }
     }
     const answer a = diagnose(logs);
@@ -84,8 +75,7 @@ TEST_CASE("workers that are started again and again within an epoch are found") 
 }
 
 TEST_CASE("a worker with a share of its own is compared with others while these work") {
-  planted_logs logs;
-  logs.cpus(8);
+  planted_logs logs(8);
   std::vector<std::pair<std::int64_t, std::int64_t>> ready;  // the time, the batch
   for (std::int64_t worker = 0; worker < 3; ++worker) {
     const std::int64_t took = (worker == 1 ? 16 : 4) * ms;
@@ -108,8 +98,7 @@ TEST_CASE("a worker with a share of its own is compared with others while these 
 
 TEST_CASE("the operation that fills the consumer's steps is named") {
   for (const bool most : {true, false}) {
-    planted_logs logs;
-    logs.cpus(8);
+    planted_logs logs(8);
     std::int64_t now = 5 * ms;
     for (std::int64_t i = 0; i < 80; ++i) {
       slept(logs, 1, i, now - 4 * ms, 2 * ms);

@@ -1,11 +1,9 @@
 // Creates records of every kind, and drains them to text logs and to compact logs in memory.
-#ifndef LOTUS_TESTS_DRAINED_RECORDS_HPP
-#define LOTUS_TESTS_DRAINED_RECORDS_HPP
+#pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <new>
 #include <random>
 #include <string>
 #include <string_view>
@@ -166,5 +164,3 @@ inline both record_both(const std::vector<detail::record>& records, std::size_t 
 }
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_DRAINED_RECORDS_HPP

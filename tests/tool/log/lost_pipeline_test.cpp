@@ -118,8 +118,7 @@ TEST_CASE("the tool shows the CPU time of operations that compute and that sleep
       }
     }
   });
-  const auto r = run({"stats", place.path().string(), "--json"});
-  REQUIRE(r.status == 0);
+  const auto r = lotus::tool_test::run_well({"stats", place.path().string(), "--json"});
   const json document = parse_json(r.out);
   const json& ops = document["runs"][0]["ops"];
   if (!lotus::tool_test::contains(r.out, "\"cpu_ns\"")) {

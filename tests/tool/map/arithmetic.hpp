@@ -1,6 +1,5 @@
 // Provides work for probe programs: only arithmetic, so that no other functions appear in profiles.
-#ifndef LOTUS_TESTS_ARITHMETIC_HPP
-#define LOTUS_TESTS_ARITHMETIC_HPP
+#pragma once
 
 template <int Id>
 __attribute__((always_inline)) inline double arithmetic(int rounds) {
@@ -11,5 +10,3 @@ __attribute__((always_inline)) inline double arithmetic(int rounds) {
   }
   return x;
 }
-
-#endif  // LOTUS_TESTS_ARITHMETIC_HPP

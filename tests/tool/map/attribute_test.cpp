@@ -2,8 +2,6 @@
 // that call the functions.
 #include <filesystem>
 #include <fstream>
-#include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -91,10 +89,9 @@ TEST_CASE("elapsed times may come from a trace") {
 TEST_CASE("perf stat is split by elapsed time only, callgrind and perf report by function") {
   const files f;
   const auto crop = [&](const std::string& counters, const char* metric) {
-    const result r = run({"map", "attribute", "--mapping", f.mapping_file, "--counters", counters,
-                          "--elapsed", f.dir.file("e.csv", "config,Crop,Load\n8,1,3\n"), "--json"});
-    INFO(r.err);
-    REQUIRE(r.status == 0);
+    const result r =
+        run_well({"map", "attribute", "--mapping", f.mapping_file, "--counters", counters,
+                  "--elapsed", f.dir.file("e.csv", "config,Crop,Load\n8,1,3\n"), "--json"});
     return parse_json(r.out)["configs"][0]["ops"]["Crop"][metric].number();
   };
   CHECK(crop(f.dir.file("stat.csv", "# started on x\n\n4000,,cycles:u,100,100.00,,\n"),
@@ -120,9 +117,8 @@ TEST_CASE("a probe's functions match another program's, and an unmatched operati
                "# Overhead|Shared Object|Symbol\n50%|train|[.] crop\n"
                "30%|libjpeg.so.62|[.] 0x000000000001b2c4\n20%|libm.so|[.] copy\n");
   const result r =
-      run({"map", "attribute", "--mapping", probed, "--counters", counters, "--elapsed",
-           dir.file("e.csv", "config,Crop,Load,Copy\n8,1,1,1\n"), "--json"});
-  REQUIRE(r.status == 0);
+      run_well({"map", "attribute", "--mapping", probed, "--counters", counters, "--elapsed",
+                dir.file("e.csv", "config,Crop,Load,Copy\n8,1,1,1\n"), "--json"});
   const auto json = parse_json(r.out);
   const auto& ops = json["configs"][0]["ops"];
   CHECK(ops["Crop"]["Overhead, %"].number() == Approx(50));
@@ -138,10 +134,8 @@ TEST_CASE("values of one column may have different units of time") {
                  "Source Function / Function / Call Stack\tCPU Time\tModule\n"
                  "decode\t2.0s\tlibjpeg.so.9\ncopy\t500ms\tlibc.so.6\n");
   const auto cpu_time = [&](const std::string& elapsed) {
-    const result r = run({"map", "attribute", "--mapping", f.mapping_file, "--counters", counters,
-                          "--elapsed", f.dir.file("e.csv", elapsed), "--json"});
-    INFO(r.err);
-    REQUIRE(r.status == 0);
+    const result r = run_well({"map", "attribute", "--mapping", f.mapping_file, "--counters",
+                               counters, "--elapsed", f.dir.file("e.csv", elapsed), "--json"});
     return parse_json(r.out)["configs"][0]["ops"]["Load"]["CPU Time"].number();
   };
   CHECK(cpu_time("config,Crop,Load\n8,0,1\n") == Approx(2.5));
@@ -158,10 +152,8 @@ TEST_CASE("a column of percentages is recognized in any order of the rows") {
   const std::string copy = "copy\t1,000\t20.0%\tlibc.so.6\n";
   std::vector<std::string> answers;
   for (const std::string& rows : {decode + copy, copy + decode}) {
-    const result r = run({"map", "attribute", "--mapping", f.mapping_file, "--counters",
-                          f.dir.file("8.tsv", head + rows), "--elapsed", f.elapsed, "--json"});
-    INFO(r.err);
-    REQUIRE(r.status == 0);
+    const result r = run_well({"map", "attribute", "--mapping", f.mapping_file, "--counters",
+                               f.dir.file("8.tsv", head + rows), "--elapsed", f.elapsed, "--json"});
     answers.push_back(r.out);
   }
   CHECK(answers[0] == answers[1]);
@@ -205,10 +197,9 @@ TEST_CASE("symbols match with and without their version") {
                  "20%|20|libc.so.6|[.] free@GLIBC_2.2.5\n"
                  "10%|10|libjpeg.so.9|[.] jpeg_idct\n5%|5|train|[.] read\n"
                  "25%|25|libc.so.6|[.] func@0x3fd7b0\n");
-  const result r = run({"map", "attribute", "--mapping", mapping_file, "--counters", counters,
-                        "--elapsed", f.elapsed, "--json"});
-  REQUIRE(r.status == 0);
-  const auto json = parse_json(r.out);
+  const auto json = parse_json(run_well({"map", "attribute", "--mapping", mapping_file,
+                                         "--counters", counters, "--elapsed", f.elapsed, "--json"})
+                                   .out);
   CHECK(json["configs"][0]["ops"]["Load"]["samples"].number() == Approx(70));
 }
 
@@ -248,11 +239,10 @@ TEST_CASE("for the data of Figure 6, no CPU time is lost and each operation gets
   for (const std::string loaders : {"8", "20", "28"}) {
     std::string table = dir;
     table.append("/uarch/b1024_gpu4_dataloader").append(loaders).append(".csv");
-    const result r =
-        run({"map", "attribute", "--mapping", dir + "/mapping_funcs.json", "--counters", table,
-             "--elapsed", dir + "/elapsed_seconds_per_op.csv", "--json"});
-    REQUIRE(r.status == 0);
-    const auto json = parse_json(r.out);
+    const auto json = parse_json(
+        run_well({"map", "attribute", "--mapping", dir + "/mapping_funcs.json", "--counters", table,
+                  "--elapsed", dir + "/elapsed_seconds_per_op.csv", "--json"})
+            .out);
     const auto& config = json["configs"][0];
     double sum = config["outside"]["CPU Time"].number();
     for (const auto& op : config["ops"].members()) sum += op.value["CPU Time"].number();

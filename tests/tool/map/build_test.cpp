@@ -37,10 +37,7 @@ functions_by_op sets(const json& object) {
 json build(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {"map", "build"});
   arguments.emplace_back("--json");
-  const result r = run(arguments);
-  INFO(r.err);
-  REQUIRE(r.status == 0);
-  return parse_json(r.out);
+  return parse_json(run_well(arguments).out);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 
 #include "catch.hpp"
 #include "map_test.hpp"
-#include "sampling/commands/map_join.hpp"
+#include "sampling/commands/map_samples.hpp"
 #include "tool/tool_test.hpp"
 
 using namespace lotus::map_test;

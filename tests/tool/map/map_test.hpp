@@ -1,6 +1,5 @@
 // Declares functions that the tests of collectors and of `map run` share.
-#ifndef LOTUS_TESTS_MAP_TEST_HPP
-#define LOTUS_TESTS_MAP_TEST_HPP
+#pragma once
 
 #include <string>
 #include <utility>
@@ -21,5 +20,3 @@ bool sampling_allowed();
 bool installed(const std::string& program);
 
 }  // namespace lotus::map_test
-
-#endif  // LOTUS_TESTS_MAP_TEST_HPP

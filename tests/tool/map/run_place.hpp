@@ -1,6 +1,5 @@
 // Provides a folder in which tests run lotus-tool map run.
-#ifndef LOTUS_TESTS_RUN_PLACE_HPP
-#define LOTUS_TESTS_RUN_PLACE_HPP
+#pragma once
 
 #include <filesystem>
 #include <set>
@@ -48,5 +47,3 @@ struct place {
 using names = std::set<std::string>;
 
 }  // namespace lotus::map_test
-
-#endif  // LOTUS_TESTS_RUN_PLACE_HPP

@@ -1,6 +1,5 @@
 // Writes the calls that a stand-in for a profiler's library receives to a file.
-#ifndef LOTUS_TESTS_STAND_IN_NOTE_HPP
-#define LOTUS_TESTS_STAND_IN_NOTE_HPP
+#pragma once
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -26,5 +25,3 @@ inline void note(const char* what, const char* name = "", const char* variable =
 }
 
 }  // namespace stand_in
-
-#endif  // LOTUS_TESTS_STAND_IN_NOTE_HPP

@@ -1,6 +1,5 @@
 // Runs a program to its end and counts its allocations.
-#ifndef LOTUS_TESTS_COUNTED_RUN_HPP
-#define LOTUS_TESTS_COUNTED_RUN_HPP
+#pragma once
 
 #include <sys/wait.h>
 
@@ -14,10 +13,7 @@
 namespace lotus::tool_test {
 
 inline json memory_of(const std::string& dir) {
-  const result reported = run({"stats", "--json", dir});
-  INFO(reported.err);
-  REQUIRE(reported.status == 0);
-  return parse_json(reported.out)["runs"][0]["memory"];
+  return parse_json(run_well({"stats", "--json", dir}).out)["runs"][0]["memory"];
 }
 
 class counted_run {
@@ -36,7 +32,12 @@ class counted_run {
   int status() const { return status_; }
   std::string err() const { return read_file(dir_.path() + "/err"); }
   std::string dir() const { return dir_.path() + "/run"; }
-  json memory() const { return memory_of(dir()); }
+  /// The test fails if the program did.
+  json memory() const {
+    INFO(err());
+    REQUIRE(status_ == 0);
+    return memory_of(dir());
+  }
 
  private:
   temp_dir dir_;
@@ -44,5 +45,3 @@ class counted_run {
 };
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_COUNTED_RUN_HPP

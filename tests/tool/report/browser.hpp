@@ -1,6 +1,5 @@
 // Loads the report's page in a headless browser.
-#ifndef LOTUS_TESTS_BROWSER_HPP
-#define LOTUS_TESTS_BROWSER_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdlib>
@@ -14,10 +13,10 @@
 
 namespace lotus::tool_test {
 
-/// Loads the page in a browser. Returns the results of a probe script by key; none if no browser is
-/// installed.
+/// Loads the page in a browser, where it must cause no errors. Returns the results of a probe
+/// script by key; none if no browser is installed.
 /// @param script  a script that is added to the end of the page. It must create an element "probed"
-///   with lines "key=value".
+///   with lines "key=value", one of which tells the `errors`.
 /// @param hash    the fragment of the address, including the character #.
 /// @param flags   further flags of the browser.
 inline std::map<std::string, std::string> browse(const temp_dir& dir, const std::string& page,
@@ -54,9 +53,8 @@ inline std::map<std::string, std::string> browse(const temp_dir& dir, const std:
     const std::size_t equals = line.find('=');
     if (equals != std::string::npos) found[line.substr(0, equals)] = line.substr(equals + 1);
   }
+  CHECK(found["errors"] == "none");
   return found;
 }
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_BROWSER_HPP

@@ -1,6 +1,5 @@
 // Scripts with which the browser test checks the colors of the report.
-#ifndef LOTUS_TESTS_COLOUR_SCRIPTS_HPP
-#define LOTUS_TESTS_COLOUR_SCRIPTS_HPP
+#pragma once
 
 namespace lotus::tool_test {
 
@@ -79,5 +78,3 @@ inline constexpr const char* look_at_patterns = R"(
 )";
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_COLOUR_SCRIPTS_HPP

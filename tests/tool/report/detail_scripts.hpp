@@ -1,6 +1,5 @@
 // Scripts with which the browser test examines single durations, slices, lanes and functions.
-#ifndef LOTUS_TESTS_DETAIL_SCRIPTS_HPP
-#define LOTUS_TESTS_DETAIL_SCRIPTS_HPP
+#pragma once
 
 namespace lotus::tool_test {
 
@@ -228,5 +227,3 @@ inline constexpr const char* step_around = R"(
 )";
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_DETAIL_SCRIPTS_HPP

@@ -1,7 +1,6 @@
 // Scripts with which the browser test operates the page by mouse, by touch, by keyboard and by its
 // URL.
-#ifndef LOTUS_TESTS_OPERATING_SCRIPTS_HPP
-#define LOTUS_TESTS_OPERATING_SCRIPTS_HPP
+#pragma once
 
 #include <string>
 
@@ -458,5 +457,3 @@ inline constexpr const char* look_with_axe = R"(
 )";
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_OPERATING_SCRIPTS_HPP

@@ -1,6 +1,5 @@
 // Scripts that the browser test of the report adds to a page.
-#ifndef LOTUS_TESTS_PAGE_SCRIPTS_HPP
-#define LOTUS_TESTS_PAGE_SCRIPTS_HPP
+#pragma once
 
 namespace lotus::tool_test {
 
@@ -120,5 +119,3 @@ pageReady.then(function () {
 </script>)";
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_PAGE_SCRIPTS_HPP

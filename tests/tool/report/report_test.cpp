@@ -128,9 +128,7 @@ TEST_CASE("several counter tables are accepted before and after the directory") 
   for (const std::vector<std::string>& form : forms) {
     std::vector<std::string> all = start;
     all.insert(all.end(), form.begin(), form.end());
-    const result r = run(all);
-    INFO(r.err);
-    REQUIRE(r.status == 0);
+    const result r = run_well(all);
     CHECK(contains(read_file(page), R"("configs":["first","second"])"));
   }
   const result none =

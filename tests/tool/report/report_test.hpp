@@ -1,6 +1,5 @@
 // Declares functions that the tests of the report share.
-#ifndef LOTUS_TESTS_REPORT_TEST_HPP
-#define LOTUS_TESTS_REPORT_TEST_HPP
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -17,9 +16,7 @@ inline std::string report(const temp_dir& dir, const std::string& runs,
   std::string page = dir.path() + "/report.html";
   std::vector<std::string> arguments{"report", runs, "-o", page};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  const result r = run(arguments);
-  INFO(r.err);
-  REQUIRE(r.status == 0);
+  const result r = run_well(arguments);
   return page;
 }
 
@@ -33,5 +30,3 @@ inline json page_data(const std::string& path, const std::string& id = "data") {
 }
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_REPORT_TEST_HPP

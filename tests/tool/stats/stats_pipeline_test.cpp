@@ -160,8 +160,7 @@ TEST_CASE("stage numbers have 64 bits, and a span without a number is an operati
   dir.file(".lotus_beside_lotustrace_log_pid_2",
            "number,SAnswer,2000,9223372036854775809,0\nnumber,SAnswer,1000,4294967295,0\n"
            "stage,SAnswer,1000,5,\nstage,SAnswer,2000,7,\nstage,SAnswer,3000,9,\n");
-  const result r = run({"stats", dir.path(), "--json"});
-  REQUIRE(r.status == 0);
+  const result r = run_well({"stats", dir.path(), "--json"});
   const json document = parse_json(r.out);
   const json& answers = document["runs"][0];
   CHECK(answers["ops"]["SAnswer"]["count"].integer() == 3);

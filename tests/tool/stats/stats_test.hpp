@@ -1,6 +1,5 @@
 // Declares functions that the tests of stats share.
-#ifndef LOTUS_TESTS_STATS_TEST_HPP
-#define LOTUS_TESTS_STATS_TEST_HPP
+#pragma once
 
 #include <string>
 #include <vector>
@@ -14,12 +13,7 @@ namespace lotus::tool_test {
 inline json stats(const std::string& dir, const std::vector<std::string>& more = {}) {
   std::vector<std::string> arguments{"stats", dir, "--json"};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  const result r = run(arguments);
-  INFO(r.err);
-  REQUIRE(r.status == 0);
-  return parse_json(r.out);
+  return parse_json(run_well(arguments).out);
 }
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_STATS_TEST_HPP

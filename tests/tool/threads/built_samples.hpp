@@ -1,6 +1,5 @@
 // Builds in memory what a recording of a program contains.
-#ifndef LOTUS_TESTS_BUILT_SAMPLES_HPP
-#define LOTUS_TESTS_BUILT_SAMPLES_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -101,5 +100,3 @@ class dice {
 };
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_BUILT_SAMPLES_HPP

@@ -1,6 +1,5 @@
 // Starts programs that a test samples.
-#ifndef LOTUS_TESTS_SAMPLED_PROGRAM_HPP
-#define LOTUS_TESTS_SAMPLED_PROGRAM_HPP
+#pragma once
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -81,5 +80,3 @@ inline double blocked_share(const json& group) {
 }
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_SAMPLED_PROGRAM_HPP

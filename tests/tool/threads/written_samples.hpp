@@ -1,12 +1,10 @@
 // Writes files of samples of programs that were never run.
-#ifndef LOTUS_TESTS_WRITTEN_SAMPLES_HPP
-#define LOTUS_TESTS_WRITTEN_SAMPLES_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -181,5 +179,3 @@ inline const std::string started = libc + "start_thread";
 inline const std::string main_started = libc + "__libc_start_main";
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_WRITTEN_SAMPLES_HPP

@@ -13,9 +13,7 @@ std::vector<std::string> drawn(const std::string& dir, std::vector<std::string> 
   const std::string path = to.path() + "/viz.json";
   std::vector<std::string> arguments{"viz", dir, "--compat", "-o", path};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  const result r = run(arguments);
-  INFO(r.err);
-  REQUIRE(r.status == 0);
+  const result r = run_well(arguments);
   return sorted_events(read_file(path));
 }
 

@@ -50,9 +50,7 @@ TEST_CASE("a trace found in the logs' directory is merged, and the result is wri
   const temp_dir dir;
   add_run(dir);
   dir.file("t.pt.trace.json", old_form);
-  const result r = run({"viz", dir.path()});
-  INFO(r.err);
-  REQUIRE(r.status == 0);
+  const result r = run_well({"viz", dir.path()});
   const std::string text = read_file(dir.path() + "/t.pt.trace_fine.json");
   const auto document = parse_json(text);
   // This text must be copied byte for byte.
@@ -137,9 +135,7 @@ TEST_CASE("gzip, arrays and empty traces are merged") {
   for (const auto* text :
        {R"([{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1}])", "[]", " [ ] "}) {
     const std::string path = dir.file("array/t.json", text);
-    const result r = run({"viz", dir.path(), "-o", "-", "--torch-trace", path});
-    INFO(r.err);
-    REQUIRE(r.status == 0);
+    const result r = run_well({"viz", dir.path(), "-o", "-", "--torch-trace", path});
     CHECK(parse_json(r.out).is_array());
     CHECK(contains(r.out, "Loader"));
   }

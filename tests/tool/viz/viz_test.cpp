@@ -55,10 +55,7 @@ std::int64_t ns(const json& us) {
 picture picture_of(const std::string& dir, const std::vector<std::string>& more = {}) {
   std::vector<std::string> arguments{"viz", dir, "-o", "-"};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  const result r = run(arguments);
-  INFO(r.err);
-  REQUIRE(r.status == 0);
-  const auto document = parse_json(r.out);
+  const auto document = parse_json(run_well(arguments).out);
   picture p;
   p.base = document["baseTimeNanoseconds"].integer();
   for (const auto& json : document["traceEvents"].array()) {

@@ -1,6 +1,5 @@
 // Declares functions that the tests of viz share.
-#ifndef LOTUS_TESTS_VIZ_TEST_HPP
-#define LOTUS_TESTS_VIZ_TEST_HPP
+#pragma once
 
 #include <string>
 #include <vector>
@@ -14,10 +13,7 @@ namespace lotus::tool_test {
 inline std::string drawn(const std::string& dir, const std::vector<std::string>& more = {}) {
   std::vector<std::string> arguments{"viz", dir, "-o", "-", "-q"};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  const result r = run(arguments);
-  INFO(r.err);
-  REQUIRE(r.status == 0);
-  return r.out;
+  return run_well(arguments).out;
 }
 
 /// Like drawn(), as JSON.
@@ -47,5 +43,3 @@ inline std::vector<json> named(const json& document, const std::string& name) {
 }
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_VIZ_TEST_HPP

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -45,9 +44,7 @@ std::string four_batches(const temp_dir& dir) {
 std::vector<std::string> slices(const std::string& dir, const std::vector<std::string>& more) {
   std::vector<std::string> arguments{"viz", dir, "-o", "-"};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  const result r = run(arguments);
-  INFO(r.err);
-  REQUIRE(r.status == 0);
+  const result r = run_well(arguments);
   std::vector<std::string> names;
   std::map<std::int64_t, int> flows;
   const auto document = parse_json(r.out);

@@ -1,6 +1,5 @@
 // Describes what JSON outputs contain of the analyses of accelerator traces.
-#ifndef LOTUS_TOOL_ACCELERATOR_ACCELERATOR_DESCRIBED_HPP
-#define LOTUS_TOOL_ACCELERATOR_ACCELERATOR_DESCRIBED_HPP
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -62,5 +61,3 @@ using shown_accelerator = std::variant<shown_trace, shown_ranks>;
 shown_accelerator shown(const std::vector<accelerator_analysis>& ranks, bool parts);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_ACCELERATOR_ACCELERATOR_DESCRIBED_HPP

@@ -1,6 +1,5 @@
 // Puts the analyses of the traces of one or several ranks into words and tables.
-#ifndef LOTUS_TOOL_ACCELERATOR_ACCELERATOR_TEXT_HPP
-#define LOTUS_TOOL_ACCELERATOR_ACCELERATOR_TEXT_HPP
+#pragma once
 
 #include <cstdint>
 #include <ostream>
@@ -53,5 +52,3 @@ void print_accelerator(const std::vector<accelerator_analysis>& ranks, bool all,
                        const std::string& command, std::ostream& out);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_ACCELERATOR_ACCELERATOR_TEXT_HPP

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "accelerator/gap_causes.hpp"
-#include "accelerator/start_up.hpp"
 #include "accelerator/trace/nsys_reader.hpp"
 
 namespace lotus::tool {

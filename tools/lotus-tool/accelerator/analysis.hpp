@@ -1,7 +1,6 @@
 // Analyzes a profiler's trace of accelerators (such as GPUs): how busy they were, why they were
 // idle, and the verdict.
-#ifndef LOTUS_TOOL_ACCELERATOR_ANALYSIS_HPP
-#define LOTUS_TOOL_ACCELERATOR_ANALYSIS_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -208,5 +207,3 @@ accelerator_analysis analyze_accelerator(device_trace trace, const analysis_opti
                                          const run_data* run);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_ACCELERATOR_ANALYSIS_HPP

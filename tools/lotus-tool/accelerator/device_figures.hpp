@@ -1,6 +1,5 @@
 // Computes how busy accelerators and their streams were, and what they copied.
-#ifndef LOTUS_TOOL_ACCELERATOR_DEVICE_FIGURES_HPP
-#define LOTUS_TOOL_ACCELERATOR_DEVICE_FIGURES_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -118,5 +117,3 @@ bool leave_out_last_step(device_trace& trace);
 std::vector<device_figures> figures_of_devices(const device_trace& trace, const call_starts& calls);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_ACCELERATOR_DEVICE_FIGURES_HPP

@@ -1,6 +1,6 @@
-// Finds the causes of the gaps in the work of a device.
-#ifndef LOTUS_TOOL_ACCELERATOR_GAP_CAUSES_HPP
-#define LOTUS_TOOL_ACCELERATOR_GAP_CAUSES_HPP
+// Finds the causes of the gaps in the work of a device, and the gaps that occur only once, while
+// the program starts.
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -35,6 +35,9 @@ class gap_causes {
   std::vector<cause_range> parts_;
 };
 
-}  // namespace lotus::tool
+/// Returns, for each gap of a device, whether it is start-up. This is so for gaps of the first step
+/// that are far longer than those of later steps, and for gaps in a call that takes far longer than
+/// launches usually do, and launches a kernel for the first time or occurs only in the first half.
+std::vector<bool> find_start_up(const device_trace& trace, const std::vector<device_gap>& gaps);
 
-#endif  // LOTUS_TOOL_ACCELERATOR_GAP_CAUSES_HPP
+}  // namespace lotus::tool

@@ -1,7 +1,6 @@
 // Divides the time of a program's host threads by activity, which explains why its accelerators
 // were idle.
-#ifndef LOTUS_TOOL_ACCELERATOR_HOST_TIMELINE_HPP
-#define LOTUS_TOOL_ACCELERATOR_HOST_TIMELINE_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -103,5 +102,3 @@ class timeline_cursor {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_ACCELERATOR_HOST_TIMELINE_HPP

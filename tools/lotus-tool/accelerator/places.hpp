@@ -1,6 +1,5 @@
 // Finds where in the program devices were idle: operators, lines of Python, and named ranges.
-#ifndef LOTUS_TOOL_ACCELERATOR_PLACES_HPP
-#define LOTUS_TOOL_ACCELERATOR_PLACES_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -35,5 +34,3 @@ struct idle_places {
 idle_places find_places(const device_trace& trace, std::vector<cause_range> parts);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_ACCELERATOR_PLACES_HPP

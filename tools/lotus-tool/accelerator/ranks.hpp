@@ -1,7 +1,6 @@
-// Analyzes the traces of several ranks (processes of a distributed training), and compares the
-// ranks.
-#ifndef LOTUS_TOOL_ACCELERATOR_RANKS_HPP
-#define LOTUS_TOOL_ACCELERATOR_RANKS_HPP
+// Analyzes the traces of several ranks (processes of a distributed training), finds the logs that
+// belong to each, and compares the ranks.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +13,10 @@
 #include <vector>
 
 #include "accelerator/analysis.hpp"
+#include "accelerator/trace/device_trace.hpp"
 #include "base/diagnostics.hpp"
+#include "log/folder/loaders.hpp"
+#include "log/folder/log_files.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {
@@ -99,6 +101,19 @@ struct rank_comparison {
 /// @param ranks  at least one.
 rank_comparison compare_ranks(const std::vector<accelerator_analysis>& ranks);
 
-}  // namespace lotus::tool
+/// The logs of all ranks in one or several runs. All ranks may record to one folder, or each rank
+/// to its own.
+class rank_logs {
+ public:
+  explicit rank_logs(const std::vector<run_files>& runs);
 
-#endif  // LOTUS_TOOL_ACCELERATOR_RANKS_HPP
+  /// Returns the logs that may belong to a trace. Searches the logs in the trace's folder or, if
+  /// there are none, all logs. Among these, prefers logs of the trace's rank, and then logs of a
+  /// process in the trace. The result points into this object.
+  std::vector<const run_files*> of(const device_trace& trace) const;
+
+ private:
+  std::vector<consumer_logs> all_;
+};
+
+}  // namespace lotus::tool

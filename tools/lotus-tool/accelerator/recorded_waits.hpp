@@ -1,7 +1,6 @@
 // Reads data from Lotus's logs that a profiler's trace of the same program lacks: waits for
 // batches, copies and the critical path.
-#ifndef LOTUS_TOOL_ACCELERATOR_RECORDED_WAITS_HPP
-#define LOTUS_TOOL_ACCELERATOR_RECORDED_WAITS_HPP
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -55,5 +54,3 @@ struct recorded_waits {
 recorded_waits find_recorded_waits(const run_data& run, const device_trace& trace);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_ACCELERATOR_RECORDED_WAITS_HPP

@@ -1,13 +1,11 @@
 // Passes blocks of data from one thread to another.
-#ifndef LOTUS_TOOL_BASE_BLOCK_QUEUE_HPP
-#define LOTUS_TOOL_BASE_BLOCK_QUEUE_HPP
+#pragma once
 
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <exception>
 #include <mutex>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -85,5 +83,3 @@ class block_queue {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_BLOCK_QUEUE_HPP

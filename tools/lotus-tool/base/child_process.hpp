@@ -1,6 +1,5 @@
 // Starts programs without a shell and ensures that they end.
-#ifndef LOTUS_TOOL_BASE_CHILD_PROCESS_HPP
-#define LOTUS_TOOL_BASE_CHILD_PROCESS_HPP
+#pragma once
 
 #include <sys/types.h>
 
@@ -93,5 +92,3 @@ class until_interrupted {
 [[noreturn]] void end_by_signal(int signal);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_CHILD_PROCESS_HPP

@@ -1,6 +1,5 @@
 // Defines a function type through which one command runs another without depending on its code.
-#ifndef LOTUS_TOOL_BASE_COMMAND_RUNNER_HPP
-#define LOTUS_TOOL_BASE_COMMAND_RUNNER_HPP
+#pragma once
 
 #include <functional>
 #include <string>
@@ -19,5 +18,3 @@ struct command_output {
 using command_runner = std::function<command_output(const std::vector<std::string>&)>;
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_COMMAND_RUNNER_HPP

@@ -1,6 +1,5 @@
 // Finds and ends the processes that this process has started, directly or indirectly.
-#ifndef LOTUS_TOOL_BASE_DESCENDANTS_HPP
-#define LOTUS_TOOL_BASE_DESCENDANTS_HPP
+#pragma once
 
 #include <sys/types.h>
 
@@ -53,5 +52,3 @@ class descendants {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_DESCENDANTS_HPP

@@ -1,6 +1,5 @@
 // Prints messages about problems in a command's input files to stderr, and counts them.
-#ifndef LOTUS_TOOL_BASE_DIAGNOSTICS_HPP
-#define LOTUS_TOOL_BASE_DIAGNOSTICS_HPP
+#pragma once
 
 #include <cstdint>
 #include <ostream>
@@ -66,5 +65,3 @@ class diagnostic_log {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_DIAGNOSTICS_HPP

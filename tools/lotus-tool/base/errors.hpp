@@ -1,6 +1,5 @@
 // Defines the exit statuses of commands, and exceptions that end a command early.
-#ifndef LOTUS_TOOL_BASE_ERRORS_HPP
-#define LOTUS_TOOL_BASE_ERRORS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstring>
@@ -38,5 +37,3 @@ inline std::string at_line(const std::string& path, std::size_t line, std::strin
 }
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_ERRORS_HPP

@@ -1,6 +1,5 @@
 // Reads untrusted files in a child process, whose time, memory and stack are limited.
-#ifndef LOTUS_TOOL_BASE_GUARDED_READER_HPP
-#define LOTUS_TOOL_BASE_GUARDED_READER_HPP
+#pragma once
 
 #include <sys/types.h>
 
@@ -55,5 +54,3 @@ class guarded_reader {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_GUARDED_READER_HPP

@@ -1,6 +1,5 @@
 // Spreads independent work over all CPUs.
-#ifndef LOTUS_TOOL_BASE_PARALLEL_HPP
-#define LOTUS_TOOL_BASE_PARALLEL_HPP
+#pragma once
 
 #include <algorithm>
 #include <atomic>
@@ -48,5 +47,3 @@ void for_each_in_parallel(std::size_t count, std::size_t max_threads, Work&& wor
 }
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_PARALLEL_HPP

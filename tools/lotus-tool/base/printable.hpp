@@ -1,6 +1,5 @@
 // Makes texts from logs and other inputs safe to write as JSON or to a terminal.
-#ifndef LOTUS_TOOL_BASE_PRINTABLE_HPP
-#define LOTUS_TOOL_BASE_PRINTABLE_HPP
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -20,5 +19,3 @@ std::string printable_line(std::string_view text);
 std::string shell_word(std::string_view text);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_PRINTABLE_HPP

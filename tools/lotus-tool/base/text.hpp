@@ -1,7 +1,6 @@
 // Converts numbers and strings to text, and compares the ends of texts. The conversions do not
 // depend on the locale, and do not allocate memory for each number.
-#ifndef LOTUS_TOOL_BASE_TEXT_HPP
-#define LOTUS_TOOL_BASE_TEXT_HPP
+#pragma once
 
 #include <charconv>
 #include <cstddef>
@@ -170,5 +169,3 @@ std::string json_string(std::string_view text);
 std::string json_number(double value);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_TEXT_HPP

@@ -1,6 +1,5 @@
 // Validators for command-line arguments; each error message explains the mistake.
-#ifndef LOTUS_TOOL_CLI_ARGUMENTS_HPP
-#define LOTUS_TOOL_CLI_ARGUMENTS_HPP
+#pragma once
 
 #include <CLI/CLI.hpp>
 #include <cstddef>
@@ -56,5 +55,3 @@ void check_options(const CLI::App& app);
 void check_command(const CLI::App& app, int argc, const char* const* argv);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_CLI_ARGUMENTS_HPP

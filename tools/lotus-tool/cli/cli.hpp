@@ -1,6 +1,5 @@
 // Runs the command line of lotus-tool.
-#ifndef LOTUS_TOOL_CLI_CLI_HPP
-#define LOTUS_TOOL_CLI_CLI_HPP
+#pragma once
 
 #include <ostream>
 #include <string>
@@ -21,5 +20,3 @@ int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& 
 command_output run_in_process(const std::vector<std::string>& arguments);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_CLI_CLI_HPP

@@ -1,6 +1,5 @@
 // Explains the labels in the tool's tables.
-#ifndef LOTUS_TOOL_CLI_GLOSSARY_HPP
-#define LOTUS_TOOL_CLI_GLOSSARY_HPP
+#pragma once
 
 #include <ostream>
 #include <string>
@@ -18,5 +17,3 @@ std::string_view meaning_of(std::string_view label);
 void print_glossary(const std::vector<std::string>& labels, std::ostream& out);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_CLI_GLOSSARY_HPP

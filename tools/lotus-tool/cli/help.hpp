@@ -1,7 +1,6 @@
 // Texts about lotus-tool itself, made from the definitions of the command line: --help, the manual
 // page and completions.
-#ifndef LOTUS_TOOL_CLI_HELP_HPP
-#define LOTUS_TOOL_CLI_HELP_HPP
+#pragma once
 
 #include <CLI/CLI.hpp>
 #include <string>
@@ -33,5 +32,3 @@ void group_commands(CLI::App& app);
 void add_self_description(CLI::App& app, action& chosen);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_CLI_HELP_HPP

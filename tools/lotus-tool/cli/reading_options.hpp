@@ -1,6 +1,5 @@
 // Declares what commands of lotus-tool have in common: what they do when called, and their options.
-#ifndef LOTUS_TOOL_CLI_READING_OPTIONS_HPP
-#define LOTUS_TOOL_CLI_READING_OPTIONS_HPP
+#pragma once
 
 #include <CLI/CLI.hpp>
 #include <cstddef>
@@ -135,5 +134,3 @@ inline void add_skipping(CLI::App& command, std::size_t& skip_batches) {
 }
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_CLI_READING_OPTIONS_HPP

@@ -21,8 +21,6 @@
 #include "findings/diagnosis.hpp"
 #include "mapping/mapping.hpp"
 #include "model/ranks/exposed_time.hpp"
-#include "sampling/commands/map_join.hpp"
-#include "threads/commands/threads.hpp"
 
 namespace lotus::tool {
 namespace {

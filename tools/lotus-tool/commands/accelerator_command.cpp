@@ -9,7 +9,6 @@
 
 #include "accelerator/accelerator_described.hpp"
 #include "accelerator/accelerator_text.hpp"
-#include "accelerator/rank_logs.hpp"
 #include "accelerator/ranks.hpp"
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"

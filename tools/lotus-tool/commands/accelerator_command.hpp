@@ -1,6 +1,5 @@
 // lotus-tool accelerator: explains why accelerators are idle.
-#ifndef LOTUS_TOOL_COMMANDS_ACCELERATOR_COMMAND_HPP
-#define LOTUS_TOOL_COMMANDS_ACCELERATOR_COMMAND_HPP
+#pragma once
 
 #include <ostream>
 #include <string>
@@ -28,5 +27,3 @@ struct accelerator_options {
 int run_accelerator(const accelerator_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_ACCELERATOR_COMMAND_HPP

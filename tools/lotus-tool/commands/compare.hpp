@@ -1,6 +1,5 @@
 // lotus-tool compare: shows what became slower or faster from one run to another.
-#ifndef LOTUS_TOOL_COMMANDS_COMPARE_HPP
-#define LOTUS_TOOL_COMMANDS_COMPARE_HPP
+#pragma once
 
 #include <cstdint>
 #include <ostream>
@@ -40,5 +39,3 @@ double parse_share(const std::string& text, const std::string& option);
 int run_compare(const compare_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_COMPARE_HPP

@@ -10,7 +10,7 @@
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "base/text.hpp"
-#include "findings/screen/not_looked_at.hpp"
+#include "findings/screen/why.hpp"
 #include "findings/words.hpp"
 #include "log/shown_name.hpp"
 #include "model/figures.hpp"

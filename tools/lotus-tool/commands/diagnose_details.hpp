@@ -1,6 +1,5 @@
 // Prints what diagnose shows only with --details.
-#ifndef LOTUS_TOOL_COMMANDS_DIAGNOSE_DETAILS_HPP
-#define LOTUS_TOOL_COMMANDS_DIAGNOSE_DETAILS_HPP
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -42,5 +41,3 @@ class cpu_columns {
 void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, std::ostream& out);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_DIAGNOSE_DETAILS_HPP

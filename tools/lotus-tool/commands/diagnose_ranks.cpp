@@ -15,7 +15,6 @@
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
 #include "describe/description.hpp"
-#include "findings/words.hpp"
 #include "log/folder/loaders.hpp"
 #include "log/process_info.hpp"
 #include "model/ranks/exposed_time.hpp"

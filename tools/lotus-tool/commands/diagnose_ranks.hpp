@@ -1,6 +1,5 @@
 // lotus-tool diagnose --ranks: the exposed preparation time of a training on several ranks.
-#ifndef LOTUS_TOOL_COMMANDS_DIAGNOSE_RANKS_HPP
-#define LOTUS_TOOL_COMMANDS_DIAGNOSE_RANKS_HPP
+#pragma once
 
 #include <ostream>
 #include <vector>
@@ -16,5 +15,3 @@ void diagnose_ranks(const std::vector<run_files>& runs, const diagnose_options& 
                     std::ostream& out, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_DIAGNOSE_RANKS_HPP

@@ -1,6 +1,5 @@
 // lotus-tool snapshot and unpack: copy a run to a new folder, as it is or as text.
-#ifndef LOTUS_TOOL_COMMANDS_RUN_SNAPSHOT_HPP
-#define LOTUS_TOOL_COMMANDS_RUN_SNAPSHOT_HPP
+#pragma once
 
 #include <chrono>
 #include <iosfwd>
@@ -39,5 +38,3 @@ struct unpack_options {
 int run_unpack(const unpack_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_RUN_SNAPSHOT_HPP

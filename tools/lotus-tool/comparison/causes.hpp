@@ -1,6 +1,5 @@
 // Explains why batches take longer or shorter.
-#ifndef LOTUS_TOOL_COMPARISON_CAUSES_HPP
-#define LOTUS_TOOL_COMPARISON_CAUSES_HPP
+#pragma once
 
 #include <optional>
 #include <vector>
@@ -28,5 +27,3 @@ bool is_cpu_time_the_same(const compared_times& of);
 bool are_cpus_shared(const compared_loader& of);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMPARISON_CAUSES_HPP

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "base/largest.hpp"
 #include "base/parallel.hpp"
+#include "base/sorting.hpp"
 #include "comparison/causes.hpp"
 #include "comparison/pooled_runs.hpp"
 #include "findings/claims.hpp"

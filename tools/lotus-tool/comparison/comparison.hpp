@@ -1,6 +1,5 @@
 // Compares runs; the results are formatted by other files.
-#ifndef LOTUS_TOOL_COMPARISON_COMPARISON_HPP
-#define LOTUS_TOOL_COMPARISON_COMPARISON_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -157,5 +156,3 @@ struct comparison {
 comparison compare_runs(const compared_sides& sides, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMPARISON_COMPARISON_HPP

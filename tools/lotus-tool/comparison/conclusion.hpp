@@ -1,6 +1,5 @@
 // What a comparison says: in words, as JSON and as Markdown.
-#ifndef LOTUS_TOOL_COMPARISON_CONCLUSION_HPP
-#define LOTUS_TOOL_COMPARISON_CONCLUSION_HPP
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -86,5 +85,3 @@ std::string markdown_text(std::string_view text);
 std::string comparison_markdown(const compared_sides& sides, const comparison& found);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMPARISON_CONCLUSION_HPP

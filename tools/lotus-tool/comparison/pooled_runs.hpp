@@ -1,9 +1,7 @@
 // Pools several runs, separately for each loader, as one side of a comparison.
-#ifndef LOTUS_TOOL_COMPARISON_POOLED_RUNS_HPP
-#define LOTUS_TOOL_COMPARISON_POOLED_RUNS_HPP
+#pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -132,5 +130,3 @@ pooled_runs pool(const std::vector<run_files>& runs, const compared_sides& sides
                  const name_table& only, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMPARISON_POOLED_RUNS_HPP

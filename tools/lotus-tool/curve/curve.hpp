@@ -1,9 +1,7 @@
 // Throughput over the number of workers or another quantity: the predicted curve with its 90 %
 // intervals, what limits it, and the runs that were measured.
-#ifndef LOTUS_TOOL_CURVE_CURVE_HPP
-#define LOTUS_TOOL_CURVE_CURVE_HPP
+#pragma once
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -94,5 +92,3 @@ const description<curve_dot>& description_of(const curve_dot*);
 const description<speed_curve>& description_of(const speed_curve*);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_CURVE_CURVE_HPP

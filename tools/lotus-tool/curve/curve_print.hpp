@@ -1,6 +1,5 @@
 // Draws a curve of throughput: on a terminal, and as a picture.
-#ifndef LOTUS_TOOL_CURVE_CURVE_PRINT_HPP
-#define LOTUS_TOOL_CURVE_CURVE_PRINT_HPP
+#pragma once
 
 #include <ostream>
 #include <string>
@@ -25,5 +24,3 @@ std::vector<double> round_values(double top);
 std::string dot_text(const speed_curve& curve, const curve_dot& dot);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_CURVE_CURVE_PRINT_HPP

@@ -1,12 +1,10 @@
 // Measured throughputs of several runs of a program, for comparison with predictions.
-#ifndef LOTUS_TOOL_CURVE_MEASURED_RUNS_HPP
-#define LOTUS_TOOL_CURVE_MEASURED_RUNS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -72,5 +70,3 @@ class measured_runs {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_CURVE_MEASURED_RUNS_HPP

@@ -1,6 +1,5 @@
 // Declares what headers need to declare description_of().
-#ifndef LOTUS_TOOL_DESCRIBE_DESCRIBED_HPP
-#define LOTUS_TOOL_DESCRIBE_DESCRIBED_HPP
+#pragma once
 
 namespace lotus::tool {
 
@@ -8,5 +7,3 @@ template <class T>
 class description;
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_DESCRIBE_DESCRIBED_HPP

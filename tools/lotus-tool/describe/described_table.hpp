@@ -1,6 +1,5 @@
 // Prints tables whose columns are described fields.
-#ifndef LOTUS_TOOL_DESCRIBE_DESCRIBED_TABLE_HPP
-#define LOTUS_TOOL_DESCRIBE_DESCRIBED_TABLE_HPP
+#pragma once
 
 #include <functional>
 #include <ostream>
@@ -56,5 +55,3 @@ void print_rows(const std::string& head, const std::vector<T>& rows, const descr
 }
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_DESCRIBE_DESCRIBED_TABLE_HPP

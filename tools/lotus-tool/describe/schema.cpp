@@ -1,7 +1,6 @@
 #include "describe/schema.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>

@@ -1,6 +1,5 @@
 // Prints what a described output contains: as JSON Schema for programs, and as tables for people.
-#ifndef LOTUS_TOOL_DESCRIBE_SCHEMA_HPP
-#define LOTUS_TOOL_DESCRIBE_SCHEMA_HPP
+#pragma once
 
 #include <ostream>
 #include <string_view>
@@ -17,5 +16,3 @@ void print_schema(std::string_view title, const value_type& output, std::ostream
 void print_keys(const value_type& output, std::ostream& out);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_DESCRIBE_SCHEMA_HPP

@@ -1,6 +1,5 @@
 // The kinds of values that a result can have, and their types in JSON.
-#ifndef LOTUS_TOOL_DESCRIBE_VALUES_HPP
-#define LOTUS_TOOL_DESCRIBE_VALUES_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -218,5 +217,3 @@ bool is_empty(const V& value) {
 }  // namespace describing
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_DESCRIBE_VALUES_HPP

@@ -1,6 +1,5 @@
 // Decides which claims and suggestions the facts of a run forbid. Every output applies it.
-#ifndef LOTUS_TOOL_FINDINGS_CLAIMS_HPP
-#define LOTUS_TOOL_FINDINGS_CLAIMS_HPP
+#pragma once
 
 #include <cstddef>
 #include <string_view>
@@ -68,5 +67,3 @@ class claims {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_FINDINGS_CLAIMS_HPP

@@ -12,7 +12,6 @@
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
 #include "model/run_model.hpp"
-#include "replay/single_changes.hpp"
 
 namespace lotus::tool {
 namespace {

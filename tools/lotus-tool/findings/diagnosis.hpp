@@ -1,6 +1,5 @@
 // Diagnoses a run: determines the verdict and the measurements that support it.
-#ifndef LOTUS_TOOL_FINDINGS_DIAGNOSIS_HPP
-#define LOTUS_TOOL_FINDINGS_DIAGNOSIS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -176,5 +175,3 @@ inline constexpr run_parts diagnosis_parts = checked_parts;
 void look_at_accelerators(diagnosis& of, const run_data& run, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_FINDINGS_DIAGNOSIS_HPP

@@ -17,7 +17,7 @@
 #include "findings/finding.hpp"
 #include "findings/gains.hpp"
 #include "findings/screen/first_screen.hpp"
-#include "findings/screen/not_looked_at.hpp"
+#include "findings/screen/why.hpp"
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
 #include "model/figures.hpp"

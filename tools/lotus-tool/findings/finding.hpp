@@ -1,6 +1,5 @@
 // A finding: one statement about a run, with its evidence and what to do about it.
-#ifndef LOTUS_TOOL_FINDINGS_FINDING_HPP
-#define LOTUS_TOOL_FINDINGS_FINDING_HPP
+#pragma once
 
 #include <optional>
 #include <string>
@@ -112,5 +111,3 @@ phrase lock_words(const limiting_lock& lock);
 phrase lock_advice(const blocked_on& lock);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_FINDINGS_FINDING_HPP

@@ -1,6 +1,5 @@
 // Predicts how much faster a run becomes if a bottleneck is reduced, and suggests changes.
-#ifndef LOTUS_TOOL_FINDINGS_GAINS_HPP
-#define LOTUS_TOOL_FINDINGS_GAINS_HPP
+#pragma once
 
 #include <optional>
 #include <string>
@@ -105,5 +104,3 @@ double gain_without(const what_if& run, const std::string& name);
 std::vector<path_gain> path_gains_of(const what_if& run, const critical_path& path);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_FINDINGS_GAINS_HPP

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
-#include <vector>
 
 #include "findings/claims.hpp"
 #include "findings/diagnosis.hpp"

@@ -1,6 +1,5 @@
 // Describes what limits a run as it was recorded, and why the simulation of a run may be wrong.
-#ifndef LOTUS_TOOL_FINDINGS_RUN_LIMITS_HPP
-#define LOTUS_TOOL_FINDINGS_RUN_LIMITS_HPP
+#pragma once
 
 #include <optional>
 
@@ -69,5 +68,3 @@ phrase without_cpu_words(const diagnosis& d);
 phrase others_words(const what_if& run, bool is_predicted);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_FINDINGS_RUN_LIMITS_HPP

@@ -1,6 +1,5 @@
 // The list of all verdicts: what a run can be limited by. Every output reads this list.
-#ifndef LOTUS_TOOL_FINDINGS_VERDICT_HPP
-#define LOTUS_TOOL_FINDINGS_VERDICT_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -77,5 +76,3 @@ constexpr std::string_view verdict_name(verdict v) noexcept {
 }
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_FINDINGS_VERDICT_HPP

@@ -1,7 +1,6 @@
 // Makes sentences of a template and typed values. A template is stored with the finding that uses
 // it; only text_of() makes texts.
-#ifndef LOTUS_TOOL_FINDINGS_WORDS_HPP
-#define LOTUS_TOOL_FINDINGS_WORDS_HPP
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -70,5 +69,3 @@ std::vector<std::string> texts_of(const std::vector<phrase>& all);
 std::string rate(std::optional<double> per_second);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_FINDINGS_WORDS_HPP

@@ -1,6 +1,5 @@
 // Runs a program with recording turned on, or samples the threads of a process that already runs.
-#ifndef LOTUS_TOOL_LAUNCH_LAUNCH_HPP
-#define LOTUS_TOOL_LAUNCH_LAUNCH_HPP
+#pragma once
 
 #include <sys/types.h>
 
@@ -103,5 +102,3 @@ std::string sampled_name(pid_t pid);
 attached attach(const attach_options& options);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_LAUNCH_LAUNCH_HPP

@@ -1,6 +1,5 @@
 // Computes the CPU time that the processes of a run used, from readings that they recorded.
-#ifndef LOTUS_TOOL_LOG_CPU_USAGE_HPP
-#define LOTUS_TOOL_LOG_CPU_USAGE_HPP
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -40,5 +39,3 @@ class cpu_usage {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_LOG_CPU_USAGE_HPP

@@ -1,10 +1,8 @@
 // Reads a log line by line in constant memory, and decides which malformed lines are accepted.
-#ifndef LOTUS_TOOL_LOG_LOG_READER_HPP
-#define LOTUS_TOOL_LOG_LOG_READER_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -165,5 +163,3 @@ void read_log(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on_r
 }
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_LOG_LOG_READER_HPP

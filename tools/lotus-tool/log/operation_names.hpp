@@ -1,6 +1,5 @@
 // Decodes the library's escapes in names of operations, and assigns small numbers to names.
-#ifndef LOTUS_TOOL_LOG_OPERATION_NAMES_HPP
-#define LOTUS_TOOL_LOG_OPERATION_NAMES_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -199,5 +198,3 @@ class name_table {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_LOG_OPERATION_NAMES_HPP

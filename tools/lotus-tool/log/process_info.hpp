@@ -1,13 +1,11 @@
 // Reads what the processes of a run report about themselves in their information files.
-#ifndef LOTUS_TOOL_LOG_PROCESS_INFO_HPP
-#define LOTUS_TOOL_LOG_PROCESS_INFO_HPP
+#pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "log/cpu_usage.hpp"
@@ -160,5 +158,3 @@ class run_processes {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_LOG_PROCESS_INFO_HPP

@@ -1,7 +1,6 @@
 // Collects the lines that processes could not write to their logs because they died. The lines are
 // kept in memory, as tails of the logs.
-#ifndef LOTUS_TOOL_LOG_RECORD_TAILS_HPP
-#define LOTUS_TOOL_LOG_RECORD_TAILS_HPP
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -102,5 +101,3 @@ class tailed_logs {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_LOG_RECORD_TAILS_HPP

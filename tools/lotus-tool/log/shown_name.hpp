@@ -1,6 +1,5 @@
 // Converts names in logs to the names that the program uses.
-#ifndef LOTUS_TOOL_LOG_SHOWN_NAME_HPP
-#define LOTUS_TOOL_LOG_SHOWN_NAME_HPP
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -14,5 +13,3 @@ inline std::string shown_name(std::string_view logged) {
 }
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_LOG_SHOWN_NAME_HPP

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <string>
 
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"

@@ -1,7 +1,6 @@
 // Reads the bytes of a log that are on disk: those of its older parts, then those of the log
 // itself.
-#ifndef LOTUS_TOOL_LOG_STORED_BYTES_HPP
-#define LOTUS_TOOL_LOG_STORED_BYTES_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -37,5 +36,3 @@ class stored_bytes {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_LOG_STORED_BYTES_HPP

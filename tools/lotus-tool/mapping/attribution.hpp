@@ -1,6 +1,5 @@
 // Attributes hardware counters to operations (Figure 6 of the Lotus paper).
-#ifndef LOTUS_TOOL_MAPPING_ATTRIBUTION_HPP
-#define LOTUS_TOOL_MAPPING_ATTRIBUTION_HPP
+#pragma once
 
 #include <map>
 #include <string>
@@ -57,5 +56,3 @@ std::vector<attribution> attribute_all(const attribution_inputs& inputs,
                                        diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MAPPING_ATTRIBUTION_HPP

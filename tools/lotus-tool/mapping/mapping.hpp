@@ -1,10 +1,8 @@
 // Defines which functions run in which operation, as stored in mapping_funcs.json.
-#ifndef LOTUS_TOOL_MAPPING_MAPPING_HPP
-#define LOTUS_TOOL_MAPPING_MAPPING_HPP
+#pragma once
 
 #include <cstdint>
 #include <map>
-#include <ostream>
 #include <set>
 #include <string>
 #include <vector>
@@ -72,5 +70,3 @@ void write_mapping(const mapping& m, output_file& out);
 mapping read_mapping(const std::string& path);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MAPPING_MAPPING_HPP

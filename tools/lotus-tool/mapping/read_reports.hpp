@@ -1,6 +1,5 @@
 // Reads a profiler's report of any supported kind.
-#ifndef LOTUS_TOOL_MAPPING_READ_REPORTS_HPP
-#define LOTUS_TOOL_MAPPING_READ_REPORTS_HPP
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -20,5 +19,3 @@ bool is_report_name(std::string_view name) noexcept;
 reports_by_op read_reports(const std::string& path, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MAPPING_READ_REPORTS_HPP

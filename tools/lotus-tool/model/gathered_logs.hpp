@@ -1,7 +1,6 @@
 // Combines the data of a run's logs in a fixed order, so that results do not depend on timing,
 // while several threads each read another log.
-#ifndef LOTUS_TOOL_MODEL_GATHERED_LOGS_HPP
-#define LOTUS_TOOL_MODEL_GATHERED_LOGS_HPP
+#pragma once
 
 #include <condition_variable>
 #include <cstddef>
@@ -96,5 +95,3 @@ class gathered_logs {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_GATHERED_LOGS_HPP

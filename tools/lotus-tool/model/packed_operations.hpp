@@ -1,6 +1,5 @@
 // Stores the operations of a log compactly.
-#ifndef LOTUS_TOOL_MODEL_PACKED_OPERATIONS_HPP
-#define LOTUS_TOOL_MODEL_PACKED_OPERATIONS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -156,5 +155,3 @@ class packed_operations {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_PACKED_OPERATIONS_HPP

@@ -1,6 +1,5 @@
 // Computes the quantities of batches (preprocess time, wait, delay and step).
-#ifndef LOTUS_TOOL_MODEL_QUANTITIES_HPP
-#define LOTUS_TOOL_MODEL_QUANTITIES_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -48,5 +47,3 @@ std::optional<cpu_split> preprocessing_cpu(const run_data& run, const batch& b);
 std::vector<bool> counted_batches(const run_batches& batches, std::size_t skip);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_QUANTITIES_HPP

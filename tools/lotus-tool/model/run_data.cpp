@@ -10,7 +10,6 @@
 #include "base/parallel.hpp"
 #include "base/terminal/table.hpp"
 #include "log/clock/clock_search.hpp"
-#include "log/clock/clock_watch.hpp"
 #include "log/folder/lost_records.hpp"
 #include "log/log_line.hpp"
 #include "log/log_reader.hpp"

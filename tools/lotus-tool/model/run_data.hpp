@@ -1,13 +1,11 @@
 // Defines the data of a run, which all commands of lotus-tool use, and reads it from the logs.
-#ifndef LOTUS_TOOL_MODEL_RUN_DATA_HPP
-#define LOTUS_TOOL_MODEL_RUN_DATA_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -174,5 +172,3 @@ struct run_data {
 run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_RUN_DATA_HPP

@@ -7,11 +7,11 @@
 #include <tuple>
 #include <utility>
 
-#include "base/sort_runs.hpp"
+#include "base/sorting.hpp"
 #include "model/batches/batch_preprocessings.hpp"
 #include "model/batches/epochs.hpp"
 #include "model/batches/pieces.hpp"
-#include "model/pipeline/work_time.hpp"
+#include "model/pipeline/items.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -1,6 +1,5 @@
 // Combines the records of a run into batches and computes the quantities of each batch.
-#ifndef LOTUS_TOOL_MODEL_RUN_MODEL_HPP
-#define LOTUS_TOOL_MODEL_RUN_MODEL_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -253,5 +252,3 @@ class run_batches {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_RUN_MODEL_HPP

@@ -1,6 +1,5 @@
 // Statistics of the stages of a run, as all commands show them.
-#ifndef LOTUS_TOOL_MODEL_STAGE_STATS_HPP
-#define LOTUS_TOOL_MODEL_STAGE_STATS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -66,5 +65,3 @@ const description<item_stats>& description_of(const item_stats*);
 const description<async_stats>& description_of(const async_stats*);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_STAGE_STATS_HPP

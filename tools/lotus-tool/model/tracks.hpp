@@ -1,8 +1,6 @@
 // Assigns the process and thread numbers under which trace viewers show runs and logs.
-#ifndef LOTUS_TOOL_MODEL_TRACKS_HPP
-#define LOTUS_TOOL_MODEL_TRACKS_HPP
+#pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -69,5 +67,3 @@ std::vector<run_tracks> lay_tracks(const std::vector<run_files>& runs, const std
                                    const std::set<std::uint64_t>& taken);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_TRACKS_HPP

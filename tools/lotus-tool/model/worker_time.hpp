@@ -1,10 +1,7 @@
 // Measures how the workers divide their time among operations while they build batches.
-#ifndef LOTUS_TOOL_MODEL_WORKER_TIME_HPP
-#define LOTUS_TOOL_MODEL_WORKER_TIME_HPP
+#pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,5 +41,3 @@ struct worker_time {
 worker_time measure_worker_time(const run_data& run, const std::vector<bool>& counted);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_WORKER_TIME_HPP

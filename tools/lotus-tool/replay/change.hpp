@@ -1,6 +1,5 @@
 // Describes changes to a recorded pipeline, and plans the simulation of the changed pipeline.
-#ifndef LOTUS_TOOL_REPLAY_CHANGE_HPP
-#define LOTUS_TOOL_REPLAY_CHANGE_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -145,5 +144,3 @@ replay_plan plan_of(const recorded_pipeline& pipeline, const name_table& names,
                     const drawn_units& drawn = {}, const assumed_servers& assumed = {});
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_REPLAY_CHANGE_HPP

@@ -1,6 +1,5 @@
 // Formats changes as text, and their members in outputs.
-#ifndef LOTUS_TOOL_REPLAY_CHANGE_TEXT_HPP
-#define LOTUS_TOOL_REPLAY_CHANGE_TEXT_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -28,5 +27,3 @@ const char* effort_name(effort of);
 const description<pipeline_change>& description_of(const pipeline_change*);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_REPLAY_CHANGE_TEXT_HPP

@@ -1,6 +1,5 @@
 // Simulates the passing of time and the scheduling of threads on CPUs.
-#ifndef LOTUS_TOOL_REPLAY_CLOCKS_HPP
-#define LOTUS_TOOL_REPLAY_CLOCKS_HPP
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -200,5 +199,3 @@ class replay_clocks {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_REPLAY_CLOCKS_HPP

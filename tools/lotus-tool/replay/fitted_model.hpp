@@ -1,6 +1,5 @@
 // What a recorded run shows: the simulation, fitted to the run.
-#ifndef LOTUS_TOOL_REPLAY_FITTED_MODEL_HPP
-#define LOTUS_TOOL_REPLAY_FITTED_MODEL_HPP
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -196,5 +195,3 @@ fitted_model fit_model(const run_data& run, recorded_pipeline recorded,
                        const recorded_pipeline* also, std::optional<double> cpus);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_REPLAY_FITTED_MODEL_HPP

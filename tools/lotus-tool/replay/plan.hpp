@@ -1,7 +1,6 @@
 // Defines a simulation, its input and its result. The input is the work of a run, and the rules
 // by which threads begin this work.
-#ifndef LOTUS_TOOL_REPLAY_PLAN_HPP
-#define LOTUS_TOOL_REPLAY_PLAN_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -193,5 +192,3 @@ struct replay_result {
 replay_result replay(const replay_plan& plan);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_REPLAY_PLAN_HPP

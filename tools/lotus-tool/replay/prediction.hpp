@@ -1,6 +1,5 @@
 // Predicts the effect of a change to a run, with a confidence interval.
-#ifndef LOTUS_TOOL_REPLAY_PREDICTION_HPP
-#define LOTUS_TOOL_REPLAY_PREDICTION_HPP
+#pragma once
 
 #include <optional>
 #include <utility>
@@ -56,5 +55,3 @@ class what_if : public fitted_model {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_REPLAY_PREDICTION_HPP

@@ -1,6 +1,5 @@
 // Lists operations whose calls wait for each other and may therefore have limited a recorded run.
-#ifndef LOTUS_TOOL_REPLAY_SERVING_HPP
-#define LOTUS_TOOL_REPLAY_SERVING_HPP
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -33,5 +32,3 @@ std::vector<assumed_servers> explanations_of(const std::vector<const shared_oper
                                              const recorded_pipeline& also);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_REPLAY_SERVING_HPP

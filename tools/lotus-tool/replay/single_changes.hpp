@@ -1,6 +1,5 @@
 // Lists single changes to a pipeline that are worth simulating.
-#ifndef LOTUS_TOOL_REPLAY_SINGLE_CHANGES_HPP
-#define LOTUS_TOOL_REPLAY_SINGLE_CHANGES_HPP
+#pragma once
 
 #include <cstddef>
 #include <map>
@@ -37,5 +36,3 @@ std::map<std::string, std::string> stages_of_operations(const recorded_pipeline&
                                                         const name_table& names);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_REPLAY_SINGLE_CHANGES_HPP

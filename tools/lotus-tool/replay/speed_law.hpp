@@ -1,7 +1,6 @@
 // Estimates from recorded runs how much busy CPUs slow each other down, and how many CPUs a run
 // got.
-#ifndef LOTUS_TOOL_REPLAY_SPEED_LAW_HPP
-#define LOTUS_TOOL_REPLAY_SPEED_LAW_HPP
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -77,5 +76,3 @@ class cpu_budget {
 double loss_of_crowding(double threads, double recorded, double cpus);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_REPLAY_SPEED_LAW_HPP

@@ -1,6 +1,5 @@
 // Finds the cheapest settings that reach a given throughput.
-#ifndef LOTUS_TOOL_REPLAY_TARGET_HPP
-#define LOTUS_TOOL_REPLAY_TARGET_HPP
+#pragma once
 
 #include <functional>
 #include <optional>
@@ -43,5 +42,3 @@ path_to_target find_path_to_target(const what_if& run, const name_table& names, 
 std::optional<pipeline_change> fewest_threads(const what_if& run, const name_table& names);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_REPLAY_TARGET_HPP

@@ -1,6 +1,5 @@
 // Says how much of the recorded time of operations and stages a change leaves.
-#ifndef LOTUS_TOOL_REPLAY_TIME_LEFT_HPP
-#define LOTUS_TOOL_REPLAY_TIME_LEFT_HPP
+#pragma once
 
 #include <string>
 
@@ -27,5 +26,3 @@ bool changes_parts(const pipeline_change& change);
 measured_work with_left(measured_work work, const time_left& left);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_REPLAY_TIME_LEFT_HPP

@@ -1,6 +1,5 @@
 // Provides threads for a stage of a test program, and the bounded queues between stages.
-#ifndef LOTUS_TESTS_CREW_HPP
-#define LOTUS_TESTS_CREW_HPP
+#pragma once
 
 #include <atomic>
 #include <condition_variable>
@@ -96,5 +95,3 @@ inline std::function<std::optional<int>()> out_of(channel& from) {
 }
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_CREW_HPP

@@ -1,6 +1,5 @@
 // Causes of slowness that loaders are planted with.
-#ifndef LOTUS_TESTS_PLANTED_CAUSES_HPP
-#define LOTUS_TESTS_PLANTED_CAUSES_HPP
+#pragma once
 
 #include <functional>
 #include <map>
@@ -25,5 +24,3 @@ const cause_map& asking_causes();
 const cause_map& stage_causes();
 
 }  // namespace planted
-
-#endif  // LOTUS_TESTS_PLANTED_CAUSES_HPP

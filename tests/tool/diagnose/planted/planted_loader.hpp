@@ -1,6 +1,5 @@
 // A loader and work for programs whose cause of slowness is planted.
-#ifndef LOTUS_TESTS_PLANTED_LOADER_HPP
-#define LOTUS_TESTS_PLANTED_LOADER_HPP
+#pragma once
 
 #include <sched.h>
 #include <sys/mman.h>
@@ -9,16 +8,11 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstddef>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <functional>
-#include <iostream>
 #include <map>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -217,5 +211,3 @@ inline void train(double nap_ms, double burn_ms = 0) {
 }
 
 }  // namespace planted
-
-#endif  // LOTUS_TESTS_PLANTED_LOADER_HPP

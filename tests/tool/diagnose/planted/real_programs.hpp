@@ -1,6 +1,5 @@
 // Programs that record pipelines of many shapes, with the results that diagnose must give.
-#ifndef LOTUS_TESTS_REAL_PROGRAMS_HPP
-#define LOTUS_TESTS_REAL_PROGRAMS_HPP
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -50,5 +49,3 @@ struct real_program {
 const std::vector<real_program>& real_programs();
 
 }  // namespace lotus::tool_test
-
-#endif  // LOTUS_TESTS_REAL_PROGRAMS_HPP

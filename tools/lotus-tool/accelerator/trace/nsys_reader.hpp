@@ -1,6 +1,5 @@
 // Reads databases that NVIDIA's `nsys export --type sqlite` writes.
-#ifndef LOTUS_TOOL_ACCELERATOR_TRACE_NSYS_READER_HPP
-#define LOTUS_TOOL_ACCELERATOR_TRACE_NSYS_READER_HPP
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -27,5 +26,3 @@ std::vector<std::optional<std::int64_t>> processes_of_nsys(const std::string& pa
 device_trace read_nsys_database(const std::string& path, std::optional<std::int64_t> process);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_ACCELERATOR_TRACE_NSYS_READER_HPP

@@ -1,6 +1,5 @@
 // Reads aggregated operations: sums and distributions of calls that were counted, not recorded.
-#ifndef LOTUS_TOOL_AGGREGATES_DATA_AGGREGATED_HPP
-#define LOTUS_TOOL_AGGREGATES_DATA_AGGREGATED_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -60,5 +59,3 @@ double share_below(const aggregated_op& op, std::int64_t limit_ns);
 std::string no_window_text(const std::vector<aggregated_op>& ops);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_AGGREGATES_DATA_AGGREGATED_HPP

@@ -1,6 +1,5 @@
 // Reads the build ids of files.
-#ifndef LOTUS_TOOL_BASE_FILES_BUILD_IDS_HPP
-#define LOTUS_TOOL_BASE_FILES_BUILD_IDS_HPP
+#pragma once
 
 #include <string>
 
@@ -15,5 +14,3 @@ std::string build_id_of(const std::string& path);
 bool is_same_build(const std::string& path, const std::string& build);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_FILES_BUILD_IDS_HPP

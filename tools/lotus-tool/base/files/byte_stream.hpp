@@ -1,6 +1,5 @@
 // Reads plain and gzip files byte by byte in constant memory.
-#ifndef LOTUS_TOOL_BASE_FILES_BYTE_STREAM_HPP
-#define LOTUS_TOOL_BASE_FILES_BYTE_STREAM_HPP
+#pragma once
 
 #include <zlib.h>
 
@@ -108,5 +107,3 @@ class byte_stream {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_FILES_BYTE_STREAM_HPP

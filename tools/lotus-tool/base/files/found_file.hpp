@@ -1,7 +1,6 @@
 // Opens files that were found in a run's directory. Refuses links and pipes, which other users may
 // have put there. Do not use these functions for files that the user names.
-#ifndef LOTUS_TOOL_BASE_FILES_FOUND_FILE_HPP
-#define LOTUS_TOOL_BASE_FILES_FOUND_FILE_HPP
+#pragma once
 
 #include <cstdint>
 #include <filesystem>
@@ -20,5 +19,3 @@ int open_found(const std::string& path);
 std::string read_found(const std::string& path, std::uint64_t max_bytes = UINT64_MAX);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_FILES_FOUND_FILE_HPP

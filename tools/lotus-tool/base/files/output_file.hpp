@@ -1,7 +1,6 @@
 // Provides an output file that appears under its name only when it is complete, so that other
 // processes never read an incomplete file.
-#ifndef LOTUS_TOOL_BASE_FILES_OUTPUT_FILE_HPP
-#define LOTUS_TOOL_BASE_FILES_OUTPUT_FILE_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -102,5 +101,3 @@ class output_file {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_FILES_OUTPUT_FILE_HPP

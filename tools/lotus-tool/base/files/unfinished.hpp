@@ -1,7 +1,6 @@
 // Creates files and folders with hidden names, for outputs that are not complete yet and for
 // temporary files, and removes such files and folders of killed processes.
-#ifndef LOTUS_TOOL_BASE_FILES_UNFINISHED_HPP
-#define LOTUS_TOOL_BASE_FILES_UNFINISHED_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -50,5 +49,3 @@ class scratch_folder {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_FILES_UNFINISHED_HPP

@@ -1,6 +1,5 @@
 // Opens an untrusted SQLite database for reading, within limits of time, memory and actions.
-#ifndef LOTUS_TOOL_BASE_FORMATS_BOUNDED_DATABASE_HPP
-#define LOTUS_TOOL_BASE_FORMATS_BOUNDED_DATABASE_HPP
+#pragma once
 
 #include <sqlite3.h>
 
@@ -86,5 +85,3 @@ class bounded_database {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_FORMATS_BOUNDED_DATABASE_HPP

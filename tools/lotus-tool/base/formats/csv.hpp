@@ -1,6 +1,5 @@
 // Formats CSV fields as defined by RFC 4180.
-#ifndef LOTUS_TOOL_BASE_FORMATS_CSV_HPP
-#define LOTUS_TOOL_BASE_FORMATS_CSV_HPP
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -24,5 +23,3 @@ std::string csv_field(std::string_view text);
 std::string csv_exact_field(std::string_view text);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_FORMATS_CSV_HPP

@@ -1,7 +1,6 @@
 // Reads JSON, either completely into memory or as a stream of elements. All code that reads JSON
 // uses the functions in this file.
-#ifndef LOTUS_TOOL_BASE_FORMATS_JSON_READER_HPP
-#define LOTUS_TOOL_BASE_FORMATS_JSON_READER_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -96,5 +95,3 @@ std::optional<std::string> stream_json(byte_stream& in, json_events& to,
 nlohmann::json parse_json(const std::string& path, std::string_view text);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_FORMATS_JSON_READER_HPP

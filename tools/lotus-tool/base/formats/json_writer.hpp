@@ -1,7 +1,6 @@
 // Writes JSON with its commas, escapes and number formats. All code that writes JSON uses this
 // class.
-#ifndef LOTUS_TOOL_BASE_FORMATS_JSON_WRITER_HPP
-#define LOTUS_TOOL_BASE_FORMATS_JSON_WRITER_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -159,5 +158,3 @@ class json_writer {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_FORMATS_JSON_WRITER_HPP

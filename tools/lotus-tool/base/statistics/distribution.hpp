@@ -1,6 +1,5 @@
 // Summary statistics of a set of durations, and quantiles of Student's t distribution.
-#ifndef LOTUS_TOOL_BASE_STATISTICS_DISTRIBUTION_HPP
-#define LOTUS_TOOL_BASE_STATISTICS_DISTRIBUTION_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -43,5 +42,3 @@ void remove_low_outliers(std::vector<std::int64_t>& values);
 double student_reach(double degrees, double outside);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_STATISTICS_DISTRIBUTION_HPP

@@ -1,6 +1,5 @@
 // Estimates a rate from the times of events by fitting a line.
-#ifndef LOTUS_TOOL_BASE_STATISTICS_TREND_HPP
-#define LOTUS_TOOL_BASE_STATISTICS_TREND_HPP
+#pragma once
 
 namespace lotus::tool {
 
@@ -61,5 +60,3 @@ class trend {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_STATISTICS_TREND_HPP

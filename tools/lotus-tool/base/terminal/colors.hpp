@@ -1,6 +1,5 @@
 // Provides colors and bold text for streams that allow them.
-#ifndef LOTUS_TOOL_BASE_TERMINAL_COLORS_HPP
-#define LOTUS_TOOL_BASE_TERMINAL_COLORS_HPP
+#pragma once
 
 #include <ios>
 #include <ostream>
@@ -40,5 +39,3 @@ inline std::string styled(std::ostream& stream, style as, std::string_view text)
 }
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_TERMINAL_COLORS_HPP

@@ -1,6 +1,5 @@
 // Shows on a terminal how far a command has progressed.
-#ifndef LOTUS_TOOL_BASE_TERMINAL_PROGRESS_HPP
-#define LOTUS_TOOL_BASE_TERMINAL_PROGRESS_HPP
+#pragma once
 
 #include <chrono>
 #include <condition_variable>
@@ -49,5 +48,3 @@ class progress_bar {
 std::string progress_text(std::uint64_t done, std::uint64_t expected);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_TERMINAL_PROGRESS_HPP

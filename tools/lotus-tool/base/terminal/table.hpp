@@ -1,6 +1,5 @@
 // Prints numbers for people: aligned columns, and durations with a suitable unit.
-#ifndef LOTUS_TOOL_BASE_TERMINAL_TABLE_HPP
-#define LOTUS_TOOL_BASE_TERMINAL_TABLE_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -84,5 +83,3 @@ class table {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_BASE_TERMINAL_TABLE_HPP

@@ -1,6 +1,5 @@
 // Defines the arguments of the commands.
-#ifndef LOTUS_TOOL_CLI_COMMANDS_LOG_COMMANDS_HPP
-#define LOTUS_TOOL_CLI_COMMANDS_LOG_COMMANDS_HPP
+#pragma once
 
 #include <CLI/CLI.hpp>
 #include <vector>
@@ -42,5 +41,3 @@ struct attribution_arguments {
 attribution_arguments add_attribution(CLI::App& command, attribution_inputs& options);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_CLI_COMMANDS_LOG_COMMANDS_HPP

@@ -13,8 +13,7 @@
 #include "commands/map/map_run.hpp"
 #include "log/window/wanted_part.hpp"
 #include "mapping/attribution.hpp"
-#include "sampling/commands/map_join.hpp"
-#include "sampling/commands/map_record.hpp"
+#include "sampling/commands/map_samples.hpp"
 
 namespace lotus::tool {
 namespace {

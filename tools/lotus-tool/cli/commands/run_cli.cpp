@@ -14,7 +14,6 @@
 #include "commands/diagnose.hpp"
 #include "commands/stats/stats.hpp"
 #include "launch/launch.hpp"
-#include "log/folder/loaders.hpp"
 #include "threads/commands/threads.hpp"
 #ifdef LOTUS_TOOL_REPORT
   #include "commands/report/report.hpp"

@@ -1,6 +1,5 @@
 // lotus-tool export: writes a run in the formats of other programs.
-#ifndef LOTUS_TOOL_COMMANDS_EXPORT_EXPORT_HPP
-#define LOTUS_TOOL_COMMANDS_EXPORT_EXPORT_HPP
+#pragma once
 
 #include <cstdint>
 #include <ostream>
@@ -26,5 +25,3 @@ struct export_options {
 int run_export(const export_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_EXPORT_EXPORT_HPP

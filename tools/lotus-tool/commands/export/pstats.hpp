@@ -1,6 +1,5 @@
 // Writes profiles for Python's pstats and the tools that read its files, snakeviz and gprof2dot.
-#ifndef LOTUS_TOOL_COMMANDS_EXPORT_PSTATS_HPP
-#define LOTUS_TOOL_COMMANDS_EXPORT_PSTATS_HPP
+#pragma once
 
 #include <string>
 #include <vector>
@@ -20,5 +19,3 @@ std::string pstats_of(const std::vector<called_operation>& ops, const name_table
                       const std::vector<aggregated_op>& aggregated);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_EXPORT_PSTATS_HPP

@@ -1,6 +1,5 @@
 // lotus-tool map attribute: attributes hardware counters to operations (Lotus paper, Figure 6).
-#ifndef LOTUS_TOOL_COMMANDS_MAP_MAP_ATTRIBUTE_HPP
-#define LOTUS_TOOL_COMMANDS_MAP_MAP_ATTRIBUTE_HPP
+#pragma once
 
 #include <ostream>
 #include <vector>
@@ -26,5 +25,3 @@ const description<attributions>& description_of(const attributions*);
 int run_map_attribute(const map_attribute_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_MAP_MAP_ATTRIBUTE_HPP

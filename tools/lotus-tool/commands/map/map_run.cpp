@@ -13,7 +13,6 @@
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "commands/map/collect/probe_runner.hpp"
-#include "log/operation_names.hpp"
 #include "mapping/read_reports.hpp"
 
 namespace lotus::tool {

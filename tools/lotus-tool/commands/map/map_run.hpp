@@ -1,6 +1,5 @@
 // lotus-tool map run: runs a probe program under a collector repeatedly, and builds a mapping.
-#ifndef LOTUS_TOOL_COMMANDS_MAP_MAP_RUN_HPP
-#define LOTUS_TOOL_COMMANDS_MAP_MAP_RUN_HPP
+#pragma once
 
 #include <cstdint>
 #include <ostream>
@@ -8,7 +7,6 @@
 #include <vector>
 
 #include "commands/map/map_build.hpp"
-#include "mapping/mapping.hpp"
 
 namespace lotus::tool {
 
@@ -36,5 +34,3 @@ std::uint64_t runs_needed(double confidence, double span_ns, double interval_ns)
 int run_map_run(const map_run_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_MAP_MAP_RUN_HPP

@@ -15,7 +15,6 @@
 #include "base/files/unfinished.hpp"
 #include "base/guarded_reader.hpp"
 #include "base/printable.hpp"
-#include "base/text.hpp"
 #ifdef LOTUS_TOOL_SQLITE
   #include "commands/mcp/sql_query.hpp"
 #endif

@@ -1,6 +1,5 @@
 // Runs a read-only SQL query on a database file.
-#ifndef LOTUS_TOOL_COMMANDS_MCP_SQL_QUERY_HPP
-#define LOTUS_TOOL_COMMANDS_MCP_SQL_QUERY_HPP
+#pragma once
 
 #include <string>
 
@@ -13,5 +12,3 @@ namespace lotus::tool {
 std::string query_database(const std::string& path, const std::string& sql);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_MCP_SQL_QUERY_HPP

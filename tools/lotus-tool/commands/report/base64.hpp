@@ -1,6 +1,5 @@
 // Encodes bytes as base64.
-#ifndef LOTUS_TOOL_COMMANDS_REPORT_BASE64_HPP
-#define LOTUS_TOOL_COMMANDS_REPORT_BASE64_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -47,5 +46,3 @@ class base64_writer {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_REPORT_BASE64_HPP

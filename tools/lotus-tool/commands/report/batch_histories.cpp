@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/largest.hpp"
+#include "base/sorting.hpp"
 #include "base/terminal/table.hpp"
 #include "commands/report/base64.hpp"
 #include "lotus/format/varint.hpp"

@@ -1,6 +1,5 @@
 // Writes the histories of batches for the report's page, on which the user can select a batch.
-#ifndef LOTUS_TOOL_COMMANDS_REPORT_BATCH_HISTORIES_HPP
-#define LOTUS_TOOL_COMMANDS_REPORT_BATCH_HISTORIES_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -57,5 +56,3 @@ class listed_operations {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_REPORT_BATCH_HISTORIES_HPP

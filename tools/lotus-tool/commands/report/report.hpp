@@ -1,6 +1,5 @@
 // lotus-tool report: writes one HTML page with everything known about some runs.
-#ifndef LOTUS_TOOL_COMMANDS_REPORT_REPORT_HPP
-#define LOTUS_TOOL_COMMANDS_REPORT_REPORT_HPP
+#pragma once
 
 #include <cstddef>
 #include <ostream>
@@ -36,5 +35,3 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
 std::string script_safe(std::string_view json);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_REPORT_REPORT_HPP

@@ -1,6 +1,5 @@
 // The parts of the report's page, which are embedded in the tool at build time.
-#ifndef LOTUS_TOOL_COMMANDS_REPORT_REPORT_ASSETS_HPP
-#define LOTUS_TOOL_COMMANDS_REPORT_REPORT_ASSETS_HPP
+#pragma once
 
 #include <string_view>
 
@@ -14,5 +13,3 @@ extern const std::string_view report_script;
 extern const std::string_view report_chart_library;
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_REPORT_REPORT_ASSETS_HPP

@@ -1,8 +1,6 @@
 // Writes the report's data about functions and hardware counters of each operation.
-#ifndef LOTUS_TOOL_COMMANDS_REPORT_REPORT_HARDWARE_HPP
-#define LOTUS_TOOL_COMMANDS_REPORT_REPORT_HARDWARE_HPP
+#pragma once
 
-#include <cstddef>
 #include <map>
 #include <string>
 #include <vector>
@@ -44,5 +42,3 @@ class hardware_data {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_REPORT_REPORT_HARDWARE_HPP

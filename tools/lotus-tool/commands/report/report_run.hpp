@@ -1,6 +1,5 @@
 // Writes the data of one run for the report's page.
-#ifndef LOTUS_TOOL_COMMANDS_REPORT_REPORT_RUN_HPP
-#define LOTUS_TOOL_COMMANDS_REPORT_REPORT_RUN_HPP
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -28,5 +27,3 @@ void write_run(json_writer& first, json_writer& json, run_data& run, const std::
                measured_runs& others, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_REPORT_REPORT_RUN_HPP

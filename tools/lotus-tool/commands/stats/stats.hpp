@@ -1,6 +1,5 @@
 // lotus-tool stats: prints the cost of every operation and every batch of a run.
-#ifndef LOTUS_TOOL_COMMANDS_STATS_STATS_HPP
-#define LOTUS_TOOL_COMMANDS_STATS_STATS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +9,6 @@
 #include <vector>
 
 #include "accelerator/analysis.hpp"
-#include "base/diagnostics.hpp"
 #include "describe/described.hpp"
 #include "findings/checks/check.hpp"
 #include "heap/tables/stats_memory.hpp"
@@ -110,5 +108,3 @@ const description<worker_share>& description_of(const worker_share*);
 int run_stats(const stats_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_STATS_STATS_HPP

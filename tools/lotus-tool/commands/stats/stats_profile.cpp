@@ -12,7 +12,6 @@
 #include "base/errors.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/table.hpp"
-#include "base/text.hpp"
 #include "commands/stats/stats.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/largest.hpp"
+#include "base/sorting.hpp"
 #include "log/log_line.hpp"
 #include "log/log_reader.hpp"
 #include "model/pipeline/items.hpp"

@@ -1,6 +1,5 @@
 // Computes the numbers that `top` shows about a run's last seconds.
-#ifndef LOTUS_TOOL_COMMANDS_TOP_LIVE_FIGURES_HPP
-#define LOTUS_TOOL_COMMANDS_TOP_LIVE_FIGURES_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -102,5 +101,3 @@ const description<live_stage>& description_of(const live_stage*);
 const description<live_batch>& description_of(const live_batch*);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_TOP_LIVE_FIGURES_HPP

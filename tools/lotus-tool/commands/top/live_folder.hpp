@@ -1,11 +1,8 @@
 // Reads the last seconds of all runs in a folder while they are being recorded.
-#ifndef LOTUS_TOOL_COMMANDS_TOP_LIVE_FOLDER_HPP
-#define LOTUS_TOOL_COMMANDS_TOP_LIVE_FOLDER_HPP
+#pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <ctime>
-#include <lotus/folder/log_parts.hpp>
 #include <map>
 #include <optional>
 #include <set>
@@ -161,5 +158,3 @@ class live_folder {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_TOP_LIVE_FOLDER_HPP

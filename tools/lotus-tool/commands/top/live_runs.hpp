@@ -1,6 +1,5 @@
 // Keeps the runs that `top` shows, and adds new records to them at every update.
-#ifndef LOTUS_TOOL_COMMANDS_TOP_LIVE_RUNS_HPP
-#define LOTUS_TOOL_COMMANDS_TOP_LIVE_RUNS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -117,5 +116,3 @@ class live_runs {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_TOP_LIVE_RUNS_HPP

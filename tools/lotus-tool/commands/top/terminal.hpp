@@ -1,6 +1,5 @@
 // Controls the terminal that `top` draws on, and restores its state at the end.
-#ifndef LOTUS_TOOL_COMMANDS_TOP_TERMINAL_HPP
-#define LOTUS_TOOL_COMMANDS_TOP_TERMINAL_HPP
+#pragma once
 
 #include <termios.h>
 
@@ -55,5 +54,3 @@ class terminal {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_TOP_TERMINAL_HPP

@@ -1,6 +1,5 @@
 // lotus-tool top: shows what running programs do at the moment.
-#ifndef LOTUS_TOOL_COMMANDS_TOP_TOP_HPP
-#define LOTUS_TOOL_COMMANDS_TOP_TOP_HPP
+#pragma once
 
 #include <cstdint>
 #include <ostream>
@@ -30,5 +29,3 @@ struct top_options {
 int run_top(const top_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_TOP_TOP_HPP

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "findings/gains.hpp"
 #include "findings/run_limits.hpp"
 
 namespace lotus::tool {

@@ -1,6 +1,5 @@
 // Predicts the throughput of configurations from trials of other configurations.
-#ifndef LOTUS_TOOL_COMMANDS_TUNE_FORECAST_HPP
-#define LOTUS_TOOL_COMMANDS_TUNE_FORECAST_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -8,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -95,5 +93,3 @@ class forecast {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_TUNE_FORECAST_HPP

@@ -1,6 +1,5 @@
 // The settings that `lotus-tool tune` may change, and their values.
-#ifndef LOTUS_TOOL_COMMANDS_TUNE_KNOBS_HPP
-#define LOTUS_TOOL_COMMANDS_TUNE_KNOBS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -74,5 +73,3 @@ class search_space {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_TUNE_KNOBS_HPP

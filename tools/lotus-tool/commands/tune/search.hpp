@@ -1,6 +1,5 @@
 // Decides which configuration to run next.
-#ifndef LOTUS_TOOL_COMMANDS_TUNE_SEARCH_HPP
-#define LOTUS_TOOL_COMMANDS_TUNE_SEARCH_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -159,5 +158,3 @@ class search {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_TUNE_SEARCH_HPP

@@ -1,6 +1,5 @@
 // Computes the throughput of a trial in steady state.
-#ifndef LOTUS_TOOL_COMMANDS_TUNE_THROUGHPUT_HPP
-#define LOTUS_TOOL_COMMANDS_TUNE_THROUGHPUT_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -47,5 +46,3 @@ std::optional<throughput> printed_throughput(const std::vector<printed_rate>& ra
 throughput pooled(const std::vector<throughput>& trials);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_TUNE_THROUGHPUT_HPP

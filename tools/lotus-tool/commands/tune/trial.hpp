@@ -1,6 +1,5 @@
 // Runs a program for some seconds, and ends it with everything that it started.
-#ifndef LOTUS_TOOL_COMMANDS_TUNE_TRIAL_HPP
-#define LOTUS_TOOL_COMMANDS_TUNE_TRIAL_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -69,5 +68,3 @@ trial_result run_trial(const trial_request& request);
 std::regex metric_expression(const std::string& metric);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_TUNE_TRIAL_HPP

@@ -1,6 +1,5 @@
 #include "commands/tune/tune.hpp"
 
-#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <system_error>

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/sort_runs.hpp"
+#include "base/sorting.hpp"
 #include "commands/viz/draw.hpp"
 #include "commands/viz/formats/trace_sink.hpp"
 #include "commands/viz/view.hpp"

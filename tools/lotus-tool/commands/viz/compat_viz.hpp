@@ -1,6 +1,5 @@
 // lotus-tool viz --compat: writes exactly the events that the script of the original Lotus writes.
-#ifndef LOTUS_TOOL_COMMANDS_VIZ_COMPAT_VIZ_HPP
-#define LOTUS_TOOL_COMMANDS_VIZ_COMPAT_VIZ_HPP
+#pragma once
 
 #include <ostream>
 #include <string>
@@ -30,5 +29,3 @@ int draw_compat(const viz_options& options, const compat_job& job, diagnostic_lo
                 std::ostream& out);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_VIZ_COMPAT_VIZ_HPP

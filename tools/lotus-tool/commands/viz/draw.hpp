@@ -1,6 +1,5 @@
 // Draws runs for a trace viewer.
-#ifndef LOTUS_TOOL_COMMANDS_VIZ_DRAW_HPP
-#define LOTUS_TOOL_COMMANDS_VIZ_DRAW_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -137,5 +136,3 @@ void draw_run(const run_data& run, const run_tracks& tracks, bool operations,
               const log_waits& waits, view& shown, drawing_state& picture);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_VIZ_DRAW_HPP

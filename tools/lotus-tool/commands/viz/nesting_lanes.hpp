@@ -1,6 +1,5 @@
 // Distributes the slices of one thread over tracks (lanes) so that the slices of a lane nest.
-#ifndef LOTUS_TOOL_COMMANDS_VIZ_NESTING_LANES_HPP
-#define LOTUS_TOOL_COMMANDS_VIZ_NESTING_LANES_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -218,5 +217,3 @@ class slice_stack {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_VIZ_NESTING_LANES_HPP

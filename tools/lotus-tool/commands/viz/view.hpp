@@ -1,6 +1,5 @@
 // Selects the part of a run that is drawn.
-#ifndef LOTUS_TOOL_COMMANDS_VIZ_VIEW_HPP
-#define LOTUS_TOOL_COMMANDS_VIZ_VIEW_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -90,5 +89,3 @@ class view {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_VIZ_VIEW_HPP

@@ -1,6 +1,5 @@
 // Writes durations such that slices also nest in a viewer's floating-point arithmetic.
-#ifndef LOTUS_TOOL_COMMANDS_VIZ_VIEWER_TIMES_HPP
-#define LOTUS_TOOL_COMMANDS_VIZ_VIEWER_TIMES_HPP
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -44,5 +43,3 @@ class viewer_times {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_VIZ_VIEWER_TIMES_HPP

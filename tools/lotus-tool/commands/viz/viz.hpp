@@ -1,6 +1,5 @@
 // lotus-tool viz: draws one or several runs for a trace viewer.
-#ifndef LOTUS_TOOL_COMMANDS_VIZ_VIZ_HPP
-#define LOTUS_TOOL_COMMANDS_VIZ_VIZ_HPP
+#pragma once
 
 #include <cstddef>
 #include <ostream>
@@ -31,5 +30,3 @@ struct viz_options {
 int run_viz(const viz_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_VIZ_VIZ_HPP

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
-#include <utility>
 
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"

@@ -1,6 +1,5 @@
 // Prints the answers of whatif for one run.
-#ifndef LOTUS_TOOL_COMMANDS_WHATIF_ANSWERS_HPP
-#define LOTUS_TOOL_COMMANDS_WHATIF_ANSWERS_HPP
+#pragma once
 
 #include <optional>
 #include <ostream>
@@ -51,5 +50,3 @@ const description<answer>& description_of(const answer*);
 const description<whatif_answers>& description_of(const whatif_answers*);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_WHATIF_ANSWERS_HPP

@@ -1,6 +1,5 @@
 // lotus-tool whatif: predicts the effect of changes to a pipeline.
-#ifndef LOTUS_TOOL_COMMANDS_WHATIF_WHATIF_HPP
-#define LOTUS_TOOL_COMMANDS_WHATIF_WHATIF_HPP
+#pragma once
 
 #include <optional>
 #include <ostream>
@@ -34,5 +33,3 @@ struct whatif_options {
 int run_whatif(const whatif_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_WHATIF_WHATIF_HPP

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "findings/checks/checked_run.hpp"
-#include "findings/checks/evidence.hpp"
 #include "findings/facts/wait_parts.hpp"
 #include "findings/words.hpp"
 #include "model/run_model.hpp"

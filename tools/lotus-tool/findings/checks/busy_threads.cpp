@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "findings/checks/evidence.hpp"
+#include "findings/checks/checked_run.hpp"
 #include "findings/facts/intervals.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/calls/nesting_times.hpp"

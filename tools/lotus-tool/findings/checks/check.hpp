@@ -1,6 +1,5 @@
 // Checks a run for problems that make results of `lotus-tool diagnose` unreliable.
-#ifndef LOTUS_TOOL_FINDINGS_CHECKS_CHECK_HPP
-#define LOTUS_TOOL_FINDINGS_CHECKS_CHECK_HPP
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -43,5 +42,3 @@ std::string shown(const check& failed);
 const description<check>& description_of(const check*);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_FINDINGS_CHECKS_CHECK_HPP

@@ -12,7 +12,6 @@
 #include "findings/words.hpp"
 #include "log/clock/clock_search.hpp"
 #include "log/folder/log_files.hpp"
-#include "log/operation_names.hpp"
 #include "log/process_info.hpp"
 #include "log/shown_name.hpp"
 

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "findings/checks/checked_run.hpp"
 #include "findings/words.hpp"

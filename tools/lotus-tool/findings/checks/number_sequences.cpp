@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "findings/checks/evidence.hpp"
+#include "findings/checks/checked_run.hpp"
 #include "findings/checks/recorded_work.hpp"
 #include "findings/words.hpp"
 #include "model/run_data.hpp"
@@ -126,8 +126,8 @@ bool has_holes(const sequence& s, const std::vector<std::int64_t>& all, bool fir
   return static_cast<double>(highest - lowest + 1 - s.numbers.size()) > few;
 }
 
-/// Returns whether a consumer received each number equally often, as from one loader: if its workers
-/// build ahead into the next epoch, the consumer may receive batches of both in turn.
+/// Returns whether a consumer received each number equally often, as from one loader: if its
+/// workers build ahead into the next epoch, the consumer may receive batches of both in turn.
 bool all_equally_often(const run_batches& batches, consumer_id consumer) {
   std::map<std::int64_t, std::size_t> times;
   for (const batch& b : batches.all()) {

@@ -1,6 +1,5 @@
 // Classifies the operations of a run: inside batches, inside the consumer's steps, or neither.
-#ifndef LOTUS_TOOL_FINDINGS_CHECKS_RECORDED_WORK_HPP
-#define LOTUS_TOOL_FINDINGS_CHECKS_RECORDED_WORK_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -48,5 +47,3 @@ struct recorded_work {
 recorded_work look_at_work(const run_data& run);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_FINDINGS_CHECKS_RECORDED_WORK_HPP

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "findings/checks/checked_run.hpp"
-#include "findings/checks/evidence.hpp"
 #include "findings/checks/recorded_work.hpp"
 #include "findings/facts/wait_parts.hpp"
 #include "findings/words.hpp"

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "base/sort_runs.hpp"
+#include "base/sorting.hpp"
 #include "base/statistics/distribution.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/shown_name.hpp"

@@ -11,7 +11,6 @@
 #include "findings/facts/facts.hpp"
 #include "findings/gains.hpp"
 #include "findings/run_limits.hpp"
-#include "findings/screen/not_looked_at.hpp"
 #include "findings/screen/why.hpp"
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"

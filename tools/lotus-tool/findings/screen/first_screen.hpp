@@ -1,7 +1,6 @@
 // Provides the summary of a diagnosis that a user reads first. All outputs show this summary with
 // the same words and numbers.
-#ifndef LOTUS_TOOL_FINDINGS_SCREEN_FIRST_SCREEN_HPP
-#define LOTUS_TOOL_FINDINGS_SCREEN_FIRST_SCREEN_HPP
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -105,5 +104,3 @@ const finding* reason_of(const diagnosis& d);
 first_screen first_screen_of(const diagnosis& d, std::size_t rows);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_FINDINGS_SCREEN_FIRST_SCREEN_HPP

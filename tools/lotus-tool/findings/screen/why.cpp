@@ -11,6 +11,7 @@
 #include "findings/screen/first_screen.hpp"
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
+#include "model/path/critical_path.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -166,6 +167,21 @@ std::string busy_why(const diagnosis& d) {
              {share_word{d.wait_share}});
   }
   return text_of(text);
+}
+
+bool mostly_blocked(const diagnosis& d) {
+  return states_of(d.path).blocked > 0.5;
+}
+
+std::vector<std::string> not_looked_at(const diagnosis& d) {
+  std::vector<std::string> all;
+  if (!d.is) return all;
+  const bool fed = d.is == verdict::consumer_bound || d.is == verdict::balanced;
+  if (fed && d.accelerators.empty()) all.emplace_back("the accelerator (no trace)");
+  if (!fed && mostly_blocked(d) && d.blocked_on.processes.empty()) {
+    all.emplace_back("locks, disks and networks (no wait samples)");
+  }
+  return all;
 }
 
 }  // namespace lotus::tool

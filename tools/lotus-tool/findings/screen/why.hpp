@@ -1,8 +1,9 @@
-// Says why a run has its verdict: the evidence, and what else the recording shows.
-#ifndef LOTUS_TOOL_FINDINGS_SCREEN_WHY_HPP
-#define LOTUS_TOOL_FINDINGS_SCREEN_WHY_HPP
+// Says why a run has its verdict: the evidence, what else the recording shows, and what the
+// diagnosis could not look at.
+#pragma once
 
 #include <string>
+#include <vector>
 
 #include "findings/diagnosis.hpp"
 
@@ -15,6 +16,11 @@ std::string why_and_findings(const diagnosis& d);
 /// Returns why a run is called limited by its accelerator, although the host looks limited too.
 std::string busy_why(const diagnosis& d);
 
-}  // namespace lotus::tool
+/// Returns whether the threads are blocked for more than half of the critical path. In this case,
+/// the predictions depend on the assumption that a thread gets a CPU as soon as its wait ends.
+bool mostly_blocked(const diagnosis& d);
 
-#endif  // LOTUS_TOOL_FINDINGS_SCREEN_WHY_HPP
+/// Returns what the diagnosis knows nothing about although it may limit the run, and why.
+std::vector<std::string> not_looked_at(const diagnosis& d);
+
+}  // namespace lotus::tool

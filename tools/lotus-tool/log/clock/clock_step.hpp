@@ -1,6 +1,5 @@
 // Corrects the times in logs for one setting of the computer's clock during the run.
-#ifndef LOTUS_TOOL_LOG_CLOCK_CLOCK_STEP_HPP
-#define LOTUS_TOOL_LOG_CLOCK_CLOCK_STEP_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -85,5 +84,3 @@ class clock_follower {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_LOG_CLOCK_CLOCK_STEP_HPP

@@ -8,7 +8,6 @@
 #include <iterator>
 #include <lotus/folder/log_appender.hpp>
 #include <lotus/format/compact_layout.hpp>
-#include <lotus/recovery/ring_copy.hpp>
 #include <utility>
 
 #include "base/files/found_file.hpp"

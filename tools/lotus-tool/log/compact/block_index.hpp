@@ -1,7 +1,6 @@
 // Lists the blocks of a compact log (the binary form of a log) and their positions. Reads only the
 // headers of the blocks.
-#ifndef LOTUS_TOOL_LOG_COMPACT_BLOCK_INDEX_HPP
-#define LOTUS_TOOL_LOG_COMPACT_BLOCK_INDEX_HPP
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -11,7 +10,6 @@
 #include "base/diagnostics.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/window/time_window.hpp"
-#include "lotus/folder/log_appender.hpp"
 
 namespace lotus::tool {
 
@@ -48,5 +46,3 @@ constexpr file_role file_role_of(lotus::detail::log_role role) noexcept {
 void take_compact_apart(std::vector<log_file>& files, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_LOG_COMPACT_BLOCK_INDEX_HPP

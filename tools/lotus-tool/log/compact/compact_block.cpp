@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "lotus/folder/log_appender.hpp"
-#include "lotus/recovery/dead_ring.hpp"
 
 namespace lotus::tool {
 

@@ -1,6 +1,5 @@
 // Decodes the blocks of a compact log (the binary form of a log) into records.
-#ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_BLOCK_HPP
-#define LOTUS_TOOL_LOG_COMPACT_COMPACT_BLOCK_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -135,5 +134,3 @@ class compact_decoder {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_LOG_COMPACT_COMPACT_BLOCK_HPP

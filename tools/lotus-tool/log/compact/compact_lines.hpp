@@ -1,7 +1,6 @@
 // Converts the records of one role (main, worker or side log) in a compact log to the lines of a
 // text log.
-#ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_LINES_HPP
-#define LOTUS_TOOL_LOG_COMPACT_COMPACT_LINES_HPP
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -88,5 +87,3 @@ void read_compact_lines(const log_file& file, diagnostic_log* diagnostics, OnRec
 }
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_LOG_COMPACT_COMPACT_LINES_HPP

@@ -1,6 +1,5 @@
 // Finds complete blocks in the bytes of a compact log (the binary form of a log).
-#ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_READER_HPP
-#define LOTUS_TOOL_LOG_COMPACT_COMPACT_READER_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -39,5 +38,3 @@ class compact_reader {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_LOG_COMPACT_COMPACT_READER_HPP

@@ -1,6 +1,5 @@
 // Finds the log files of runs.
-#ifndef LOTUS_TOOL_LOG_FOLDER_LOG_FILES_HPP
-#define LOTUS_TOOL_LOG_FOLDER_LOG_FILES_HPP
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -132,5 +131,3 @@ bool is_log_name(std::string_view name, std::string_view prefix);
 bool natural_less(std::string_view a, std::string_view b) noexcept;
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_LOG_FOLDER_LOG_FILES_HPP

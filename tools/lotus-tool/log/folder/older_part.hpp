@@ -1,10 +1,8 @@
 // Reads older parts of a log, which logrotate or the program renamed while the log was written.
-#ifndef LOTUS_TOOL_LOG_FOLDER_OLDER_PART_HPP
-#define LOTUS_TOOL_LOG_FOLDER_OLDER_PART_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,5 +56,3 @@ class older_part_reader {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_LOG_FOLDER_OLDER_PART_HPP

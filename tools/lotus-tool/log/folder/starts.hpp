@@ -1,6 +1,5 @@
 // Distinguishes several executions ("starts") of a program that recorded into the same folder.
-#ifndef LOTUS_TOOL_LOG_FOLDER_STARTS_HPP
-#define LOTUS_TOOL_LOG_FOLDER_STARTS_HPP
+#pragma once
 
 #include <string>
 #include <utility>
@@ -59,5 +58,3 @@ class start_list {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_LOG_FOLDER_STARTS_HPP

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <lotus/recovery/ring_copy.hpp>
 #include <map>
 #include <string>
 

@@ -1,6 +1,5 @@
 // Reads a part of a long run, selected by time, without reading the whole run.
-#ifndef LOTUS_TOOL_LOG_WINDOW_LOG_WINDOW_HPP
-#define LOTUS_TOOL_LOG_WINDOW_LOG_WINDOW_HPP
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -71,5 +70,3 @@ std::int64_t narrow_to_end(std::vector<run_files>& runs, std::int64_t begin_ns,
 std::optional<std::int64_t> last_record_ns(std::vector<run_files>& runs);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_LOG_WINDOW_LOG_WINDOW_HPP

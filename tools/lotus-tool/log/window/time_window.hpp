@@ -1,6 +1,5 @@
 // Defines ranges of time that a command reads from a run.
-#ifndef LOTUS_TOOL_LOG_WINDOW_TIME_WINDOW_HPP
-#define LOTUS_TOOL_LOG_WINDOW_TIME_WINDOW_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -77,5 +76,3 @@ class log_times {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_LOG_WINDOW_TIME_WINDOW_HPP

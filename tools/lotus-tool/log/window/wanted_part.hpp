@@ -1,6 +1,5 @@
 // Defines the part of a run that the user requests with --from, --to and --last.
-#ifndef LOTUS_TOOL_LOG_WINDOW_WANTED_PART_HPP
-#define LOTUS_TOOL_LOG_WINDOW_WANTED_PART_HPP
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -42,5 +41,3 @@ const std::optional<wanted_part>& part_to_read() noexcept;
 std::string part_options();
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_LOG_WINDOW_WANTED_PART_HPP

@@ -1,9 +1,7 @@
 // Reads tables of hardware counters: the values of each function during a whole run.
-#ifndef LOTUS_TOOL_MAPPING_READ_COUNTERS_HPP
-#define LOTUS_TOOL_MAPPING_READ_COUNTERS_HPP
+#pragma once
 
 #include <cstddef>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,5 +45,3 @@ struct counter_table {
 counter_table read_counters(const std::string& path);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MAPPING_READ_COUNTERS_HPP

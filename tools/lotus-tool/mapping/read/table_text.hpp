@@ -1,6 +1,5 @@
 // Reads tables in text files of profilers: lines, fields, and numbers with units.
-#ifndef LOTUS_TOOL_MAPPING_READ_TABLE_TEXT_HPP
-#define LOTUS_TOOL_MAPPING_READ_TABLE_TEXT_HPP
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -52,5 +51,3 @@ class table_head {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MAPPING_READ_TABLE_TEXT_HPP

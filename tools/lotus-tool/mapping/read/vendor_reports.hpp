@@ -1,6 +1,5 @@
 // Reads the text reports of profilers; read_reports() chooses the right function.
-#ifndef LOTUS_TOOL_MAPPING_READ_VENDOR_REPORTS_HPP
-#define LOTUS_TOOL_MAPPING_READ_VENDOR_REPORTS_HPP
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -35,5 +34,3 @@ struct perf_table {
 std::vector<perf_table> read_perf(const std::string& path, std::string_view text);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MAPPING_READ_VENDOR_REPORTS_HPP

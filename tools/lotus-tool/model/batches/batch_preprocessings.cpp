@@ -11,7 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/sort_runs.hpp"
+#include "base/sorting.hpp"
 #include "log/log_line.hpp"
 
 namespace lotus::tool {

@@ -1,6 +1,5 @@
 // Finds which spans of workers and stages belong to the preprocessing of one batch.
-#ifndef LOTUS_TOOL_MODEL_BATCHES_BATCH_PREPROCESSINGS_HPP
-#define LOTUS_TOOL_MODEL_BATCHES_BATCH_PREPROCESSINGS_HPP
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -46,5 +45,3 @@ batch_preprocessings find_preprocessings(const batch_records& records,
                                          bool in_pieces = false);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_BATCHES_BATCH_PREPROCESSINGS_HPP

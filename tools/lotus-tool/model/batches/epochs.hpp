@@ -1,13 +1,11 @@
 // Finds the epoch to which each batch record and each preprocessing of a batch belongs.
-#ifndef LOTUS_TOOL_MODEL_BATCHES_EPOCHS_HPP
-#define LOTUS_TOOL_MODEL_BATCHES_EPOCHS_HPP
+#pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <vector>
 
-#include "base/sort_runs.hpp"
+#include "base/sorting.hpp"
 #include "model/batches/batch_preprocessings.hpp"
 #include "model/run_model.hpp"
 
@@ -31,5 +29,3 @@ std::vector<std::uint32_t> find_epochs(batch_records& records, batch_preprocessi
                                        bool cut_off);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_BATCHES_EPOCHS_HPP

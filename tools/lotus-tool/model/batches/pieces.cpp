@@ -6,7 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "base/sort_runs.hpp"
+#include "base/sorting.hpp"
 #include "log/log_line.hpp"
 
 namespace lotus::tool {

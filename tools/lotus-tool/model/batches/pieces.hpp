@@ -1,6 +1,5 @@
 // Joins the records of batches that the consumer received in several pieces.
-#ifndef LOTUS_TOOL_MODEL_BATCHES_PIECES_HPP
-#define LOTUS_TOOL_MODEL_BATCHES_PIECES_HPP
+#pragma once
 
 #include <vector>
 
@@ -23,5 +22,3 @@ namespace lotus::tool {
 bool join_pieces(batch_records& records, const std::vector<stage_span>& stages);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_BATCHES_PIECES_HPP

@@ -1,7 +1,6 @@
 // Profiles operations as if they were functions: if operation B ran inside operation A, A called B.
 // Counts how often each operation called another, and how long these calls took.
-#ifndef LOTUS_TOOL_MODEL_CALLS_CALL_PROFILE_HPP
-#define LOTUS_TOOL_MODEL_CALLS_CALL_PROFILE_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -57,5 +56,3 @@ struct operation_totals {
 operation_totals sum_operations(const run_data& run);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_CALLS_CALL_PROFILE_HPP

@@ -1,6 +1,5 @@
 // Tracks which operations of a thread have begun but not ended, and which operation called which.
-#ifndef LOTUS_TOOL_MODEL_CALLS_CALL_STACK_HPP
-#define LOTUS_TOOL_MODEL_CALLS_CALL_STACK_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -154,5 +153,3 @@ void for_each_call(const run_data& run, std::size_t file, OnEnd&& on_end) {
 }
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_CALLS_CALL_STACK_HPP

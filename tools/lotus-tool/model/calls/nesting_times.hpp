@@ -1,6 +1,5 @@
 // Computes self times of nested operations.
-#ifndef LOTUS_TOOL_MODEL_CALLS_NESTING_TIMES_HPP
-#define LOTUS_TOOL_MODEL_CALLS_NESTING_TIMES_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -136,5 +135,3 @@ class nesting_order {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_CALLS_NESTING_TIMES_HPP

@@ -1,7 +1,6 @@
 // Computes confidence intervals of changes, and tests whether the difference between two groups of
 // runs, such as before and after a change, is statistically significant.
-#ifndef LOTUS_TOOL_MODEL_CHANCE_BETWEEN_RUNS_HPP
-#define LOTUS_TOOL_MODEL_CHANCE_BETWEEN_RUNS_HPP
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -45,5 +44,3 @@ std::optional<double> permutation_p(const std::vector<double>& a, const std::vec
 inline constexpr std::size_t min_permuted_runs = 5;
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_CHANCE_BETWEEN_RUNS_HPP

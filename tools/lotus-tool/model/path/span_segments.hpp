@@ -1,6 +1,5 @@
 // Splits the spans in which batches were preprocessed into segments, one for each operation.
-#ifndef LOTUS_TOOL_MODEL_PATH_SPAN_SEGMENTS_HPP
-#define LOTUS_TOOL_MODEL_PATH_SPAN_SEGMENTS_HPP
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -89,5 +88,3 @@ void for_each_span(
     const std::function<void(span_number, const std::vector<span_segment>&)>& on_segments);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_PATH_SPAN_SEGMENTS_HPP

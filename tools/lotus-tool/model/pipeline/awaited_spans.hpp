@@ -1,7 +1,6 @@
 // Finds the spans in which a thread waits for other threads: for parts of a batch that it gave to
 // them, or for the items of the batch.
-#ifndef LOTUS_TOOL_MODEL_PIPELINE_AWAITED_SPANS_HPP
-#define LOTUS_TOOL_MODEL_PIPELINE_AWAITED_SPANS_HPP
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -47,5 +46,3 @@ class awaited_spans {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_PIPELINE_AWAITED_SPANS_HPP

@@ -11,7 +11,6 @@
 #include "lotus/folder/log_claims.hpp"
 #include "model/calls/nesting_times.hpp"
 #include "model/pipeline/stage_threads.hpp"
-#include "model/pipeline/work_time.hpp"
 
 namespace lotus::tool {
 

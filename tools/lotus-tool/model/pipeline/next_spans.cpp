@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "base/sort_runs.hpp"
+#include "base/sorting.hpp"
 
 namespace lotus::tool {
 

@@ -1,8 +1,6 @@
 // Finds the next span of a batch or an item on its route through the stages.
-#ifndef LOTUS_TOOL_MODEL_PIPELINE_NEXT_SPANS_HPP
-#define LOTUS_TOOL_MODEL_PIPELINE_NEXT_SPANS_HPP
+#pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "model/run_model.hpp"
@@ -15,5 +13,3 @@ namespace lotus::tool {
 std::vector<optional_span> next_spans(const run_batches& batches);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_PIPELINE_NEXT_SPANS_HPP

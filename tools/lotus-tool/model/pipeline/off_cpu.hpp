@@ -1,6 +1,5 @@
 // Computes when a thread was off the CPU, and for how much of each span.
-#ifndef LOTUS_TOOL_MODEL_PIPELINE_OFF_CPU_HPP
-#define LOTUS_TOOL_MODEL_PIPELINE_OFF_CPU_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -88,5 +87,3 @@ class off_cpu_time {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_PIPELINE_OFF_CPU_HPP

@@ -1,7 +1,6 @@
 // Describes the lock for which the operations of a run waited most, as samples of waiting threads
 // show it.
-#ifndef LOTUS_TOOL_MODEL_PIPELINE_SAMPLED_LOCK_HPP
-#define LOTUS_TOOL_MODEL_PIPELINE_SAMPLED_LOCK_HPP
+#pragma once
 
 #include <string>
 #include <vector>
@@ -31,5 +30,3 @@ struct sampled_lock {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_PIPELINE_SAMPLED_LOCK_HPP

@@ -1,7 +1,6 @@
 // The contents of a run's side logs, which store what main logs cannot: stages, segments of
 // asynchronous operations, counters, which items became part of which batch, and named ranges.
-#ifndef LOTUS_TOOL_MODEL_PIPELINE_SIDE_DATA_HPP
-#define LOTUS_TOOL_MODEL_PIPELINE_SIDE_DATA_HPP
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -108,5 +107,3 @@ struct side_data {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_PIPELINE_SIDE_DATA_HPP

@@ -1,6 +1,5 @@
 // Describes what side logs contain: asynchronous operations, and counters over time.
-#ifndef LOTUS_TOOL_MODEL_PIPELINE_SIDE_FIGURES_HPP
-#define LOTUS_TOOL_MODEL_PIPELINE_SIDE_FIGURES_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -51,5 +50,3 @@ std::vector<counter_figures> counters_of(const run_data& run);
 const description<counter_figures>& description_of(const counter_figures*);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_PIPELINE_SIDE_FIGURES_HPP

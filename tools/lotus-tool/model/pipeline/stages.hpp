@@ -1,6 +1,5 @@
 // Measures the stages of a loader: the capacity of each stage, and how its slots spent their time.
-#ifndef LOTUS_TOOL_MODEL_PIPELINE_STAGES_HPP
-#define LOTUS_TOOL_MODEL_PIPELINE_STAGES_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -58,5 +57,3 @@ struct stage_figures {
 std::vector<stage_figures> measure_stages(const run_data& run);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_PIPELINE_STAGES_HPP

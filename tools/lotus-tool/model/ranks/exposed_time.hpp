@@ -1,12 +1,10 @@
 // Computes the exposed preparation time of a training on several ranks, and which rank causes it.
-#ifndef LOTUS_TOOL_MODEL_RANKS_EXPOSED_TIME_HPP
-#define LOTUS_TOOL_MODEL_RANKS_EXPOSED_TIME_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "describe/described.hpp"
@@ -88,5 +86,3 @@ bool is_above_zero(const std::vector<double>& series, std::size_t tests);
 const description<exposed_time>& description_of(const exposed_time*);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_RANKS_EXPOSED_TIME_HPP

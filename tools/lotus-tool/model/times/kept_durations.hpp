@@ -1,9 +1,7 @@
 // Stores durations without keeping all of them in memory.
-#ifndef LOTUS_TOOL_MODEL_TIMES_KEPT_DURATIONS_HPP
-#define LOTUS_TOOL_MODEL_TIMES_KEPT_DURATIONS_HPP
+#pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -173,5 +171,3 @@ class value_blocks {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_TIMES_KEPT_DURATIONS_HPP

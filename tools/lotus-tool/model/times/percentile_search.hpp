@@ -1,6 +1,5 @@
 // Finds exact percentiles of durations that are not all in memory.
-#ifndef LOTUS_TOOL_MODEL_TIMES_PERCENTILE_SEARCH_HPP
-#define LOTUS_TOOL_MODEL_TIMES_PERCENTILE_SEARCH_HPP
+#pragma once
 
 #include <algorithm>
 #include <atomic>
@@ -89,5 +88,3 @@ const std::vector<double>& described_shares();
 distribution describe(const kept_durations& counted, const percentile_search& search);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_MODEL_TIMES_PERCENTILE_SEARCH_HPP

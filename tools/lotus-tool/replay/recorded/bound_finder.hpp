@@ -1,6 +1,5 @@
 // Finds out whether a queue of a recorded pipeline has a limit.
-#ifndef LOTUS_TOOL_REPLAY_RECORDED_BOUND_FINDER_HPP
-#define LOTUS_TOOL_REPLAY_RECORDED_BOUND_FINDER_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -50,5 +49,3 @@ class bound_finder {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_REPLAY_RECORDED_BOUND_FINDER_HPP

@@ -1,6 +1,5 @@
 // Counts the calls of operations that built batches, and finds the order of the operations.
-#ifndef LOTUS_TOOL_REPLAY_RECORDED_CALLS_IN_BATCHES_HPP
-#define LOTUS_TOOL_REPLAY_RECORDED_CALLS_IN_BATCHES_HPP
+#pragma once
 
 #include <cstddef>
 #include <map>
@@ -48,5 +47,3 @@ class calls_in_batches {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_REPLAY_RECORDED_CALLS_IN_BATCHES_HPP

@@ -3,11 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <vector>
 
-#include "base/sort_runs.hpp"
+#include "base/sorting.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
 #include "replay/plan.hpp"

@@ -1,7 +1,6 @@
 // Describes a run as a pipeline that can be simulated: the recorded work, the threads that did the
 // work, and the rules by which they did it.
-#ifndef LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PIPELINE_HPP
-#define LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PIPELINE_HPP
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -149,5 +148,3 @@ struct recording {
 recording record_pipeline(const run_data& run);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PIPELINE_HPP

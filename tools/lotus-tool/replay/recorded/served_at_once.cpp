@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/sort_runs.hpp"
+#include "base/sorting.hpp"
 #include "replay/recorded/shared_operations.hpp"
 
 namespace lotus::tool {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/parallel.hpp"
-#include "base/sort_runs.hpp"
+#include "base/sorting.hpp"
 #include "log/shown_name.hpp"
 #include "model/run_model.hpp"
 #include "replay/recorded/recorded_parts.hpp"

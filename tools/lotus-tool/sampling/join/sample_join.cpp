@@ -5,8 +5,6 @@
 #include <system_error>
 #include <unordered_map>
 
-#include "base/child_process.hpp"
-#include "base/errors.hpp"
 #include "base/files/found_file.hpp"
 #include "log/process_info.hpp"
 #include "log/shown_name.hpp"

@@ -1,6 +1,5 @@
 // Asks the child process that reads a module's symbols and debug info.
-#ifndef LOTUS_TOOL_SAMPLING_READ_MODULE_QUESTIONS_HPP
-#define LOTUS_TOOL_SAMPLING_READ_MODULE_QUESTIONS_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -51,5 +50,3 @@ inline constexpr std::string_view ask_frames = "frames";
 std::function<std::string(const std::string&)> module_reader(const std::string& path);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_SAMPLING_READ_MODULE_QUESTIONS_HPP

@@ -1,6 +1,5 @@
 // Reads a file of samples that the built-in collector of `lotus-tool map` or `map record` wrote.
-#ifndef LOTUS_TOOL_SAMPLING_READ_SAMPLE_FILES_HPP
-#define LOTUS_TOOL_SAMPLING_READ_SAMPLE_FILES_HPP
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -92,5 +91,3 @@ samples_file read_samples(const std::string& path, diagnostic_log& diagnostics);
 code_place place_of(const sample& s, const samples_file& file, symbol_source& symbols);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_SAMPLING_READ_SAMPLE_FILES_HPP

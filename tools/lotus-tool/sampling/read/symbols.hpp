@@ -1,6 +1,5 @@
 // Finds the function at an address of a module (a program or library).
-#ifndef LOTUS_TOOL_SAMPLING_READ_SYMBOLS_HPP
-#define LOTUS_TOOL_SAMPLING_READ_SYMBOLS_HPP
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -70,5 +69,3 @@ class symbol_source {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_SAMPLING_READ_SYMBOLS_HPP

@@ -1,6 +1,5 @@
 // Finds out about functions without a symbol, as most are in a stripped program or library.
-#ifndef LOTUS_TOOL_SAMPLING_READ_UNNAMED_FUNCTIONS_HPP
-#define LOTUS_TOOL_SAMPLING_READ_UNNAMED_FUNCTIONS_HPP
+#pragma once
 
 #include <gelf.h>
 
@@ -73,5 +72,3 @@ class unnamed_functions {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_SAMPLING_READ_UNNAMED_FUNCTIONS_HPP

@@ -1,6 +1,5 @@
 // Finds the name of the variable at an address of a module (a program or library).
-#ifndef LOTUS_TOOL_SAMPLING_READ_VARIABLE_NAMES_HPP
-#define LOTUS_TOOL_SAMPLING_READ_VARIABLE_NAMES_HPP
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -49,5 +48,3 @@ class variable_names {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_SAMPLING_READ_VARIABLE_NAMES_HPP

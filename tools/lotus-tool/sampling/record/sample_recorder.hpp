@@ -1,10 +1,8 @@
 // Samples another process and writes the samples to a file.
-#ifndef LOTUS_TOOL_SAMPLING_RECORD_SAMPLE_RECORDER_HPP
-#define LOTUS_TOOL_SAMPLING_RECORD_SAMPLE_RECORDER_HPP
+#pragma once
 
 #include <sys/types.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <lotus/sampling/perf_ring.hpp>
 #include <string>
@@ -70,5 +68,3 @@ class sample_recorder {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_SAMPLING_RECORD_SAMPLE_RECORDER_HPP

@@ -1,7 +1,6 @@
 // Finds the names of the functions in sampled stacks, and chooses the functions that explain what a
 // thread was doing.
-#ifndef LOTUS_TOOL_THREADS_ANALYSIS_NAMED_STACKS_HPP
-#define LOTUS_TOOL_THREADS_ANALYSIS_NAMED_STACKS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +9,6 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
-#include "sampling/read/symbols.hpp"
 #include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {
@@ -99,5 +97,3 @@ std::string without_arguments(const std::string& function);
 std::string_view file_name(std::string_view path) noexcept;
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_THREADS_ANALYSIS_NAMED_STACKS_HPP

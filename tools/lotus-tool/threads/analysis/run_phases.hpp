@@ -1,6 +1,5 @@
 // Divides a run into phases in which different groups of threads use the CPUs.
-#ifndef LOTUS_TOOL_THREADS_ANALYSIS_RUN_PHASES_HPP
-#define LOTUS_TOOL_THREADS_ANALYSIS_RUN_PHASES_HPP
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -30,5 +29,3 @@ std::vector<run_phase> phases_of(const thread_samples& samples, const named_stac
                                  const std::vector<thread_activity>& groups);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_THREADS_ANALYSIS_RUN_PHASES_HPP

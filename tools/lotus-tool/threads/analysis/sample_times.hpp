@@ -1,6 +1,5 @@
 // Calculates how much time each sample of a thread stands for, and writes collapsed stacks.
-#ifndef LOTUS_TOOL_THREADS_ANALYSIS_SAMPLE_TIMES_HPP
-#define LOTUS_TOOL_THREADS_ANALYSIS_SAMPLE_TIMES_HPP
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -31,5 +30,3 @@ std::string collapsed_stacks(const thread_samples& samples, const named_stacks& 
                              const std::vector<thread_activity>& groups);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_THREADS_ANALYSIS_SAMPLE_TIMES_HPP

@@ -1,7 +1,6 @@
 // Finds out from the rounds of samples, which show the states of several threads at one moment, who
 // works while a thread waits.
-#ifndef LOTUS_TOOL_THREADS_ANALYSIS_SEEN_TOGETHER_HPP
-#define LOTUS_TOOL_THREADS_ANALYSIS_SEEN_TOGETHER_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -58,5 +57,3 @@ class seen_together {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_THREADS_ANALYSIS_SEEN_TOGETHER_HPP

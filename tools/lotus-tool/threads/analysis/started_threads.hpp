@@ -1,6 +1,5 @@
 // Groups the threads of a program by the function with which they began.
-#ifndef LOTUS_TOOL_THREADS_ANALYSIS_STARTED_THREADS_HPP
-#define LOTUS_TOOL_THREADS_ANALYSIS_STARTED_THREADS_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -72,5 +71,3 @@ class started_threads {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_THREADS_ANALYSIS_STARTED_THREADS_HPP

@@ -1,6 +1,5 @@
 // Suggests the lines at which a user should add the first markers (Lotus macros) to a program.
-#ifndef LOTUS_TOOL_THREADS_ANALYSIS_SUGGESTED_MARKERS_HPP
-#define LOTUS_TOOL_THREADS_ANALYSIS_SUGGESTED_MARKERS_HPP
+#pragma once
 
 #include <string>
 #include <vector>
@@ -30,5 +29,3 @@ std::vector<suggested_marker> suggested_markers(const thread_samples& samples,
                                                 const std::vector<thread_activity>& groups);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_THREADS_ANALYSIS_SUGGESTED_MARKERS_HPP

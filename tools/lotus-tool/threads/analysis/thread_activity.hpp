@@ -1,7 +1,6 @@
 // Computes for each group of a program's threads for how much of its time it ran, waited for a CPU
 // or was blocked, and in which functions.
-#ifndef LOTUS_TOOL_THREADS_ANALYSIS_THREAD_ACTIVITY_HPP
-#define LOTUS_TOOL_THREADS_ANALYSIS_THREAD_ACTIVITY_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostics.hpp"
 #include "threads/analysis/named_stacks.hpp"
 #include "threads/data/thread_samples.hpp"
 
@@ -94,5 +92,3 @@ std::string shown_group(const thread_activity& group);
 std::string unique_name(const thread_activity& group);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_THREADS_ANALYSIS_THREAD_ACTIVITY_HPP

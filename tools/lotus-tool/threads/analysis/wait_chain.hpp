@@ -1,6 +1,5 @@
 // Follows the wait of the main thread from thread to thread, up to something that ends it.
-#ifndef LOTUS_TOOL_THREADS_ANALYSIS_WAIT_CHAIN_HPP
-#define LOTUS_TOOL_THREADS_ANALYSIS_WAIT_CHAIN_HPP
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -33,5 +32,3 @@ std::vector<chain_hop> wait_chain(const thread_samples& samples,
                                   const std::vector<thread_activity>& groups, std::size_t first);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_THREADS_ANALYSIS_WAIT_CHAIN_HPP

@@ -1,6 +1,5 @@
 // Finds the group of threads for which a waiting thread waits.
-#ifndef LOTUS_TOOL_THREADS_ANALYSIS_WAITED_FOR_HPP
-#define LOTUS_TOOL_THREADS_ANALYSIS_WAITED_FOR_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -111,5 +110,3 @@ class waited_for {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_THREADS_ANALYSIS_WAITED_FOR_HPP

@@ -1,7 +1,6 @@
 // Implements `lotus-tool threads`, which shows how the threads of a program without markers (Lotus
 // macros) spend their time.
-#ifndef LOTUS_TOOL_THREADS_COMMANDS_THREADS_HPP
-#define LOTUS_TOOL_THREADS_COMMANDS_THREADS_HPP
+#pragma once
 
 #include <ostream>
 #include <string>
@@ -24,5 +23,3 @@ const description<threads_view>& description_of(const threads_view*);
 int run_threads(const threads_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_THREADS_COMMANDS_THREADS_HPP

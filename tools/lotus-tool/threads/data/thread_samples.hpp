@@ -1,6 +1,5 @@
 // Defines the samples of a program's threads, and reads and writes the file that contains them.
-#ifndef LOTUS_TOOL_THREADS_DATA_THREAD_SAMPLES_HPP
-#define LOTUS_TOOL_THREADS_DATA_THREAD_SAMPLES_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -181,5 +180,3 @@ thread_samples parse_thread_samples(std::string_view text, const std::string& pa
 inline constexpr std::string_view thread_samples_start = ".lotus_threads_";
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_THREADS_DATA_THREAD_SAMPLES_HPP

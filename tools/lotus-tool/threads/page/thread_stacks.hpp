@@ -1,7 +1,6 @@
 // Writes the data about the threads of sampled programs that the report shows in a table and in
 // flame graphs.
-#ifndef LOTUS_TOOL_THREADS_PAGE_THREAD_STACKS_HPP
-#define LOTUS_TOOL_THREADS_PAGE_THREAD_STACKS_HPP
+#pragma once
 
 #include <set>
 #include <string>
@@ -33,5 +32,3 @@ class sampled_threads {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_THREADS_PAGE_THREAD_STACKS_HPP

@@ -1,6 +1,5 @@
 // Samples the stacks of another process's threads while they use the CPU.
-#ifndef LOTUS_TOOL_THREADS_RECORD_CPU_SAMPLER_HPP
-#define LOTUS_TOOL_THREADS_RECORD_CPU_SAMPLER_HPP
+#pragma once
 
 #include <sys/types.h>
 
@@ -83,5 +82,3 @@ class cpu_sampler {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_THREADS_RECORD_CPU_SAMPLER_HPP

@@ -1,6 +1,5 @@
 // Reads the clocks that a thread_recorder uses.
-#ifndef LOTUS_TOOL_THREADS_RECORD_RECORDER_CLOCKS_HPP
-#define LOTUS_TOOL_THREADS_RECORD_RECORDER_CLOCKS_HPP
+#pragma once
 
 #include <sys/resource.h>
 #include <time.h>  // NOLINT(modernize-deprecated-headers): clock_gettime
@@ -36,5 +35,3 @@ inline double seconds(std::chrono::steady_clock::duration time) noexcept {
 }
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_THREADS_RECORD_RECORDER_CLOCKS_HPP

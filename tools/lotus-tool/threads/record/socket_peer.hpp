@@ -1,6 +1,5 @@
 // Finds the other end of a connected socket.
-#ifndef LOTUS_TOOL_THREADS_RECORD_SOCKET_PEER_HPP
-#define LOTUS_TOOL_THREADS_RECORD_SOCKET_PEER_HPP
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -21,5 +20,3 @@ struct socket_peer {
 std::optional<socket_peer> peer_of_socket(std::uint32_t pid, const std::string& what);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_THREADS_RECORD_SOCKET_PEER_HPP

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <lotus/base/cpu_limits.hpp>
-#include <map>
 #include <random>
 #include <string>
 #include <utility>

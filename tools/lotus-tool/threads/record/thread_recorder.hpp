@@ -1,6 +1,5 @@
 // Samples the threads of a running program, which needs no changes for this.
-#ifndef LOTUS_TOOL_THREADS_RECORD_THREAD_RECORDER_HPP
-#define LOTUS_TOOL_THREADS_RECORD_THREAD_RECORDER_HPP
+#pragma once
 
 #include <sys/types.h>
 
@@ -171,5 +170,3 @@ class thread_recorder {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_THREADS_RECORD_THREAD_RECORDER_HPP

@@ -1,6 +1,5 @@
 // Samples the threads of another process: whether they wait, for what, and in which calls.
-#ifndef LOTUS_TOOL_THREADS_RECORD_WATCHED_PROCESS_HPP
-#define LOTUS_TOOL_THREADS_RECORD_WATCHED_PROCESS_HPP
+#pragma once
 
 #include <poll.h>
 
@@ -111,5 +110,3 @@ class watched_process {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_THREADS_RECORD_WATCHED_PROCESS_HPP

@@ -1,7 +1,6 @@
 // Defines a copy of a thread's registers and of the top of its stack, from which its calls are
 // found.
-#ifndef LOTUS_TOOL_THREADS_UNWIND_STACK_COPY_HPP
-#define LOTUS_TOOL_THREADS_UNWIND_STACK_COPY_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -38,5 +37,3 @@ struct mapped_code {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_THREADS_UNWIND_STACK_COPY_HPP

@@ -1,6 +1,5 @@
 // What the threads of a program without markers (Lotus macros) did, as all outputs show it.
-#ifndef LOTUS_TOOL_THREADS_VIEW_THREADS_VIEW_HPP
-#define LOTUS_TOOL_THREADS_VIEW_THREADS_VIEW_HPP
+#pragma once
 
 #include <cstdint>
 #include <ostream>
@@ -40,5 +39,3 @@ enum class threads_part : std::uint8_t { summary, all };
 void print_threads(const threads_view& view, threads_part part, std::ostream& out);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_THREADS_VIEW_THREADS_VIEW_HPP

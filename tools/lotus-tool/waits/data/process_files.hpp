@@ -1,6 +1,5 @@
 // Reads the text files that processes write about their waiting threads.
-#ifndef LOTUS_TOOL_WAITS_DATA_PROCESS_FILES_HPP
-#define LOTUS_TOOL_WAITS_DATA_PROCESS_FILES_HPP
+#pragma once
 
 #include <functional>
 #include <string>
@@ -31,5 +30,3 @@ void read_whole_lines(const std::string& path, const std::string& damage,
                       const std::function<bool(std::string_view line)>& take_line);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_WAITS_DATA_PROCESS_FILES_HPP

@@ -1,6 +1,5 @@
 // Reads the files in which processes recorded the stacks of their waiting threads.
-#ifndef LOTUS_TOOL_WAITS_DATA_STACK_FILES_HPP
-#define LOTUS_TOOL_WAITS_DATA_STACK_FILES_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -55,5 +54,3 @@ process_stacks read_stacks(const run_files& run, const std::string& ending,
                            diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_WAITS_DATA_STACK_FILES_HPP

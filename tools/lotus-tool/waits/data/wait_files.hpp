@@ -1,6 +1,5 @@
 // Reads the files in which processes recorded what their threads waited for.
-#ifndef LOTUS_TOOL_WAITS_DATA_WAIT_FILES_HPP
-#define LOTUS_TOOL_WAITS_DATA_WAIT_FILES_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -57,5 +56,3 @@ inline const char* reason_word(wait_reason reason) noexcept {
 }
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_WAITS_DATA_WAIT_FILES_HPP

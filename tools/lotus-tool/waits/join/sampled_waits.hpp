@@ -1,6 +1,5 @@
 // Finds which operations were open when waiting threads were sampled, and for how long they waited.
-#ifndef LOTUS_TOOL_WAITS_JOIN_SAMPLED_WAITS_HPP
-#define LOTUS_TOOL_WAITS_JOIN_SAMPLED_WAITS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -172,5 +171,3 @@ class thread_logs {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_WAITS_JOIN_SAMPLED_WAITS_HPP

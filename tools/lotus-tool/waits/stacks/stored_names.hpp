@@ -1,6 +1,5 @@
 // Stores the names of functions and variables in what the processes of a run recorded.
-#ifndef LOTUS_TOOL_WAITS_STACKS_STORED_NAMES_HPP
-#define LOTUS_TOOL_WAITS_STACKS_STORED_NAMES_HPP
+#pragma once
 
 #include <string>
 
@@ -12,5 +11,3 @@ namespace lotus::tool {
 void store_names(const std::string& dir, const std::string& prefix);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_WAITS_STACKS_STORED_NAMES_HPP

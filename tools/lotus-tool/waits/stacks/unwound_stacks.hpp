@@ -1,8 +1,6 @@
 // Unwinds the stacks that processes recorded of their waiting threads, and names the calls.
-#ifndef LOTUS_TOOL_WAITS_STACKS_UNWOUND_STACKS_HPP
-#define LOTUS_TOOL_WAITS_STACKS_UNWOUND_STACKS_HPP
+#pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -96,5 +94,3 @@ std::string calls_of_wait(const run_blocked_on& joined, const std::string& name,
                           const blocked_on* of);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_WAITS_STACKS_UNWOUND_STACKS_HPP

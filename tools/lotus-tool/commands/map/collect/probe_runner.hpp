@@ -1,12 +1,10 @@
 // Runs a probe program once under one of the collectors.
-#ifndef LOTUS_TOOL_COMMANDS_MAP_COLLECT_PROBE_RUNNER_HPP
-#define LOTUS_TOOL_COMMANDS_MAP_COLLECT_PROBE_RUNNER_HPP
+#pragma once
 
 #include <ostream>
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/child_process.hpp"
@@ -90,5 +88,3 @@ class probe_runner {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_MAP_COLLECT_PROBE_RUNNER_HPP

@@ -1,6 +1,5 @@
 // Writes the batch records of one log for the report's timeline.
-#ifndef LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_TIMELINE_BATCHES_HPP
-#define LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_TIMELINE_BATCHES_HPP
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -21,5 +20,3 @@ void write_batches(json_writer& json, const run_data& run,
                    const std::vector<record_number>& batches, std::size_t most);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_TIMELINE_BATCHES_HPP

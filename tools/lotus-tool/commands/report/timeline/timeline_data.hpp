@@ -1,11 +1,8 @@
 // Writes the data that the report's timeline draws for a run.
-#ifndef LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_TIMELINE_DATA_HPP
-#define LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_TIMELINE_DATA_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <string_view>
 
 #include "base/formats/json_writer.hpp"
 #include "commands/report/batch_histories.hpp"
@@ -47,5 +44,3 @@ void write_timeline(json_writer& json, const run_data& run, const listed_operati
                     name_table& names, const drawn_limits& limits);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_TIMELINE_DATA_HPP

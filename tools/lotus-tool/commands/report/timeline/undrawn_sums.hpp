@@ -1,7 +1,6 @@
 // Chooses the operations that the timeline draws, and sums up the others, so that the
 // page's panels can still show exact sums.
-#ifndef LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_UNDRAWN_SUMS_HPP
-#define LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_UNDRAWN_SUMS_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -134,5 +133,3 @@ class longest_drawn {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_UNDRAWN_SUMS_HPP

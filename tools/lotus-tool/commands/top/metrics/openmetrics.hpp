@@ -1,6 +1,5 @@
 // Formats the state of running programs as metrics for Prometheus.
-#ifndef LOTUS_TOOL_COMMANDS_TOP_METRICS_OPENMETRICS_HPP
-#define LOTUS_TOOL_COMMANDS_TOP_METRICS_OPENMETRICS_HPP
+#pragma once
 
 #include <string>
 #include <vector>
@@ -16,5 +15,3 @@ namespace lotus::tool {
 std::string openmetrics_text(const std::vector<live_run>& runs);
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_TOP_METRICS_OPENMETRICS_HPP

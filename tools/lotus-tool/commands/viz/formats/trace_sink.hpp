@@ -1,6 +1,5 @@
 // The interface through which runs are drawn. Every output format implements it.
-#ifndef LOTUS_TOOL_COMMANDS_VIZ_FORMATS_TRACE_SINK_HPP
-#define LOTUS_TOOL_COMMANDS_VIZ_FORMATS_TRACE_SINK_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -122,5 +121,3 @@ class trace_sink {
 };
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_VIZ_FORMATS_TRACE_SINK_HPP

@@ -1,6 +1,5 @@
 // Lists the output formats of viz.
-#ifndef LOTUS_TOOL_COMMANDS_VIZ_FORMATS_VIZ_FORMATS_HPP
-#define LOTUS_TOOL_COMMANDS_VIZ_FORMATS_VIZ_FORMATS_HPP
+#pragma once
 
 #include <array>
 #include <memory>
@@ -33,5 +32,3 @@ inline constexpr std::array<viz_format, 2> viz_formats{{
 }};
 
 }  // namespace lotus::tool
-
-#endif  // LOTUS_TOOL_COMMANDS_VIZ_FORMATS_VIZ_FORMATS_HPP
