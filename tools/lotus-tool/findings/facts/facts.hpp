@@ -140,21 +140,21 @@ struct call_bursts {
 /// allows so many in each interval. Returns nullopt otherwise.
 std::optional<call_bursts> bursts_of(const run_data& run, std::string_view operation);
 
-/// Returns nullopt if `lotus-tool run` did not sample the program's threads. Throws input_error.
+/// Returns nullopt if `lotus-tool run` did not sample the program's threads.
 /// @param f  has its CPU times.
 std::optional<unmarked_use> busiest_unmarked(const run_data& run, const run_facts& f);
 
 /// Returns the threads of which the program started more than one for each batch, if starting them
-/// takes a part of the run that is worth naming. Throws input_error.
+/// takes a part of the run that is worth naming.
 /// @param f  has its times.
 short_threads started_threads_of(const run_data& run, const run_facts& f);
 
 /// Returns the function in which the consumer uses most CPU time in its steps, outside of all
-/// operations; "" if too few samples show it. Throws input_error.
+/// operations; "" if too few samples show it.
 std::string function_in_steps(const run_data& run);
 
 /// Returns the threads of the stage before which batches stay longest, or of the first one, if they
-/// sleep during most of the time in which nobody builds a batch. Throws input_error.
+/// sleep during most of the time in which nobody builds a batch.
 std::optional<sleeping_threads> asleep_between_batches(const run_facts& f);
 
 /// Sets `before` and `after`, unless only a part of the run is known.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/diagnostics.hpp"
+#include "base/errors.hpp"
 #include "findings/facts/facts.hpp"
 #include "findings/facts/intervals.hpp"
 #include "log/folder/log_files.hpp"
@@ -27,6 +28,19 @@
 namespace lotus::tool {
 
 namespace {
+
+/// Returns the samples of the program's threads; nullopt if there are none, or only a part of the
+/// run is read. What is wrong with a damaged file, `lotus-tool threads` says.
+std::optional<thread_samples> samples_of(const run_data& run) {
+  const std::string& dir = run.files->info_dir;
+  if (run.files->is_part() || !has_thread_samples(dir)) return std::nullopt;
+  diagnostic_log silent = diagnostic_log::silenced();
+  try {
+    return read_thread_samples(dir, silent);
+  } catch (const input_error&) {
+    return std::nullopt;
+  }
+}
 
 /// Returns the function in which most of the counted CPU samples were; "" if there are none.
 /// @param counted  double(const thread_sample&): how often a sample counts.
@@ -144,10 +158,9 @@ std::optional<stage_id> stage_after_gap(const run_batches& batches, bool between
 
 /// Returns where threads sleep most, of the groups that contain one of these; "" if not sampled.
 std::string place_of_sleep(const run_data& run, const std::set<std::uint64_t>& threads) {
-  const std::string& dir = run.files->info_dir;
-  if (run.files->is_part() || !has_thread_samples(dir)) return {};
-  diagnostic_log silent = diagnostic_log::silenced();
-  const thread_samples samples = read_thread_samples(dir, silent);
+  const std::optional<thread_samples> read = samples_of(run);
+  if (!read) return {};
+  const thread_samples& samples = *read;
   std::string place;
   double longest = 0;
   for (const thread_activity& group : activity_of(samples, named_stacks(samples))) {
@@ -169,8 +182,9 @@ std::string place_of_sleep(const run_data& run, const std::set<std::uint64_t>& t
 
 std::string function_in_steps(const run_data& run) {
   constexpr double fewest = 10;
-  const std::string& dir = run.files->info_dir;
-  if (run.files->is_part() || !has_thread_samples(dir)) return {};
+  const std::optional<thread_samples> read = samples_of(run);
+  if (!read) return {};
+  const thread_samples& samples = *read;
   std::map<std::uint64_t, intervals> steps;
   add_steps(run, steps);
   std::map<std::uint64_t, intervals> operations;
@@ -184,8 +198,6 @@ std::string function_in_steps(const run_data& run) {
     });
     all = joined(std::move(all));
   }
-  diagnostic_log silent = diagnostic_log::silenced();
-  const thread_samples samples = read_thread_samples(dir, silent);
   const std::int64_t first_ns = samples.time_ns - static_cast<std::int64_t>(samples.duration_ns);
   double all = 0;
   std::string function = busiest_function(
@@ -235,10 +247,9 @@ std::optional<sleeping_threads> asleep_between_batches(const run_facts& f) {
 }
 
 std::optional<unmarked_use> busiest_unmarked(const run_data& run, const run_facts& f) {
-  const std::string& dir = run.files->info_dir;
-  if (run.files->is_part() || !has_thread_samples(dir)) return {};
-  diagnostic_log silent = diagnostic_log::silenced();
-  const thread_samples samples = read_thread_samples(dir, silent);
+  const std::optional<thread_samples> read = samples_of(run);
+  if (!read) return {};
+  const thread_samples& samples = *read;
   const named_stacks stacks(samples);
   std::set<std::uint64_t> marked;
   for (const log_file& file : run.files->files) marked.insert(file.number);
@@ -286,10 +297,9 @@ phrase words_of(const unmarked_use& use) {
 }
 
 short_threads started_threads_of(const run_data& run, const run_facts& f) {
-  const std::string& dir = run.files->info_dir;
-  if (run.files->is_part() || !has_thread_samples(dir)) return {};
-  diagnostic_log silent = diagnostic_log::silenced();
-  const thread_samples samples = read_thread_samples(dir, silent);
+  const std::optional<thread_samples> read = samples_of(run);
+  if (!read) return {};
+  const thread_samples& samples = *read;
   short_threads found;
   for (const thread_activity& group : activity_of(samples, named_stacks(samples))) {
     if (group.is_main || group.is_process || group.threads <= found.count) continue;
@@ -322,12 +332,11 @@ void add_outside_work(const run_data& run, run_facts& f) {
   }
   constexpr double worth_naming_ns = 1e8;
   const bool is_worth = std::max(f.before.cpu_ns, f.after.cpu_ns) >= worth_naming_ns;
-  if (!is_worth || !has_thread_samples(dir)) return;
-  diagnostic_log silent = diagnostic_log::silenced();
-  const thread_samples samples = read_thread_samples(dir, silent);
-  const named_stacks stacks(samples);
-  f.before.function = busiest_function(samples, stacks, before);
-  f.after.function = busiest_function(samples, stacks, after);
+  const std::optional<thread_samples> samples = is_worth ? samples_of(run) : std::nullopt;
+  if (!samples) return;
+  const named_stacks stacks(*samples);
+  f.before.function = busiest_function(*samples, stacks, before);
+  f.after.function = busiest_function(*samples, stacks, after);
 }
 
 }  // namespace lotus::tool

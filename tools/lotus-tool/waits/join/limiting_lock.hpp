@@ -21,9 +21,9 @@ struct limiting_lock {
 /// Returns the lock that preprocessing, or the given stage, mostly waits for, if this lock limits
 /// the run; otherwise nullopt. A lock limits the run in four cases: nearly all threads except its
 /// holder wait for it; on average at least one worker waits for it, and workers wait for nothing
-/// else more often; more than half of the time is spent waiting for it; or a seventh is, and the work
-/// of its holder's operation fills the run once. At least 10 samples must show a thread that waits
-/// for the lock, and so many that chance does not explain their share.
+/// else more often; more than half of the time is spent waiting for it; or a seventh is, and the
+/// work of its holder's operation fills the run once. At least 10 samples must show a thread that
+/// waits for the lock, and so many that chance does not explain their share.
 /// @param stage    name of a stage, without the S that logs put before it; "" for preprocessing.
 /// @param workers  number of workers that existed at the same time; 0 if unknown.
 /// @param skip     number of batches to leave out at the start of every epoch.
