@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "findings/finding.hpp"
 #include "model/path/span_segments.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/pipeline/stage_threads.hpp"
@@ -290,7 +291,8 @@ bool could_do_more(const run_facts& f, const std::optional<double>& per_s, doubl
 
 bool could_all_do_more(const run_facts& f) {
   constexpr double clearly_more = 1.3;
-  return could_do_more(f, f.d.preprocessing_capacity, clearly_more) &&
+  // Capacities of threads that work on the same batch are those of more threads than there are.
+  return !forked_batches(f) && could_do_more(f, f.d.preprocessing_capacity, clearly_more) &&
          could_do_more(f, f.d.consumer_capacity, clearly_more);
 }
 

@@ -235,9 +235,16 @@ std::optional<sleeping_threads> asleep_between_batches(const run_facts& f) {
     return std::nullopt;
   }
   std::set<std::uint64_t> threads;
+  double busy_ns = 0;
   for (const preprocessing_span& s : f.run.batches.preprocessing_spans()) {
-    if (s.stage == *stage && s.file) threads.insert(f.run.log(*s.file).number);
+    if (s.stage != *stage || !s.file) continue;
+    threads.insert(f.run.log(*s.file).number);
+    busy_ns += static_cast<double>(s.duration_ns);
   }
+  // The times of samples are estimates.
+  const double rest_ns = std::max(0.0, f.run_ns * static_cast<double>(threads.size()) - busy_ns);
+  const double share = static_cast<double>(asleep) / static_cast<double>(list->second.samples);
+  found.asleep_ns = std::min(found.asleep_ns, share * rest_ns);
   const bool named = !f.d.stages.empty() && *stage != preprocess_stage;
   found.of = threads.size() == 1 ? "the thread" : "the threads";
   found.of += named ? " of " + shown_name(f.run.names.name(stage->value())) : " that build batches";

@@ -120,7 +120,7 @@ phrase when_idle(const run_facts& f) {
     text = {" batch was being built during % of the % that the consumer waited",
             {time_word{f.waits.idle_ns()}, time_word{f.waits.all_ns}}};
     if (f.asleep) {
-      text.add(": between their batches, % slept for % in all",
+      text.add(": between their batches, % slept for about % in all",
                {name_word{f.asleep->of}, time_word{f.asleep->asleep_ns}});
       if (!f.asleep->place.empty()) text.add(", in %", {name_word{f.asleep->place}});
       return text;
