@@ -1,5 +1,6 @@
 // Runs lotus-tool and reads its JSON output. Benchmarks use it to measure how accurate the tool is.
-#pragma once
+#ifndef LOTUS_BENCH_ASKED_TOOL_HPP
+#define LOTUS_BENCH_ASKED_TOOL_HPP
 
 #include <unistd.h>
 
@@ -78,3 +79,5 @@ inline double median(std::vector<double> values) {
 }
 
 }  // namespace bench
+
+#endif  // LOTUS_BENCH_ASKED_TOOL_HPP

@@ -1,5 +1,6 @@
 // Prints the times of benchmarks, divided by the time of the benchmark "floor" in the same run.
-#pragma once
+#ifndef LOTUS_BENCH_RATIO_TABLE_HPP
+#define LOTUS_BENCH_RATIO_TABLE_HPP
 
 #include <benchmark/benchmark.h>
 
@@ -83,3 +84,5 @@ class ratio_table : public benchmark::ConsoleReporter {
 };
 
 }  // namespace bench
+
+#endif  // LOTUS_BENCH_RATIO_TABLE_HPP

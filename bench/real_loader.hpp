@@ -1,5 +1,6 @@
 // Runs a synthetic loader, whose threads compute and sleep for known times.
-#pragma once
+#ifndef LOTUS_BENCH_REAL_LOADER_HPP
+#define LOTUS_BENCH_REAL_LOADER_HPP
 
 #include <cstdint>
 #include <string>
@@ -45,3 +46,5 @@ struct real_loader {
 void run_real(const real_loader& loader, const std::string& folder);
 
 }  // namespace bench
+
+#endif  // LOTUS_BENCH_REAL_LOADER_HPP

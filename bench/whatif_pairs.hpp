@@ -1,5 +1,6 @@
 // Provides pairs of runs: a program, and the same program with one change.
-#pragma once
+#ifndef LOTUS_BENCH_WHATIF_PAIRS_HPP
+#define LOTUS_BENCH_WHATIF_PAIRS_HPP
 
 #include <functional>
 #include <string>
@@ -35,3 +36,5 @@ std::vector<pair> made_up_pairs();
 std::vector<pair> example_pairs(const std::string& examples, const std::string& images);
 
 }  // namespace bench
+
+#endif  // LOTUS_BENCH_WHATIF_PAIRS_HPP

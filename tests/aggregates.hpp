@@ -1,6 +1,7 @@
 // Reads files of aggregates: operations whose calls were counted instead of recorded. This code is
 // independent of lotus-tool, so that an error in the tool cannot hide an error of the library.
-#pragma once
+#ifndef LOTUS_TESTS_AGGREGATES_HPP
+#define LOTUS_TESTS_AGGREGATES_HPP
 
 #include <cstdint>
 #include <fstream>
@@ -80,3 +81,5 @@ inline aggregate aggregate_of(const fs::path& directory, const std::string& name
 }
 
 }  // namespace support
+
+#endif  // LOTUS_TESTS_AGGREGATES_HPP

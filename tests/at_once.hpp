@@ -1,5 +1,6 @@
 // Runs what mostly sleeps, such as recordings of programs, at the same time.
-#pragma once
+#ifndef LOTUS_TESTS_AT_ONCE_HPP
+#define LOTUS_TESTS_AT_ONCE_HPP
 
 #include <atomic>
 #include <cstddef>
@@ -23,3 +24,5 @@ void at_once(std::size_t count, std::size_t most, const What& what) {
 }
 
 }  // namespace lotus_test
+
+#endif  // LOTUS_TESTS_AT_ONCE_HPP

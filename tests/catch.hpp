@@ -1,6 +1,7 @@
 // Includes Catch2 v2 (Debian 12) or v3 (Debian 13), which keep their macros in different headers
 // and their matchers under different names, and adds skip(), because only v3 can skip a test case.
-#pragma once
+#ifndef LOTUS_TESTS_CATCH_HPP
+#define LOTUS_TESTS_CATCH_HPP
 
 // clang 22 warns about __COUNTER__, which Catch uses in TEST_CASE by default. With this macro,
 // Catch uses __LINE__ instead.
@@ -30,3 +31,5 @@ namespace lotus_test {
 void skip(const std::string& why);
 
 }  // namespace lotus_test
+
+#endif  // LOTUS_TESTS_CATCH_HPP

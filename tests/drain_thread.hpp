@@ -1,5 +1,6 @@
 // Waits until the library's drain thread leaves the records of a test alone.
-#pragma once
+#ifndef LOTUS_TESTS_DRAIN_THREAD_HPP
+#define LOTUS_TESTS_DRAIN_THREAD_HPP
 
 #include <chrono>
 #include <fstream>
@@ -43,3 +44,5 @@ inline void wait_until_drain_thread_rests() {
 }
 
 }  // namespace support
+
+#endif  // LOTUS_TESTS_DRAIN_THREAD_HPP

@@ -1,6 +1,7 @@
 // Writes forged ring files byte by byte, as record/ring_layout.hpp defines them, and runs code that
 // reads these files.
-#pragma once
+#ifndef LOTUS_TESTS_FORGED_RING_HPP
+#define LOTUS_TESTS_FORGED_RING_HPP
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -152,3 +153,5 @@ inline std::string worker_log(std::uint32_t tid) {
 }
 
 }  // namespace support
+
+#endif  // LOTUS_TESTS_FORGED_RING_HPP

@@ -1,5 +1,6 @@
 // Collects the library's messages, which several threads may print at the same time.
-#pragma once
+#ifndef LOTUS_TESTS_MESSAGES_HPP
+#define LOTUS_TESTS_MESSAGES_HPP
 
 #include <cstddef>
 #include <mutex>
@@ -43,3 +44,5 @@ class collected_messages {
 };
 
 }  // namespace support
+
+#endif  // LOTUS_TESTS_MESSAGES_HPP

@@ -1,5 +1,6 @@
 // Provides a temporary directory, and functions that read the logs in a directory.
-#pragma once
+#ifndef LOTUS_TESTS_SUPPORT_HPP
+#define LOTUS_TESTS_SUPPORT_HPP
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -270,3 +271,5 @@ inline std::size_t count_files(const fs::path& directory, const std::string& sta
 }
 
 }  // namespace support
+
+#endif  // LOTUS_TESTS_SUPPORT_HPP

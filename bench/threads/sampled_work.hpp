@@ -1,5 +1,6 @@
 // Provides a macro that uses the CPU for a given time.
-#pragma once
+#ifndef LOTUS_BENCH_SAMPLED_WORK_HPP
+#define LOTUS_BENCH_SAMPLED_WORK_HPP
 
 #include <time.h>
 
@@ -23,3 +24,5 @@ inline std::uint64_t clock_ns(clockid_t clock) {
       for (int i = 0; i < 50'000; ++i) x = x * 6364136223846793005ULL + 1442695040888963407ULL; \
     } while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < until);                                        \
   } while (false)
+
+#endif  // LOTUS_BENCH_SAMPLED_WORK_HPP

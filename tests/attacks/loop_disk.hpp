@@ -1,5 +1,6 @@
 // Provides file systems of all kinds, each in a file.
-#pragma once
+#ifndef LOTUS_TESTS_LOOP_DISK_HPP
+#define LOTUS_TESTS_LOOP_DISK_HPP
 
 #include <sys/mount.h>
 
@@ -41,3 +42,5 @@ class loop_disk {
 };
 
 }  // namespace support
+
+#endif  // LOTUS_TESTS_LOOP_DISK_HPP

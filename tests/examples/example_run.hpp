@@ -1,5 +1,6 @@
 // Runs the example pipelines for tests and reads their logs.
-#pragma once
+#ifndef LOTUS_TESTS_EXAMPLE_RUN_HPP
+#define LOTUS_TESTS_EXAMPLE_RUN_HPP
 
 #include <sys/wait.h>
 
@@ -125,3 +126,5 @@ inline bool lies_within(const std::vector<log_line>& lines, const std::string& i
 }
 
 }  // namespace example_run
+
+#endif  // LOTUS_TESTS_EXAMPLE_RUN_HPP

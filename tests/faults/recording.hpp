@@ -1,5 +1,6 @@
 // Helps tests of faults: recording without messages, and recovering the logs of dead processes.
-#pragma once
+#ifndef LOTUS_TESTS_RECORDING_HPP
+#define LOTUS_TESTS_RECORDING_HPP
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -53,3 +54,5 @@ int status_of_child(Body&& body) {
 }
 
 }  // namespace support
+
+#endif  // LOTUS_TESTS_RECORDING_HPP

@@ -1,6 +1,7 @@
 // Provides counters that remain when the process that increments them is killed, so that a test can
 // compare the logs of this process with them.
-#pragma once
+#ifndef LOTUS_TESTS_SHARED_PAGE_HPP
+#define LOTUS_TESTS_SHARED_PAGE_HPP
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -41,3 +42,5 @@ class shared_page {
 };
 
 }  // namespace support
+
+#endif  // LOTUS_TESTS_SHARED_PAGE_HPP

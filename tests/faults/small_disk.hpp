@@ -1,5 +1,6 @@
 // Provides a small file system that a test can fill.
-#pragma once
+#ifndef LOTUS_TESTS_SMALL_DISK_HPP
+#define LOTUS_TESTS_SMALL_DISK_HPP
 
 #include <sys/mount.h>
 
@@ -44,3 +45,5 @@ inline void fill_disk(const std::filesystem::path& filler) {
 }
 
 }  // namespace support
+
+#endif  // LOTUS_TESTS_SMALL_DISK_HPP

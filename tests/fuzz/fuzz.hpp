@@ -1,5 +1,6 @@
 // Declares the functions that all fuzzers have in common.
-#pragma once
+#ifndef LOTUS_TESTS_FUZZ_HPP
+#define LOTUS_TESTS_FUZZ_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -13,3 +14,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 inline void require(bool holds) {
   if (!holds) std::abort();
 }
+
+#endif  // LOTUS_TESTS_FUZZ_HPP

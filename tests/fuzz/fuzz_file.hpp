@@ -1,5 +1,6 @@
 // Provides a file in memory, for fuzzers of functions that read files.
-#pragma once
+#ifndef LOTUS_TESTS_FUZZ_FILE_HPP
+#define LOTUS_TESTS_FUZZ_FILE_HPP
 
 #include <unistd.h>
 
@@ -36,3 +37,5 @@ class fuzz_file {
  private:
   std::string path_;
 };
+
+#endif  // LOTUS_TESTS_FUZZ_FILE_HPP

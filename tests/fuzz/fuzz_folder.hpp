@@ -1,5 +1,6 @@
 // Provides a folder in memory, for fuzzers of functions that read folders.
-#pragma once
+#ifndef LOTUS_TESTS_FUZZ_FOLDER_HPP
+#define LOTUS_TESTS_FUZZ_FOLDER_HPP
 
 #include <unistd.h>
 
@@ -40,3 +41,5 @@ class fuzz_folder {
  private:
   std::filesystem::path path_;
 };
+
+#endif  // LOTUS_TESTS_FUZZ_FOLDER_HPP

@@ -1,5 +1,6 @@
 // Provides a run whose snapshots are created next to it.
-#pragma once
+#ifndef LOTUS_TESTS_SNAPSHOT_RUN_HPP
+#define LOTUS_TESTS_SNAPSHOT_RUN_HPP
 
 #include <algorithm>
 #include <chrono>
@@ -67,3 +68,5 @@ inline std::multiset<std::string> names_in(const fs::path& run) {
 }
 
 }  // namespace support
+
+#endif  // LOTUS_TESTS_SNAPSHOT_RUN_HPP

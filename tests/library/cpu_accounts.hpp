@@ -1,5 +1,6 @@
 // Provides the CPU times of operations: as measured by the test, and as computed from the logs.
-#pragma once
+#ifndef LOTUS_TESTS_CPU_ACCOUNTS_HPP
+#define LOTUS_TESTS_CPU_ACCOUNTS_HPP
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -80,3 +81,5 @@ inline std::map<std::string, account> read_accounts(const fs::path& run) {
 }
 
 }  // namespace support
+
+#endif  // LOTUS_TESTS_CPU_ACCOUNTS_HPP

@@ -1,5 +1,6 @@
 // Reads JSON strictly: a missing member or a member of another type makes the test fail.
-#pragma once
+#ifndef LOTUS_TESTS_TOOL_JSON_HPP
+#define LOTUS_TESTS_TOOL_JSON_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -56,3 +57,5 @@ struct json::member {
 };
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_TOOL_JSON_HPP

@@ -1,5 +1,6 @@
 // Writes logs and side logs of threads for a test.
-#pragma once
+#ifndef LOTUS_TESTS_THREAD_LOGS_HPP
+#define LOTUS_TESTS_THREAD_LOGS_HPP
 
 #include <cstdint>
 #include <string>
@@ -58,3 +59,5 @@ inline std::string info_of_threads(const std::string& more) {
 }
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_THREAD_LOGS_HPP

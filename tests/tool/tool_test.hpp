@@ -1,5 +1,6 @@
 // Declares what all tests of the tool share: paths, files, running a command, reading JSON.
-#pragma once
+#ifndef LOTUS_TESTS_TOOL_TEST_HPP
+#define LOTUS_TESTS_TOOL_TEST_HPP
 
 #include <string>
 #include <string_view>
@@ -55,3 +56,5 @@ json parse_json(const std::string& text);
 std::vector<std::string> sorted_events(const std::string& text);
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_TOOL_TEST_HPP

@@ -1,6 +1,7 @@
 // Defines the tag in each heap block. It stores which thread and operation allocated the block, and
 // the size that the program requested.
-#pragma once
+#ifndef LOTUS_MEMORY_BLOCK_TAG_HPP
+#define LOTUS_MEMORY_BLOCK_TAG_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -71,3 +72,5 @@ inline void erase_tag(void* block, std::size_t usable) noexcept {
 }
 
 }  // namespace lotus::memory
+
+#endif  // LOTUS_MEMORY_BLOCK_TAG_HPP

@@ -1,5 +1,6 @@
 // Provides access to the allocation counts of the calling thread.
-#pragma once
+#ifndef LOTUS_MEMORY_COUNTS_HPP
+#define LOTUS_MEMORY_COUNTS_HPP
 
 #include "thread_counts.hpp"
 
@@ -21,3 +22,5 @@ inline thread_counts& counts() noexcept {
 }
 
 }  // namespace lotus::memory
+
+#endif  // LOTUS_MEMORY_COUNTS_HPP

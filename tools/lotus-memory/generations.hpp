@@ -1,5 +1,6 @@
 // Assigns slots, in which allocations are summed up by operation and time.
-#pragma once
+#ifndef LOTUS_MEMORY_GENERATIONS_HPP
+#define LOTUS_MEMORY_GENERATIONS_HPP
 
 #include <atomic>
 #include <cstddef>
@@ -90,3 +91,5 @@ class generations {
 };
 
 }  // namespace lotus::memory
+
+#endif  // LOTUS_MEMORY_GENERATIONS_HPP

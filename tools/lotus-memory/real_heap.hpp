@@ -1,5 +1,6 @@
 // Provides the heap functions that the program would use without this library.
-#pragma once
+#ifndef LOTUS_MEMORY_REAL_HEAP_HPP
+#define LOTUS_MEMORY_REAL_HEAP_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -75,3 +76,5 @@ LOTUS_MEMORY_EARLY inline bool is_early(const void* block) noexcept {
 }
 
 }  // namespace lotus::memory
+
+#endif  // LOTUS_MEMORY_REAL_HEAP_HPP

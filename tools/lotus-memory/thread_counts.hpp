@@ -1,5 +1,6 @@
 // Provides the allocation counts of one thread and its stack of open operations.
-#pragma once
+#ifndef LOTUS_MEMORY_THREAD_COUNTS_HPP
+#define LOTUS_MEMORY_THREAD_COUNTS_HPP
 
 #include <atomic>
 #include <cstddef>
@@ -169,3 +170,5 @@ struct alignas(64) thread_counts {
 };
 
 }  // namespace lotus::memory
+
+#endif  // LOTUS_MEMORY_THREAD_COUNTS_HPP

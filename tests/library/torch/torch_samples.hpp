@@ -1,5 +1,6 @@
 // Provides small datasets, and checks the logged batches that are built from them.
-#pragma once
+#ifndef LOTUS_TESTS_TORCH_SAMPLES_HPP
+#define LOTUS_TESTS_TORCH_SAMPLES_HPP
 
 #include <torch/data.h>
 #include <unistd.h>
@@ -194,3 +195,5 @@ inline void check_batches(const std::vector<support::log_line>& lines, std::size
 }
 
 }  // namespace samples
+
+#endif  // LOTUS_TESTS_TORCH_SAMPLES_HPP

@@ -1,5 +1,6 @@
 // Runs lotus-tool on a new pseudo-terminal.
-#pragma once
+#ifndef LOTUS_TESTS_ON_TERMINAL_HPP
+#define LOTUS_TESTS_ON_TERMINAL_HPP
 
 #include <pty.h>
 #include <sys/ioctl.h>
@@ -58,3 +59,5 @@ inline std::string on_terminal(const std::vector<std::string>& arguments, const 
 }
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_ON_TERMINAL_HPP

@@ -1,5 +1,6 @@
 // Finds claims of diagnose and whatif that contradict what the same recording shows.
-#pragma once
+#ifndef LOTUS_TESTS_CONTRADICTIONS_HPP
+#define LOTUS_TESTS_CONTRADICTIONS_HPP
 
 #include <algorithm>
 #include <cmath>
@@ -159,3 +160,5 @@ inline std::vector<std::string> contradictions(const json& d, const std::string&
 }
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_CONTRADICTIONS_HPP

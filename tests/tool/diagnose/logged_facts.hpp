@@ -1,5 +1,6 @@
 // Helpers of tests that log runs of unusual structure.
-#pragma once
+#ifndef LOTUS_TESTS_LOGGED_FACTS_HPP
+#define LOTUS_TESTS_LOGGED_FACTS_HPP
 
 #include <algorithm>
 #include <cstdint>
@@ -50,3 +51,5 @@ inline std::int64_t received_when(planted_logs& logs, std::int64_t i, std::int64
 }
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_LOGGED_FACTS_HPP

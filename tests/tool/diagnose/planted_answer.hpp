@@ -1,5 +1,6 @@
 // Runs diagnose on a simulated pipeline and stores its answer.
-#pragma once
+#ifndef LOTUS_TESTS_PLANTED_ANSWER_HPP
+#define LOTUS_TESTS_PLANTED_ANSWER_HPP
 
 #include <cstdint>
 #include <memory>
@@ -52,3 +53,5 @@ inline std::string text_of(const answer& a, const std::string& id) {
 inline const std::set<std::string> no_checks;
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_PLANTED_ANSWER_HPP

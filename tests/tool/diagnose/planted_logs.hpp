@@ -1,5 +1,6 @@
 // Writes the logs and side logs of a simulated run.
-#pragma once
+#ifndef LOTUS_TESTS_PLANTED_LOGS_HPP
+#define LOTUS_TESTS_PLANTED_LOGS_HPP
 
 #include <cstdint>
 #include <map>
@@ -102,3 +103,5 @@ class planted_logs {
 };
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_PLANTED_LOGS_HPP

@@ -1,5 +1,6 @@
 // Simulates pipelines of many shapes event by event, and provides the true results.
-#pragma once
+#ifndef LOTUS_TESTS_PLANTED_PIPELINES_HPP
+#define LOTUS_TESTS_PLANTED_PIPELINES_HPP
 
 #include <cstdint>
 #include <functional>
@@ -121,3 +122,5 @@ consumer_truth simulate(const stage_chain& chain, planted& to, generator& random
 stage_chain read_decode_pack(double pack_ms);
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_PLANTED_PIPELINES_HPP

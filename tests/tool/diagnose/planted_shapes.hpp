@@ -1,5 +1,6 @@
 // Lists the shapes of simulated pipelines, and the faults that each of them may have.
-#pragma once
+#ifndef LOTUS_TESTS_PLANTED_SHAPES_HPP
+#define LOTUS_TESTS_PLANTED_SHAPES_HPP
 
 #include <functional>
 #include <random>
@@ -39,3 +40,5 @@ inline durations any_spread(generator& random, double low_ms, double high_ms, do
 worker_loader some_workers(generator& random);
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_PLANTED_SHAPES_HPP

@@ -1,5 +1,6 @@
 // Creates records of every kind, and drains them to text logs and to compact logs in memory.
-#pragma once
+#ifndef LOTUS_TESTS_DRAINED_RECORDS_HPP
+#define LOTUS_TESTS_DRAINED_RECORDS_HPP
 
 #include <cstdint>
 #include <map>
@@ -164,3 +165,5 @@ inline both record_both(const std::vector<detail::record>& records, std::size_t 
 }
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_DRAINED_RECORDS_HPP

@@ -1,5 +1,6 @@
 // Provides work for probe programs: only arithmetic, so that no other functions appear in profiles.
-#pragma once
+#ifndef LOTUS_TESTS_ARITHMETIC_HPP
+#define LOTUS_TESTS_ARITHMETIC_HPP
 
 template <int Id>
 __attribute__((always_inline)) inline double arithmetic(int rounds) {
@@ -10,3 +11,5 @@ __attribute__((always_inline)) inline double arithmetic(int rounds) {
   }
   return x;
 }
+
+#endif  // LOTUS_TESTS_ARITHMETIC_HPP

@@ -1,5 +1,6 @@
 // Declares functions that the tests of collectors and of `map run` share.
-#pragma once
+#ifndef LOTUS_TESTS_MAP_TEST_HPP
+#define LOTUS_TESTS_MAP_TEST_HPP
 
 #include <string>
 #include <utility>
@@ -20,3 +21,5 @@ bool sampling_allowed();
 bool installed(const std::string& program);
 
 }  // namespace lotus::map_test
+
+#endif  // LOTUS_TESTS_MAP_TEST_HPP

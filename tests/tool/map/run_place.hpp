@@ -1,5 +1,6 @@
 // Provides a folder in which tests run lotus-tool map run.
-#pragma once
+#ifndef LOTUS_TESTS_RUN_PLACE_HPP
+#define LOTUS_TESTS_RUN_PLACE_HPP
 
 #include <filesystem>
 #include <set>
@@ -47,3 +48,5 @@ struct place {
 using names = std::set<std::string>;
 
 }  // namespace lotus::map_test
+
+#endif  // LOTUS_TESTS_RUN_PLACE_HPP

@@ -1,5 +1,6 @@
 // Writes the calls that a stand-in for a profiler's library receives to a file.
-#pragma once
+#ifndef LOTUS_TESTS_STAND_IN_NOTE_HPP
+#define LOTUS_TESTS_STAND_IN_NOTE_HPP
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -25,3 +26,5 @@ inline void note(const char* what, const char* name = "", const char* variable =
 }
 
 }  // namespace stand_in
+
+#endif  // LOTUS_TESTS_STAND_IN_NOTE_HPP

@@ -1,5 +1,6 @@
 // Runs a program to its end and counts its allocations.
-#pragma once
+#ifndef LOTUS_TESTS_COUNTED_RUN_HPP
+#define LOTUS_TESTS_COUNTED_RUN_HPP
 
 #include <sys/wait.h>
 
@@ -45,3 +46,5 @@ class counted_run {
 };
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_COUNTED_RUN_HPP

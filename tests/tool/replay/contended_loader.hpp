@@ -1,5 +1,6 @@
 // Simulates, call by call, a loader whose workers share a resource that does not scale.
-#pragma once
+#ifndef LOTUS_TESTS_CONTENDED_LOADER_HPP
+#define LOTUS_TESTS_CONTENDED_LOADER_HPP
 
 #include <cstdint>
 #include <string>
@@ -57,3 +58,5 @@ struct contended_loader {
 };
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_CONTENDED_LOADER_HPP

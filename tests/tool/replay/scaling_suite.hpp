@@ -1,6 +1,7 @@
 // Asks `lotus-tool whatif` about more and fewer workers of simulated loaders, whose true throughput
 // is known.
-#pragma once
+#ifndef LOTUS_TESTS_SCALING_SUITE_HPP
+#define LOTUS_TESTS_SCALING_SUITE_HPP
 
 #include <cstddef>
 #include <ostream>
@@ -41,3 +42,5 @@ struct scaling_score {
 scaling_score ask_about_scaling(const scaling_questions& questions, std::ostream& out);
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_SCALING_SUITE_HPP

@@ -1,6 +1,7 @@
 // Simulates loaders in which a given batch takes the same time in every simulation, so that the
 // effect of a change is known.
-#pragma once
+#ifndef LOTUS_TESTS_SIMULATED_TRUTH_HPP
+#define LOTUS_TESTS_SIMULATED_TRUTH_HPP
 
 #include <cstdint>
 
@@ -68,3 +69,5 @@ inline truthful_loader some_truthful(generator& random) {
 }
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_SIMULATED_TRUTH_HPP

@@ -1,5 +1,6 @@
 // Loads the report's page in a headless browser.
-#pragma once
+#ifndef LOTUS_TESTS_BROWSER_HPP
+#define LOTUS_TESTS_BROWSER_HPP
 
 #include <cstddef>
 #include <cstdlib>
@@ -58,3 +59,5 @@ inline std::map<std::string, std::string> browse(const temp_dir& dir, const std:
 }
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_BROWSER_HPP

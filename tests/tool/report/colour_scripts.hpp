@@ -1,5 +1,6 @@
 // Scripts with which the browser test checks the colors of the report.
-#pragma once
+#ifndef LOTUS_TESTS_COLOUR_SCRIPTS_HPP
+#define LOTUS_TESTS_COLOUR_SCRIPTS_HPP
 
 namespace lotus::tool_test {
 
@@ -78,3 +79,5 @@ inline constexpr const char* look_at_patterns = R"(
 )";
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_COLOUR_SCRIPTS_HPP

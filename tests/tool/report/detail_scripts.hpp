@@ -1,5 +1,6 @@
 // Scripts with which the browser test examines single durations, slices, lanes and functions.
-#pragma once
+#ifndef LOTUS_TESTS_DETAIL_SCRIPTS_HPP
+#define LOTUS_TESTS_DETAIL_SCRIPTS_HPP
 
 namespace lotus::tool_test {
 
@@ -227,3 +228,5 @@ inline constexpr const char* step_around = R"(
 )";
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_DETAIL_SCRIPTS_HPP

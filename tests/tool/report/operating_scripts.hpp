@@ -1,6 +1,7 @@
 // Scripts with which the browser test operates the page by mouse, by touch, by keyboard and by its
 // URL.
-#pragma once
+#ifndef LOTUS_TESTS_OPERATING_SCRIPTS_HPP
+#define LOTUS_TESTS_OPERATING_SCRIPTS_HPP
 
 #include <string>
 
@@ -457,3 +458,5 @@ inline constexpr const char* look_with_axe = R"(
 )";
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_OPERATING_SCRIPTS_HPP

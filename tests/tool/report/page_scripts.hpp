@@ -1,5 +1,6 @@
 // Scripts that the browser test of the report adds to a page.
-#pragma once
+#ifndef LOTUS_TESTS_PAGE_SCRIPTS_HPP
+#define LOTUS_TESTS_PAGE_SCRIPTS_HPP
 
 namespace lotus::tool_test {
 
@@ -119,3 +120,5 @@ pageReady.then(function () {
 </script>)";
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_PAGE_SCRIPTS_HPP

@@ -1,5 +1,6 @@
 // Declares functions that the tests of the report share.
-#pragma once
+#ifndef LOTUS_TESTS_REPORT_TEST_HPP
+#define LOTUS_TESTS_REPORT_TEST_HPP
 
 #include <cstddef>
 #include <string>
@@ -30,3 +31,5 @@ inline json page_data(const std::string& path, const std::string& id = "data") {
 }
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_REPORT_TEST_HPP

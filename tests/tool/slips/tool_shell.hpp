@@ -1,5 +1,6 @@
 // Runs small programs and the tool in a shell, as people do.
-#pragma once
+#ifndef LOTUS_TESTS_TOOL_SLIPS_TOOL_SHELL_HPP
+#define LOTUS_TESTS_TOOL_SLIPS_TOOL_SHELL_HPP
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -84,3 +85,5 @@ inline std::optional<result> recorded_in_peace(const temp_dir& dir, const std::s
 }
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_TOOL_SLIPS_TOOL_SHELL_HPP

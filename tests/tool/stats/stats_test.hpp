@@ -1,5 +1,6 @@
 // Declares functions that the tests of stats share.
-#pragma once
+#ifndef LOTUS_TESTS_STATS_TEST_HPP
+#define LOTUS_TESTS_STATS_TEST_HPP
 
 #include <string>
 #include <vector>
@@ -17,3 +18,5 @@ inline json stats(const std::string& dir, const std::vector<std::string>& more =
 }
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_STATS_TEST_HPP

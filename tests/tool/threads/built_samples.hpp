@@ -1,5 +1,6 @@
 // Builds in memory what a recording of a program contains.
-#pragma once
+#ifndef LOTUS_TESTS_BUILT_SAMPLES_HPP
+#define LOTUS_TESTS_BUILT_SAMPLES_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -100,3 +101,5 @@ class dice {
 };
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_BUILT_SAMPLES_HPP

@@ -1,5 +1,6 @@
 // Starts programs that a test samples.
-#pragma once
+#ifndef LOTUS_TESTS_SAMPLED_PROGRAM_HPP
+#define LOTUS_TESTS_SAMPLED_PROGRAM_HPP
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -80,3 +81,5 @@ inline double blocked_share(const json& group) {
 }
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_SAMPLED_PROGRAM_HPP

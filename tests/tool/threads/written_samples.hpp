@@ -1,5 +1,6 @@
 // Writes files of samples of programs that were never run.
-#pragma once
+#ifndef LOTUS_TESTS_WRITTEN_SAMPLES_HPP
+#define LOTUS_TESTS_WRITTEN_SAMPLES_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -179,3 +180,5 @@ inline const std::string started = libc + "start_thread";
 inline const std::string main_started = libc + "__libc_start_main";
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_WRITTEN_SAMPLES_HPP

@@ -1,5 +1,6 @@
 // Declares functions that the tests of viz share.
-#pragma once
+#ifndef LOTUS_TESTS_VIZ_TEST_HPP
+#define LOTUS_TESTS_VIZ_TEST_HPP
 
 #include <string>
 #include <vector>
@@ -43,3 +44,5 @@ inline std::vector<json> named(const json& document, const std::string& name) {
 }
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_VIZ_TEST_HPP

@@ -1,5 +1,6 @@
 // Describes what JSON outputs contain of the analyses of accelerator traces.
-#pragma once
+#ifndef LOTUS_TOOL_ACCELERATOR_ACCELERATOR_DESCRIBED_HPP
+#define LOTUS_TOOL_ACCELERATOR_ACCELERATOR_DESCRIBED_HPP
 
 #include <cstdint>
 #include <optional>
@@ -61,3 +62,5 @@ using shown_accelerator = std::variant<shown_trace, shown_ranks>;
 shown_accelerator shown(const std::vector<accelerator_analysis>& ranks, bool parts);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_ACCELERATOR_ACCELERATOR_DESCRIBED_HPP

@@ -1,5 +1,6 @@
 // Puts the analyses of the traces of one or several ranks into words and tables.
-#pragma once
+#ifndef LOTUS_TOOL_ACCELERATOR_ACCELERATOR_TEXT_HPP
+#define LOTUS_TOOL_ACCELERATOR_ACCELERATOR_TEXT_HPP
 
 #include <cstdint>
 #include <ostream>
@@ -52,3 +53,5 @@ void print_accelerator(const std::vector<accelerator_analysis>& ranks, bool all,
                        const std::string& command, std::ostream& out);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_ACCELERATOR_ACCELERATOR_TEXT_HPP

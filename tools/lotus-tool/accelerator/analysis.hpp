@@ -1,6 +1,7 @@
 // Analyzes a profiler's trace of accelerators (such as GPUs): how busy they were, why they were
 // idle, and the verdict.
-#pragma once
+#ifndef LOTUS_TOOL_ACCELERATOR_ANALYSIS_HPP
+#define LOTUS_TOOL_ACCELERATOR_ANALYSIS_HPP
 
 #include <array>
 #include <cstddef>
@@ -207,3 +208,5 @@ accelerator_analysis analyze_accelerator(device_trace trace, const analysis_opti
                                          const run_data* run);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_ACCELERATOR_ANALYSIS_HPP

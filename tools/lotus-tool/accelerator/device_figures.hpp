@@ -1,5 +1,6 @@
 // Computes how busy accelerators and their streams were, and what they copied.
-#pragma once
+#ifndef LOTUS_TOOL_ACCELERATOR_DEVICE_FIGURES_HPP
+#define LOTUS_TOOL_ACCELERATOR_DEVICE_FIGURES_HPP
 
 #include <array>
 #include <cstddef>
@@ -117,3 +118,5 @@ bool leave_out_last_step(device_trace& trace);
 std::vector<device_figures> figures_of_devices(const device_trace& trace, const call_starts& calls);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_ACCELERATOR_DEVICE_FIGURES_HPP

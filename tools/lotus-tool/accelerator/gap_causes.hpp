@@ -1,6 +1,7 @@
 // Finds the causes of the gaps in the work of a device, and the gaps that occur only once, while
 // the program starts.
-#pragma once
+#ifndef LOTUS_TOOL_ACCELERATOR_GAP_CAUSES_HPP
+#define LOTUS_TOOL_ACCELERATOR_GAP_CAUSES_HPP
 
 #include <cstdint>
 #include <vector>
@@ -41,3 +42,5 @@ class gap_causes {
 std::vector<bool> find_start_up(const device_trace& trace, const std::vector<device_gap>& gaps);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_ACCELERATOR_GAP_CAUSES_HPP

@@ -1,6 +1,7 @@
 // Divides the time of a program's host threads by activity, which explains why its accelerators
 // were idle.
-#pragma once
+#ifndef LOTUS_TOOL_ACCELERATOR_HOST_TIMELINE_HPP
+#define LOTUS_TOOL_ACCELERATOR_HOST_TIMELINE_HPP
 
 #include <array>
 #include <cstddef>
@@ -102,3 +103,5 @@ class timeline_cursor {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_ACCELERATOR_HOST_TIMELINE_HPP

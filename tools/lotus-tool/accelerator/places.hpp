@@ -1,5 +1,6 @@
 // Finds where in the program devices were idle: operators, lines of Python, and named ranges.
-#pragma once
+#ifndef LOTUS_TOOL_ACCELERATOR_PLACES_HPP
+#define LOTUS_TOOL_ACCELERATOR_PLACES_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -34,3 +35,5 @@ struct idle_places {
 idle_places find_places(const device_trace& trace, std::vector<cause_range> parts);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_ACCELERATOR_PLACES_HPP

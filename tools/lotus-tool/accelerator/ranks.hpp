@@ -1,6 +1,7 @@
 // Analyzes the traces of several ranks (processes of a distributed training), finds the logs that
 // belong to each, and compares the ranks.
-#pragma once
+#ifndef LOTUS_TOOL_ACCELERATOR_RANKS_HPP
+#define LOTUS_TOOL_ACCELERATOR_RANKS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -117,3 +118,5 @@ class rank_logs {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_ACCELERATOR_RANKS_HPP

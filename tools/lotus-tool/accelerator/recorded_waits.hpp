@@ -1,6 +1,7 @@
 // Reads data from Lotus's logs that a profiler's trace of the same program lacks: waits for
 // batches, copies and the critical path.
-#pragma once
+#ifndef LOTUS_TOOL_ACCELERATOR_RECORDED_WAITS_HPP
+#define LOTUS_TOOL_ACCELERATOR_RECORDED_WAITS_HPP
 
 #include <cstdint>
 #include <optional>
@@ -54,3 +55,5 @@ struct recorded_waits {
 recorded_waits find_recorded_waits(const run_data& run, const device_trace& trace);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_ACCELERATOR_RECORDED_WAITS_HPP

@@ -1,5 +1,6 @@
 // Passes blocks of data from one thread to another.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_BLOCK_QUEUE_HPP
+#define LOTUS_TOOL_BASE_BLOCK_QUEUE_HPP
 
 #include <condition_variable>
 #include <cstddef>
@@ -83,3 +84,5 @@ class block_queue {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_BLOCK_QUEUE_HPP

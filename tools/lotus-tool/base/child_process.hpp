@@ -1,5 +1,6 @@
 // Starts programs without a shell and ensures that they end.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_CHILD_PROCESS_HPP
+#define LOTUS_TOOL_BASE_CHILD_PROCESS_HPP
 
 #include <sys/types.h>
 
@@ -92,3 +93,5 @@ class until_interrupted {
 [[noreturn]] void end_by_signal(int signal);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_CHILD_PROCESS_HPP

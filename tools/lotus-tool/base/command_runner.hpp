@@ -1,5 +1,6 @@
 // Defines a function type through which one command runs another without depending on its code.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_COMMAND_RUNNER_HPP
+#define LOTUS_TOOL_BASE_COMMAND_RUNNER_HPP
 
 #include <functional>
 #include <string>
@@ -18,3 +19,5 @@ struct command_output {
 using command_runner = std::function<command_output(const std::vector<std::string>&)>;
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_COMMAND_RUNNER_HPP

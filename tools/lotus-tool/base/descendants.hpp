@@ -1,5 +1,6 @@
 // Finds and ends the processes that this process has started, directly or indirectly.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_DESCENDANTS_HPP
+#define LOTUS_TOOL_BASE_DESCENDANTS_HPP
 
 #include <sys/types.h>
 
@@ -52,3 +53,5 @@ class descendants {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_DESCENDANTS_HPP

@@ -1,5 +1,6 @@
 // Prints messages about problems in a command's input files to stderr, and counts them.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_DIAGNOSTICS_HPP
+#define LOTUS_TOOL_BASE_DIAGNOSTICS_HPP
 
 #include <cstdint>
 #include <ostream>
@@ -65,3 +66,5 @@ class diagnostic_log {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_DIAGNOSTICS_HPP

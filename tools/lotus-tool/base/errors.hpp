@@ -1,5 +1,6 @@
 // Defines the exit statuses of commands, and exceptions that end a command early.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_ERRORS_HPP
+#define LOTUS_TOOL_BASE_ERRORS_HPP
 
 #include <cstddef>
 #include <cstring>
@@ -37,3 +38,5 @@ inline std::string at_line(const std::string& path, std::size_t line, std::strin
 }
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_ERRORS_HPP

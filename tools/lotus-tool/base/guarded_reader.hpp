@@ -1,5 +1,6 @@
 // Reads untrusted files in a child process, whose time, memory and stack are limited.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_GUARDED_READER_HPP
+#define LOTUS_TOOL_BASE_GUARDED_READER_HPP
 
 #include <sys/types.h>
 
@@ -54,3 +55,5 @@ class guarded_reader {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_GUARDED_READER_HPP

@@ -1,6 +1,7 @@
 // Provides index types with a tag. With a different tag for each kind of object, the compiler
 // rejects code that uses the index of one kind of object for another.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_INDEX_HPP
+#define LOTUS_TOOL_BASE_INDEX_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -82,3 +83,5 @@ struct std::hash<lotus::tool::strong_index<Kind>> {
     return std::hash<std::uint32_t>()(index.value());
   }
 };
+
+#endif  // LOTUS_TOOL_BASE_INDEX_HPP

@@ -1,5 +1,6 @@
 // Finds the known words that are most similar to a mistyped word.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_NEAREST_HPP
+#define LOTUS_TOOL_BASE_NEAREST_HPP
 
 #include <string>
 #include <string_view>
@@ -15,3 +16,5 @@ std::vector<std::string> nearest(std::string_view word, const std::vector<std::s
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_NEAREST_HPP

@@ -1,5 +1,6 @@
 // Spreads independent work over all CPUs.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_PARALLEL_HPP
+#define LOTUS_TOOL_BASE_PARALLEL_HPP
 
 #include <algorithm>
 #include <atomic>
@@ -47,3 +48,5 @@ void for_each_in_parallel(std::size_t count, std::size_t max_threads, Work&& wor
 }
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_PARALLEL_HPP

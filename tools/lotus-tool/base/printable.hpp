@@ -1,5 +1,6 @@
 // Makes texts from logs and other inputs safe to write as JSON or to a terminal.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_PRINTABLE_HPP
+#define LOTUS_TOOL_BASE_PRINTABLE_HPP
 
 #include <string>
 #include <string_view>
@@ -19,3 +20,5 @@ std::string printable_line(std::string_view text);
 std::string shell_word(std::string_view text);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_PRINTABLE_HPP

@@ -1,6 +1,7 @@
 // Provides a stable sort that is fast for ranges that consist of a few sorted parts, and selects
 // the largest of many values.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_SORTING_HPP
+#define LOTUS_TOOL_BASE_SORTING_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -58,3 +59,5 @@ std::vector<std::uint32_t> indices_of_largest(const std::vector<Value>& values, 
 }
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_SORTING_HPP

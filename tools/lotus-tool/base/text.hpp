@@ -1,6 +1,7 @@
 // Converts numbers and strings to text, and compares the ends of texts. The conversions do not
 // depend on the locale, and do not allocate memory for each number.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_TEXT_HPP
+#define LOTUS_TOOL_BASE_TEXT_HPP
 
 #include <charconv>
 #include <cstddef>
@@ -169,3 +170,5 @@ std::string json_string(std::string_view text);
 std::string json_number(double value);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_TEXT_HPP

@@ -1,5 +1,6 @@
 // Validators for command-line arguments; each error message explains the mistake.
-#pragma once
+#ifndef LOTUS_TOOL_CLI_ARGUMENTS_HPP
+#define LOTUS_TOOL_CLI_ARGUMENTS_HPP
 
 #include <CLI/CLI.hpp>
 #include <cstddef>
@@ -55,3 +56,5 @@ void check_options(const CLI::App& app);
 void check_command(const CLI::App& app, int argc, const char* const* argv);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_CLI_ARGUMENTS_HPP

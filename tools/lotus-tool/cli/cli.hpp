@@ -1,5 +1,6 @@
 // Runs the command line of lotus-tool.
-#pragma once
+#ifndef LOTUS_TOOL_CLI_CLI_HPP
+#define LOTUS_TOOL_CLI_CLI_HPP
 
 #include <ostream>
 #include <string>
@@ -20,3 +21,5 @@ int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& 
 command_output run_in_process(const std::vector<std::string>& arguments);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_CLI_CLI_HPP

@@ -1,5 +1,6 @@
 // Explains the labels in the tool's tables.
-#pragma once
+#ifndef LOTUS_TOOL_CLI_GLOSSARY_HPP
+#define LOTUS_TOOL_CLI_GLOSSARY_HPP
 
 #include <ostream>
 #include <string>
@@ -17,3 +18,5 @@ std::string_view meaning_of(std::string_view label);
 void print_glossary(const std::vector<std::string>& labels, std::ostream& out);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_CLI_GLOSSARY_HPP

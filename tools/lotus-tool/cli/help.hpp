@@ -1,6 +1,7 @@
 // Texts about lotus-tool itself, made from the definitions of the command line: --help, the manual
 // page and completions.
-#pragma once
+#ifndef LOTUS_TOOL_CLI_HELP_HPP
+#define LOTUS_TOOL_CLI_HELP_HPP
 
 #include <CLI/CLI.hpp>
 #include <string>
@@ -32,3 +33,5 @@ void group_commands(CLI::App& app);
 void add_self_description(CLI::App& app, action& chosen);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_CLI_HELP_HPP

@@ -1,5 +1,6 @@
 // Declares what commands of lotus-tool have in common: what they do when called, and their options.
-#pragma once
+#ifndef LOTUS_TOOL_CLI_READING_OPTIONS_HPP
+#define LOTUS_TOOL_CLI_READING_OPTIONS_HPP
 
 #include <CLI/CLI.hpp>
 #include <cstddef>
@@ -134,3 +135,5 @@ inline void add_skipping(CLI::App& command, std::size_t& skip_batches) {
 }
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_CLI_READING_OPTIONS_HPP

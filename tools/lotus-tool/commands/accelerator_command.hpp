@@ -1,5 +1,6 @@
 // lotus-tool accelerator: explains why accelerators are idle.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_ACCELERATOR_COMMAND_HPP
+#define LOTUS_TOOL_COMMANDS_ACCELERATOR_COMMAND_HPP
 
 #include <ostream>
 #include <string>
@@ -27,3 +28,5 @@ struct accelerator_options {
 int run_accelerator(const accelerator_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_ACCELERATOR_COMMAND_HPP

@@ -1,5 +1,6 @@
 // lotus-tool compare: shows what became slower or faster from one run to another.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_COMPARE_HPP
+#define LOTUS_TOOL_COMMANDS_COMPARE_HPP
 
 #include <cstdint>
 #include <ostream>
@@ -39,3 +40,5 @@ double parse_share(const std::string& text, const std::string& option);
 int run_compare(const compare_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_COMPARE_HPP

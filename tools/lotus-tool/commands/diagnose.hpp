@@ -1,5 +1,6 @@
 // lotus-tool diagnose: finds what a run waits for, and suggests what to change.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_DIAGNOSE_HPP
+#define LOTUS_TOOL_COMMANDS_DIAGNOSE_HPP
 
 #include <cstddef>
 #include <ostream>
@@ -32,3 +33,5 @@ inline constexpr int exit_failed_verdict = 3;
 int run_diagnose(const diagnose_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_DIAGNOSE_HPP

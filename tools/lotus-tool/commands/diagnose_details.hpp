@@ -1,5 +1,6 @@
 // Prints what diagnose shows only with --details.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_DIAGNOSE_DETAILS_HPP
+#define LOTUS_TOOL_COMMANDS_DIAGNOSE_DETAILS_HPP
 
 #include <algorithm>
 #include <array>
@@ -41,3 +42,5 @@ class cpu_columns {
 void print_details(const diagnosis& d, const std::vector<shown_advice>& shown, std::ostream& out);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_DIAGNOSE_DETAILS_HPP

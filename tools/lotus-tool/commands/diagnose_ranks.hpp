@@ -1,5 +1,6 @@
 // lotus-tool diagnose --ranks: the exposed preparation time of a training on several ranks.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_DIAGNOSE_RANKS_HPP
+#define LOTUS_TOOL_COMMANDS_DIAGNOSE_RANKS_HPP
 
 #include <ostream>
 #include <vector>
@@ -15,3 +16,5 @@ void diagnose_ranks(const std::vector<run_files>& runs, const diagnose_options& 
                     std::ostream& out, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_DIAGNOSE_RANKS_HPP

@@ -1,5 +1,6 @@
 // lotus-tool snapshot and unpack: copy a run to a new folder, as it is or as text.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_RUN_SNAPSHOT_HPP
+#define LOTUS_TOOL_COMMANDS_RUN_SNAPSHOT_HPP
 
 #include <chrono>
 #include <iosfwd>
@@ -38,3 +39,5 @@ struct unpack_options {
 int run_unpack(const unpack_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_RUN_SNAPSHOT_HPP

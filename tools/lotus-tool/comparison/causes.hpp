@@ -1,5 +1,6 @@
 // Explains why batches take longer or shorter.
-#pragma once
+#ifndef LOTUS_TOOL_COMPARISON_CAUSES_HPP
+#define LOTUS_TOOL_COMPARISON_CAUSES_HPP
 
 #include <optional>
 #include <vector>
@@ -27,3 +28,5 @@ bool is_cpu_time_the_same(const compared_times& of);
 bool are_cpus_shared(const compared_loader& of);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMPARISON_CAUSES_HPP

@@ -1,5 +1,6 @@
 // Compares runs; the results are formatted by other files.
-#pragma once
+#ifndef LOTUS_TOOL_COMPARISON_COMPARISON_HPP
+#define LOTUS_TOOL_COMPARISON_COMPARISON_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -156,3 +157,5 @@ struct comparison {
 comparison compare_runs(const compared_sides& sides, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMPARISON_COMPARISON_HPP

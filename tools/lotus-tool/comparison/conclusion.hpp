@@ -1,5 +1,6 @@
 // What a comparison says: in words, as JSON and as Markdown.
-#pragma once
+#ifndef LOTUS_TOOL_COMPARISON_CONCLUSION_HPP
+#define LOTUS_TOOL_COMPARISON_CONCLUSION_HPP
 
 #include <string>
 #include <string_view>
@@ -85,3 +86,5 @@ std::string markdown_text(std::string_view text);
 std::string comparison_markdown(const compared_sides& sides, const comparison& found);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMPARISON_CONCLUSION_HPP

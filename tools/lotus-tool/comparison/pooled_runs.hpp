@@ -1,5 +1,6 @@
 // Pools several runs, separately for each loader, as one side of a comparison.
-#pragma once
+#ifndef LOTUS_TOOL_COMPARISON_POOLED_RUNS_HPP
+#define LOTUS_TOOL_COMPARISON_POOLED_RUNS_HPP
 
 #include <cstddef>
 #include <map>
@@ -130,3 +131,5 @@ pooled_runs pool(const std::vector<run_files>& runs, const compared_sides& sides
                  const name_table& only, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMPARISON_POOLED_RUNS_HPP

@@ -1,6 +1,7 @@
 // Throughput over the number of workers or another quantity: the predicted curve with its 90 %
 // intervals, what limits it, and the runs that were measured.
-#pragma once
+#ifndef LOTUS_TOOL_CURVE_CURVE_HPP
+#define LOTUS_TOOL_CURVE_CURVE_HPP
 
 #include <optional>
 #include <string>
@@ -92,3 +93,5 @@ const description<curve_dot>& description_of(const curve_dot*);
 const description<speed_curve>& description_of(const speed_curve*);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_CURVE_CURVE_HPP

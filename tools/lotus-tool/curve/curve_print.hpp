@@ -1,5 +1,6 @@
 // Draws a curve of throughput: on a terminal, and as a picture.
-#pragma once
+#ifndef LOTUS_TOOL_CURVE_CURVE_PRINT_HPP
+#define LOTUS_TOOL_CURVE_CURVE_PRINT_HPP
 
 #include <ostream>
 #include <string>
@@ -24,3 +25,5 @@ std::vector<double> round_values(double top);
 std::string dot_text(const speed_curve& curve, const curve_dot& dot);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_CURVE_CURVE_PRINT_HPP

@@ -1,5 +1,6 @@
 // Measured throughputs of several runs of a program, for comparison with predictions.
-#pragma once
+#ifndef LOTUS_TOOL_CURVE_MEASURED_RUNS_HPP
+#define LOTUS_TOOL_CURVE_MEASURED_RUNS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -70,3 +71,5 @@ class measured_runs {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_CURVE_MEASURED_RUNS_HPP

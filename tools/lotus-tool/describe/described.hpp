@@ -1,5 +1,6 @@
 // Declares what headers need to declare description_of().
-#pragma once
+#ifndef LOTUS_TOOL_DESCRIBE_DESCRIBED_HPP
+#define LOTUS_TOOL_DESCRIBE_DESCRIBED_HPP
 
 namespace lotus::tool {
 
@@ -7,3 +8,5 @@ template <class T>
 class description;
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_DESCRIBE_DESCRIBED_HPP

@@ -1,5 +1,6 @@
 // Prints tables whose columns are described fields.
-#pragma once
+#ifndef LOTUS_TOOL_DESCRIBE_DESCRIBED_TABLE_HPP
+#define LOTUS_TOOL_DESCRIBE_DESCRIBED_TABLE_HPP
 
 #include <functional>
 #include <ostream>
@@ -55,3 +56,5 @@ void print_rows(const std::string& head, const std::vector<T>& rows, const descr
 }
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_DESCRIBE_DESCRIBED_TABLE_HPP

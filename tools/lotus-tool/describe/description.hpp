@@ -1,6 +1,7 @@
 // Describes each type of result once: the key, meaning, type, title and unit of every value. JSON
 // outputs, their schemas, the reference, CSV files and tables are made from these descriptions.
-#pragma once
+#ifndef LOTUS_TOOL_DESCRIBE_DESCRIPTION_HPP
+#define LOTUS_TOOL_DESCRIBE_DESCRIPTION_HPP
 
 #include <array>
 #include <cmath>
@@ -317,3 +318,5 @@ void print_json(const T& result, std::ostream& out) {
 }
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_DESCRIBE_DESCRIPTION_HPP

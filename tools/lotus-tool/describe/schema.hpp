@@ -1,5 +1,6 @@
 // Prints what a described output contains: as JSON Schema for programs, and as tables for people.
-#pragma once
+#ifndef LOTUS_TOOL_DESCRIBE_SCHEMA_HPP
+#define LOTUS_TOOL_DESCRIBE_SCHEMA_HPP
 
 #include <ostream>
 #include <string_view>
@@ -16,3 +17,5 @@ void print_schema(std::string_view title, const value_type& output, std::ostream
 void print_keys(const value_type& output, std::ostream& out);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_DESCRIBE_SCHEMA_HPP

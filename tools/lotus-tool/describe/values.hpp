@@ -1,5 +1,6 @@
 // The kinds of values that a result can have, and their types in JSON.
-#pragma once
+#ifndef LOTUS_TOOL_DESCRIBE_VALUES_HPP
+#define LOTUS_TOOL_DESCRIBE_VALUES_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -217,3 +218,5 @@ bool is_empty(const V& value) {
 }  // namespace describing
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_DESCRIBE_VALUES_HPP

@@ -1,5 +1,6 @@
 // Decides which claims and suggestions the facts of a run forbid. Every output applies it.
-#pragma once
+#ifndef LOTUS_TOOL_FINDINGS_CLAIMS_HPP
+#define LOTUS_TOOL_FINDINGS_CLAIMS_HPP
 
 #include <cstddef>
 #include <string_view>
@@ -67,3 +68,5 @@ class claims {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_FINDINGS_CLAIMS_HPP

@@ -1,5 +1,6 @@
 // Decides what limits a run: its facts, or what a simulation gains most from.
-#pragma once
+#ifndef LOTUS_TOOL_FINDINGS_DECISION_HPP
+#define LOTUS_TOOL_FINDINGS_DECISION_HPP
 
 #include "findings/claims.hpp"
 #include "findings/diagnosis.hpp"
@@ -15,3 +16,5 @@ namespace lotus::tool {
 void decide(const what_if& asked, const claims& facts, const run_facts& f, diagnosis& d);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_FINDINGS_DECISION_HPP

@@ -1,5 +1,6 @@
 // Diagnoses a run: determines the verdict and the measurements that support it.
-#pragma once
+#ifndef LOTUS_TOOL_FINDINGS_DIAGNOSIS_HPP
+#define LOTUS_TOOL_FINDINGS_DIAGNOSIS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -175,3 +176,5 @@ inline constexpr run_parts diagnosis_parts = checked_parts;
 void look_at_accelerators(diagnosis& of, const run_data& run, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_FINDINGS_DIAGNOSIS_HPP

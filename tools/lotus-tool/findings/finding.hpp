@@ -1,5 +1,6 @@
 // A finding: one statement about a run, with its evidence and what to do about it.
-#pragma once
+#ifndef LOTUS_TOOL_FINDINGS_FINDING_HPP
+#define LOTUS_TOOL_FINDINGS_FINDING_HPP
 
 #include <optional>
 #include <string>
@@ -111,3 +112,5 @@ phrase lock_words(const limiting_lock& lock);
 phrase lock_advice(const blocked_on& lock);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_FINDINGS_FINDING_HPP

@@ -1,5 +1,6 @@
 // Predicts how much faster a run becomes if a bottleneck is reduced, and suggests changes.
-#pragma once
+#ifndef LOTUS_TOOL_FINDINGS_GAINS_HPP
+#define LOTUS_TOOL_FINDINGS_GAINS_HPP
 
 #include <optional>
 #include <string>
@@ -104,3 +105,5 @@ double gain_without(const what_if& run, const std::string& name);
 std::vector<path_gain> path_gains_of(const what_if& run, const critical_path& path);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_FINDINGS_GAINS_HPP

@@ -1,5 +1,6 @@
 // Describes what limits a run as it was recorded, and why the simulation of a run may be wrong.
-#pragma once
+#ifndef LOTUS_TOOL_FINDINGS_RUN_LIMITS_HPP
+#define LOTUS_TOOL_FINDINGS_RUN_LIMITS_HPP
 
 #include <optional>
 
@@ -68,3 +69,5 @@ phrase without_cpu_words(const diagnosis& d);
 phrase others_words(const what_if& run, bool is_predicted);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_FINDINGS_RUN_LIMITS_HPP

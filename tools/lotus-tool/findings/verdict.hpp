@@ -1,5 +1,6 @@
 // The list of all verdicts: what a run can be limited by. Every output reads this list.
-#pragma once
+#ifndef LOTUS_TOOL_FINDINGS_VERDICT_HPP
+#define LOTUS_TOOL_FINDINGS_VERDICT_HPP
 
 #include <array>
 #include <cstddef>
@@ -76,3 +77,5 @@ constexpr std::string_view verdict_name(verdict v) noexcept {
 }
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_FINDINGS_VERDICT_HPP

@@ -1,6 +1,7 @@
 // Makes sentences of a template and typed values. A template is stored with the finding that uses
 // it; only text_of() makes texts.
-#pragma once
+#ifndef LOTUS_TOOL_FINDINGS_WORDS_HPP
+#define LOTUS_TOOL_FINDINGS_WORDS_HPP
 
 #include <cstddef>
 #include <optional>
@@ -69,3 +70,5 @@ std::vector<std::string> texts_of(const std::vector<phrase>& all);
 std::string rate(std::optional<double> per_second);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_FINDINGS_WORDS_HPP

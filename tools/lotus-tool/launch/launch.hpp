@@ -1,5 +1,6 @@
 // Runs a program with recording turned on, or samples the threads of a process that already runs.
-#pragma once
+#ifndef LOTUS_TOOL_LAUNCH_LAUNCH_HPP
+#define LOTUS_TOOL_LAUNCH_LAUNCH_HPP
 
 #include <sys/types.h>
 
@@ -102,3 +103,5 @@ std::string sampled_name(pid_t pid);
 attached attach(const attach_options& options);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LAUNCH_LAUNCH_HPP

@@ -1,7 +1,8 @@
 // Defines the kinds of lines in the main and worker logs, and how timelines draw the lines about
 // batches. The table `batch_kinds` has a row for each kind of batch record; some values in it come
 // from the library's table of record kinds.
-#pragma once
+#ifndef LOTUS_TOOL_LOG_BATCH_KINDS_HPP
+#define LOTUS_TOOL_LOG_BATCH_KINDS_HPP
 
 #include <array>
 #include <cstddef>
@@ -124,3 +125,5 @@ constexpr record_kind kind_of_line(lotus::detail::event_kind recorded) noexcept 
 }
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_BATCH_KINDS_HPP

@@ -1,5 +1,6 @@
 // Computes the CPU time that the processes of a run used, from readings that they recorded.
-#pragma once
+#ifndef LOTUS_TOOL_LOG_CPU_USAGE_HPP
+#define LOTUS_TOOL_LOG_CPU_USAGE_HPP
 
 #include <cstdint>
 #include <optional>
@@ -39,3 +40,5 @@ class cpu_usage {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_CPU_USAGE_HPP

@@ -1,5 +1,6 @@
 // Parses and formats one line of a main or worker log: NAME,START,DURATION.
-#pragma once
+#ifndef LOTUS_TOOL_LOG_LOG_LINE_HPP
+#define LOTUS_TOOL_LOG_LOG_LINE_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -249,3 +250,5 @@ bool parse_negative_duration(std::string_view text, log_line& line);
 void append_text(const log_line& line, std::string& to);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_LOG_LINE_HPP

@@ -1,5 +1,6 @@
 // Reads a log line by line in constant memory, and decides which malformed lines are accepted.
-#pragma once
+#ifndef LOTUS_TOOL_LOG_LOG_READER_HPP
+#define LOTUS_TOOL_LOG_LOG_READER_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -163,3 +164,5 @@ void read_log(const log_file& file, diagnostic_log* diagnostics, OnRecord&& on_r
 }
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_LOG_READER_HPP

@@ -1,5 +1,6 @@
 // Decodes the library's escapes in names of operations, and assigns small numbers to names.
-#pragma once
+#ifndef LOTUS_TOOL_LOG_OPERATION_NAMES_HPP
+#define LOTUS_TOOL_LOG_OPERATION_NAMES_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -198,3 +199,5 @@ class name_table {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_OPERATION_NAMES_HPP

@@ -1,5 +1,6 @@
 // Reads what the processes of a run report about themselves in their information files.
-#pragma once
+#ifndef LOTUS_TOOL_LOG_PROCESS_INFO_HPP
+#define LOTUS_TOOL_LOG_PROCESS_INFO_HPP
 
 #include <cstdint>
 #include <map>
@@ -158,3 +159,5 @@ class run_processes {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_PROCESS_INFO_HPP

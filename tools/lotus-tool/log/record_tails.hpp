@@ -1,6 +1,7 @@
 // Collects the lines that processes could not write to their logs because they died. The lines are
 // kept in memory, as tails of the logs.
-#pragma once
+#ifndef LOTUS_TOOL_LOG_RECORD_TAILS_HPP
+#define LOTUS_TOOL_LOG_RECORD_TAILS_HPP
 
 #include <algorithm>
 #include <array>
@@ -101,3 +102,5 @@ class tailed_logs {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_RECORD_TAILS_HPP

@@ -1,5 +1,6 @@
 // Converts names in logs to the names that the program uses.
-#pragma once
+#ifndef LOTUS_TOOL_LOG_SHOWN_NAME_HPP
+#define LOTUS_TOOL_LOG_SHOWN_NAME_HPP
 
 #include <string>
 #include <string_view>
@@ -13,3 +14,5 @@ inline std::string shown_name(std::string_view logged) {
 }
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_SHOWN_NAME_HPP

@@ -1,6 +1,7 @@
 // Parses and formats one line of a thread's side log: KIND,NAME,TIME,A,B. Side logs hold the
 // records that do not fit into the three columns of the main and worker logs.
-#pragma once
+#ifndef LOTUS_TOOL_LOG_SIDE_LINE_HPP
+#define LOTUS_TOOL_LOG_SIDE_LINE_HPP
 
 #include <cassert>
 #include <cstdint>
@@ -88,3 +89,5 @@ const char* parse_line(std::string_view text, side_line& line) noexcept;
 void append_text(const side_line& line, std::string& to);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_SIDE_LINE_HPP

@@ -1,6 +1,7 @@
 // Reads the bytes of a log that are on disk: those of its older parts, then those of the log
 // itself.
-#pragma once
+#ifndef LOTUS_TOOL_LOG_STORED_BYTES_HPP
+#define LOTUS_TOOL_LOG_STORED_BYTES_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -36,3 +37,5 @@ class stored_bytes {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_STORED_BYTES_HPP

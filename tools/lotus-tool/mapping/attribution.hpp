@@ -1,5 +1,6 @@
 // Attributes hardware counters to operations (Figure 6 of the Lotus paper).
-#pragma once
+#ifndef LOTUS_TOOL_MAPPING_ATTRIBUTION_HPP
+#define LOTUS_TOOL_MAPPING_ATTRIBUTION_HPP
 
 #include <map>
 #include <string>
@@ -56,3 +57,5 @@ std::vector<attribution> attribute_all(const attribution_inputs& inputs,
                                        diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MAPPING_ATTRIBUTION_HPP

@@ -1,5 +1,6 @@
 // Defines which functions run in which operation, as stored in mapping_funcs.json.
-#pragma once
+#ifndef LOTUS_TOOL_MAPPING_MAPPING_HPP
+#define LOTUS_TOOL_MAPPING_MAPPING_HPP
 
 #include <cstdint>
 #include <map>
@@ -70,3 +71,5 @@ void write_mapping(const mapping& m, output_file& out);
 mapping read_mapping(const std::string& path);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MAPPING_MAPPING_HPP

@@ -1,5 +1,6 @@
 // Reads a profiler's report of any supported kind.
-#pragma once
+#ifndef LOTUS_TOOL_MAPPING_READ_REPORTS_HPP
+#define LOTUS_TOOL_MAPPING_READ_REPORTS_HPP
 
 #include <string>
 #include <string_view>
@@ -19,3 +20,5 @@ bool is_report_name(std::string_view name) noexcept;
 reports_by_op read_reports(const std::string& path, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MAPPING_READ_REPORTS_HPP

@@ -1,6 +1,7 @@
 // Defines the statistics of an operation or of a quantity (preprocess time, wait, delay, step).
 // Each single value, such as the mean, is called a figure. All outputs use one list of all figures.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_FIGURES_HPP
+#define LOTUS_TOOL_MODEL_FIGURES_HPP
 
 #include <cstdint>
 #include <optional>
@@ -65,3 +66,5 @@ const description<figures>& description_of(const figures*);
 void write_figures(json_writer& json, const figures& of, figure_output output);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_FIGURES_HPP

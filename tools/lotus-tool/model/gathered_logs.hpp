@@ -1,6 +1,7 @@
 // Combines the data of a run's logs in a fixed order, so that results do not depend on timing,
 // while several threads each read another log.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_GATHERED_LOGS_HPP
+#define LOTUS_TOOL_MODEL_GATHERED_LOGS_HPP
 
 #include <condition_variable>
 #include <cstddef>
@@ -95,3 +96,5 @@ class gathered_logs {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_GATHERED_LOGS_HPP

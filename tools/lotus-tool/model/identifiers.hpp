@@ -1,6 +1,7 @@
 // Defines types that identify parts of a run, such as a log or a batch. Each kind of part has a
 // type of its own, so that the compiler rejects code that confuses two kinds.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_IDENTIFIERS_HPP
+#define LOTUS_TOOL_MODEL_IDENTIFIERS_HPP
 
 #include <cstdint>
 
@@ -40,3 +41,5 @@ using record_number = std::uint32_t;
 using optional_record = optional_index<record_number>;
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_IDENTIFIERS_HPP

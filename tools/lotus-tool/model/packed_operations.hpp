@@ -1,5 +1,6 @@
 // Stores the operations of a log compactly.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_PACKED_OPERATIONS_HPP
+#define LOTUS_TOOL_MODEL_PACKED_OPERATIONS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -155,3 +156,5 @@ class packed_operations {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_PACKED_OPERATIONS_HPP

@@ -1,5 +1,6 @@
 // Computes the quantities of batches (preprocess time, wait, delay and step).
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_QUANTITIES_HPP
+#define LOTUS_TOOL_MODEL_QUANTITIES_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -47,3 +48,5 @@ std::optional<cpu_split> preprocessing_cpu(const run_data& run, const batch& b);
 std::vector<bool> counted_batches(const run_batches& batches, std::size_t skip);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_QUANTITIES_HPP

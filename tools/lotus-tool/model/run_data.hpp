@@ -1,5 +1,6 @@
 // Defines the data of a run, which all commands of lotus-tool use, and reads it from the logs.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_RUN_DATA_HPP
+#define LOTUS_TOOL_MODEL_RUN_DATA_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -172,3 +173,5 @@ struct run_data {
 run_data read_run(const run_files& run, const run_parts& asked, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_RUN_DATA_HPP

@@ -1,5 +1,6 @@
 // Combines the records of a run into batches and computes the quantities of each batch.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_RUN_MODEL_HPP
+#define LOTUS_TOOL_MODEL_RUN_MODEL_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -252,3 +253,5 @@ class run_batches {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_RUN_MODEL_HPP

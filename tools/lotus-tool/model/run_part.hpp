@@ -1,5 +1,6 @@
 // Finds the part of a run that the user requests with --from, --to and --last.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_RUN_PART_HPP
+#define LOTUS_TOOL_MODEL_RUN_PART_HPP
 
 #include "log/window/time_window.hpp"
 #include "log/window/wanted_part.hpp"
@@ -16,3 +17,5 @@ bool has_part(const wanted_part& wanted, const run_data& run);
 time_window part_of(const wanted_part& wanted, const run_data& run);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_RUN_PART_HPP

@@ -1,5 +1,6 @@
 // Statistics of the stages of a run, as all commands show them.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_STAGE_STATS_HPP
+#define LOTUS_TOOL_MODEL_STAGE_STATS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -65,3 +66,5 @@ const description<item_stats>& description_of(const item_stats*);
 const description<async_stats>& description_of(const async_stats*);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_STAGE_STATS_HPP

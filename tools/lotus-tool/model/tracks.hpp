@@ -1,5 +1,6 @@
 // Assigns the process and thread numbers under which trace viewers show runs and logs.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_TRACKS_HPP
+#define LOTUS_TOOL_MODEL_TRACKS_HPP
 
 #include <cstdint>
 #include <set>
@@ -67,3 +68,5 @@ std::vector<run_tracks> lay_tracks(const std::vector<run_files>& runs, const std
                                    const std::set<std::uint64_t>& taken);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_TRACKS_HPP

@@ -1,5 +1,6 @@
 // Measures how the workers divide their time among operations while they build batches.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_WORKER_TIME_HPP
+#define LOTUS_TOOL_MODEL_WORKER_TIME_HPP
 
 #include <cstdint>
 #include <string>
@@ -41,3 +42,5 @@ struct worker_time {
 worker_time measure_worker_time(const run_data& run, const std::vector<bool>& counted);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_WORKER_TIME_HPP

@@ -1,5 +1,6 @@
 // Describes changes to a recorded pipeline, and plans the simulation of the changed pipeline.
-#pragma once
+#ifndef LOTUS_TOOL_REPLAY_CHANGE_HPP
+#define LOTUS_TOOL_REPLAY_CHANGE_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -144,3 +145,5 @@ replay_plan plan_of(const recorded_pipeline& pipeline, const name_table& names,
                     const drawn_units& drawn = {}, const assumed_servers& assumed = {});
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_CHANGE_HPP

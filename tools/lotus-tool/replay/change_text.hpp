@@ -1,5 +1,6 @@
 // Formats changes as text, and their members in outputs.
-#pragma once
+#ifndef LOTUS_TOOL_REPLAY_CHANGE_TEXT_HPP
+#define LOTUS_TOOL_REPLAY_CHANGE_TEXT_HPP
 
 #include <cstdint>
 #include <string>
@@ -27,3 +28,5 @@ const char* effort_name(effort of);
 const description<pipeline_change>& description_of(const pipeline_change*);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_CHANGE_TEXT_HPP

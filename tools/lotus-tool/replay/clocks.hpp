@@ -1,5 +1,6 @@
 // Simulates the passing of time and the scheduling of threads on CPUs.
-#pragma once
+#ifndef LOTUS_TOOL_REPLAY_CLOCKS_HPP
+#define LOTUS_TOOL_REPLAY_CLOCKS_HPP
 
 #include <algorithm>
 #include <cmath>
@@ -199,3 +200,5 @@ class replay_clocks {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_CLOCKS_HPP

@@ -1,5 +1,6 @@
 // What a recorded run shows: the simulation, fitted to the run.
-#pragma once
+#ifndef LOTUS_TOOL_REPLAY_FITTED_MODEL_HPP
+#define LOTUS_TOOL_REPLAY_FITTED_MODEL_HPP
 
 #include <cstddef>
 #include <optional>
@@ -195,3 +196,5 @@ fitted_model fit_model(const run_data& run, recorded_pipeline recorded,
                        const recorded_pipeline* also, std::optional<double> cpus);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_FITTED_MODEL_HPP

@@ -1,6 +1,7 @@
 // Defines a simulation, its input and its result. The input is the work of a run, and the rules
 // by which threads begin this work.
-#pragma once
+#ifndef LOTUS_TOOL_REPLAY_PLAN_HPP
+#define LOTUS_TOOL_REPLAY_PLAN_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -192,3 +193,5 @@ struct replay_result {
 replay_result replay(const replay_plan& plan);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_PLAN_HPP

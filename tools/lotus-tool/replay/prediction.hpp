@@ -1,5 +1,6 @@
 // Predicts the effect of a change to a run, with a confidence interval.
-#pragma once
+#ifndef LOTUS_TOOL_REPLAY_PREDICTION_HPP
+#define LOTUS_TOOL_REPLAY_PREDICTION_HPP
 
 #include <optional>
 #include <utility>
@@ -55,3 +56,5 @@ class what_if : public fitted_model {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_PREDICTION_HPP

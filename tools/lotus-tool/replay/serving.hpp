@@ -1,5 +1,6 @@
 // Lists operations whose calls wait for each other and may therefore have limited a recorded run.
-#pragma once
+#ifndef LOTUS_TOOL_REPLAY_SERVING_HPP
+#define LOTUS_TOOL_REPLAY_SERVING_HPP
 
 #include <cstddef>
 #include <vector>
@@ -32,3 +33,5 @@ std::vector<assumed_servers> explanations_of(const std::vector<const shared_oper
                                              const recorded_pipeline& also);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_SERVING_HPP

@@ -1,5 +1,6 @@
 // Lists single changes to a pipeline that are worth simulating.
-#pragma once
+#ifndef LOTUS_TOOL_REPLAY_SINGLE_CHANGES_HPP
+#define LOTUS_TOOL_REPLAY_SINGLE_CHANGES_HPP
 
 #include <cstddef>
 #include <map>
@@ -36,3 +37,5 @@ std::map<std::string, std::string> stages_of_operations(const recorded_pipeline&
                                                         const name_table& names);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_SINGLE_CHANGES_HPP

@@ -1,6 +1,7 @@
 // Estimates from recorded runs how much busy CPUs slow each other down, and how many CPUs a run
 // got.
-#pragma once
+#ifndef LOTUS_TOOL_REPLAY_SPEED_LAW_HPP
+#define LOTUS_TOOL_REPLAY_SPEED_LAW_HPP
 
 #include <cstdint>
 #include <vector>
@@ -76,3 +77,5 @@ class cpu_budget {
 double loss_of_crowding(double threads, double recorded, double cpus);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_SPEED_LAW_HPP

@@ -1,5 +1,6 @@
 // Finds the cheapest settings that reach a given throughput.
-#pragma once
+#ifndef LOTUS_TOOL_REPLAY_TARGET_HPP
+#define LOTUS_TOOL_REPLAY_TARGET_HPP
 
 #include <functional>
 #include <optional>
@@ -42,3 +43,5 @@ path_to_target find_path_to_target(const what_if& run, const name_table& names, 
 std::optional<pipeline_change> fewest_threads(const what_if& run, const name_table& names);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_TARGET_HPP

@@ -1,5 +1,6 @@
 // Says how much of the recorded time of operations and stages a change leaves.
-#pragma once
+#ifndef LOTUS_TOOL_REPLAY_TIME_LEFT_HPP
+#define LOTUS_TOOL_REPLAY_TIME_LEFT_HPP
 
 #include <string>
 
@@ -26,3 +27,5 @@ bool changes_parts(const pipeline_change& change);
 measured_work with_left(measured_work work, const time_left& left);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_TIME_LEFT_HPP

@@ -1,5 +1,6 @@
 // Provides threads for a stage of a test program, and the bounded queues between stages.
-#pragma once
+#ifndef LOTUS_TESTS_CREW_HPP
+#define LOTUS_TESTS_CREW_HPP
 
 #include <atomic>
 #include <condition_variable>
@@ -95,3 +96,5 @@ inline std::function<std::optional<int>()> out_of(channel& from) {
 }
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_CREW_HPP

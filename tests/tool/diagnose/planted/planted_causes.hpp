@@ -1,5 +1,6 @@
 // Causes of slowness that loaders are planted with.
-#pragma once
+#ifndef LOTUS_TESTS_PLANTED_CAUSES_HPP
+#define LOTUS_TESTS_PLANTED_CAUSES_HPP
 
 #include <functional>
 #include <map>
@@ -24,3 +25,5 @@ const cause_map& asking_causes();
 const cause_map& stage_causes();
 
 }  // namespace planted
+
+#endif  // LOTUS_TESTS_PLANTED_CAUSES_HPP

@@ -1,5 +1,6 @@
 // A loader and work for programs whose cause of slowness is planted.
-#pragma once
+#ifndef LOTUS_TESTS_PLANTED_LOADER_HPP
+#define LOTUS_TESTS_PLANTED_LOADER_HPP
 
 #include <sched.h>
 #include <sys/mman.h>
@@ -211,3 +212,5 @@ inline void train(double nap_ms, double burn_ms = 0) {
 }
 
 }  // namespace planted
+
+#endif  // LOTUS_TESTS_PLANTED_LOADER_HPP

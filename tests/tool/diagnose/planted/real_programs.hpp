@@ -1,5 +1,6 @@
 // Programs that record pipelines of many shapes, with the results that diagnose must give.
-#pragma once
+#ifndef LOTUS_TESTS_REAL_PROGRAMS_HPP
+#define LOTUS_TESTS_REAL_PROGRAMS_HPP
 
 #include <atomic>
 #include <chrono>
@@ -49,3 +50,5 @@ struct real_program {
 const std::vector<real_program>& real_programs();
 
 }  // namespace lotus::tool_test
+
+#endif  // LOTUS_TESTS_REAL_PROGRAMS_HPP

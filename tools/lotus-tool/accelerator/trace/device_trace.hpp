@@ -1,6 +1,7 @@
 // Defines the contents of a profiler's trace (the work of accelerators and the calls that launched
 // this work), and reads it from PyTorch's profiler.
-#pragma once
+#ifndef LOTUS_TOOL_ACCELERATOR_TRACE_DEVICE_TRACE_HPP
+#define LOTUS_TOOL_ACCELERATOR_TRACE_DEVICE_TRACE_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -235,3 +236,5 @@ std::string why_no_json(const std::string& path, const std::string& wrong);
 device_trace read_kineto_trace(const std::string& path, time_rounding rounding);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_ACCELERATOR_TRACE_DEVICE_TRACE_HPP

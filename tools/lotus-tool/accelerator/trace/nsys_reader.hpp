@@ -1,5 +1,6 @@
 // Reads databases that NVIDIA's `nsys export --type sqlite` writes.
-#pragma once
+#ifndef LOTUS_TOOL_ACCELERATOR_TRACE_NSYS_READER_HPP
+#define LOTUS_TOOL_ACCELERATOR_TRACE_NSYS_READER_HPP
 
 #include <cstdint>
 #include <optional>
@@ -26,3 +27,5 @@ std::vector<std::optional<std::int64_t>> processes_of_nsys(const std::string& pa
 device_trace read_nsys_database(const std::string& path, std::optional<std::int64_t> process);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_ACCELERATOR_TRACE_NSYS_READER_HPP

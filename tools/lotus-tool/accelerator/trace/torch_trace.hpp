@@ -1,5 +1,6 @@
 // Reads PyTorch profiler traces, so that a run's events can be merged into them.
-#pragma once
+#ifndef LOTUS_TOOL_ACCELERATOR_TRACE_TORCH_TRACE_HPP
+#define LOTUS_TOOL_ACCELERATOR_TRACE_TORCH_TRACE_HPP
 
 #include <cstdint>
 #include <optional>
@@ -73,3 +74,5 @@ std::optional<torch_trace> find_torch_trace(const std::string& dir, diagnostic_l
 std::string merged_name(const std::string& path, bool coarse);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_ACCELERATOR_TRACE_TORCH_TRACE_HPP

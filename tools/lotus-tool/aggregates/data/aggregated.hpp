@@ -1,5 +1,6 @@
 // Reads aggregated operations: sums and distributions of calls that were counted, not recorded.
-#pragma once
+#ifndef LOTUS_TOOL_AGGREGATES_DATA_AGGREGATED_HPP
+#define LOTUS_TOOL_AGGREGATES_DATA_AGGREGATED_HPP
 
 #include <cstdint>
 #include <string>
@@ -59,3 +60,5 @@ double share_below(const aggregated_op& op, std::int64_t limit_ns);
 std::string no_window_text(const std::vector<aggregated_op>& ops);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_AGGREGATES_DATA_AGGREGATED_HPP

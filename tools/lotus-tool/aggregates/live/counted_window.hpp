@@ -1,5 +1,6 @@
 // Computes which aggregated calls a process made in the last seconds, from readings of its sums.
-#pragma once
+#ifndef LOTUS_TOOL_AGGREGATES_LIVE_COUNTED_WINDOW_HPP
+#define LOTUS_TOOL_AGGREGATES_LIVE_COUNTED_WINDOW_HPP
 
 #include <cstdint>
 #include <deque>
@@ -91,3 +92,5 @@ struct ring_names {
 counted_by_name read_counts(const detail::dead_ring_file& file, const ring_names& names);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_AGGREGATES_LIVE_COUNTED_WINDOW_HPP

@@ -1,5 +1,6 @@
 // Reads the build ids of files.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_FILES_BUILD_IDS_HPP
+#define LOTUS_TOOL_BASE_FILES_BUILD_IDS_HPP
 
 #include <string>
 
@@ -14,3 +15,5 @@ std::string build_id_of(const std::string& path);
 bool is_same_build(const std::string& path, const std::string& build);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_FILES_BUILD_IDS_HPP

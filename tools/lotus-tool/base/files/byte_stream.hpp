@@ -1,5 +1,6 @@
 // Reads plain and gzip files byte by byte in constant memory.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_FILES_BYTE_STREAM_HPP
+#define LOTUS_TOOL_BASE_FILES_BYTE_STREAM_HPP
 
 #include <zlib.h>
 
@@ -107,3 +108,5 @@ class byte_stream {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_FILES_BYTE_STREAM_HPP

@@ -1,6 +1,7 @@
 // Opens files that were found in a run's directory. Refuses links and pipes, which other users may
 // have put there. Do not use these functions for files that the user names.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_FILES_FOUND_FILE_HPP
+#define LOTUS_TOOL_BASE_FILES_FOUND_FILE_HPP
 
 #include <cstdint>
 #include <filesystem>
@@ -19,3 +20,5 @@ int open_found(const std::string& path);
 std::string read_found(const std::string& path, std::uint64_t max_bytes = UINT64_MAX);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_FILES_FOUND_FILE_HPP

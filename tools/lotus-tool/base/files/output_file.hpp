@@ -1,6 +1,7 @@
 // Provides an output file that appears under its name only when it is complete, so that other
 // processes never read an incomplete file.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_FILES_OUTPUT_FILE_HPP
+#define LOTUS_TOOL_BASE_FILES_OUTPUT_FILE_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -101,3 +102,5 @@ class output_file {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_FILES_OUTPUT_FILE_HPP

@@ -1,6 +1,7 @@
 // Creates files and folders with hidden names, for outputs that are not complete yet and for
 // temporary files, and removes such files and folders of killed processes.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_FILES_UNFINISHED_HPP
+#define LOTUS_TOOL_BASE_FILES_UNFINISHED_HPP
 
 #include <cstdint>
 #include <string>
@@ -49,3 +50,5 @@ class scratch_folder {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_FILES_UNFINISHED_HPP

@@ -1,5 +1,6 @@
 // Opens an untrusted SQLite database for reading, within limits of time, memory and actions.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_FORMATS_BOUNDED_DATABASE_HPP
+#define LOTUS_TOOL_BASE_FORMATS_BOUNDED_DATABASE_HPP
 
 #include <sqlite3.h>
 
@@ -85,3 +86,5 @@ class bounded_database {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_FORMATS_BOUNDED_DATABASE_HPP

@@ -1,5 +1,6 @@
 // Formats CSV fields as defined by RFC 4180.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_FORMATS_CSV_HPP
+#define LOTUS_TOOL_BASE_FORMATS_CSV_HPP
 
 #include <string>
 #include <string_view>
@@ -23,3 +24,5 @@ std::string csv_field(std::string_view text);
 std::string csv_exact_field(std::string_view text);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_FORMATS_CSV_HPP

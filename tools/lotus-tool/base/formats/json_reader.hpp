@@ -1,6 +1,7 @@
 // Reads JSON, either completely into memory or as a stream of elements. All code that reads JSON
 // uses the functions in this file.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_FORMATS_JSON_READER_HPP
+#define LOTUS_TOOL_BASE_FORMATS_JSON_READER_HPP
 
 #include <array>
 #include <cstddef>
@@ -95,3 +96,5 @@ std::optional<std::string> stream_json(byte_stream& in, json_events& to,
 nlohmann::json parse_json(const std::string& path, std::string_view text);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_FORMATS_JSON_READER_HPP

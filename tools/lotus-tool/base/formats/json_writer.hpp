@@ -1,6 +1,7 @@
 // Writes JSON with its commas, escapes and number formats. All code that writes JSON uses this
 // class.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_FORMATS_JSON_WRITER_HPP
+#define LOTUS_TOOL_BASE_FORMATS_JSON_WRITER_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -158,3 +159,5 @@ class json_writer {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_FORMATS_JSON_WRITER_HPP

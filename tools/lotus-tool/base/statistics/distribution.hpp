@@ -1,5 +1,6 @@
 // Summary statistics of a set of durations, and quantiles of Student's t distribution.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_STATISTICS_DISTRIBUTION_HPP
+#define LOTUS_TOOL_BASE_STATISTICS_DISTRIBUTION_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -42,3 +43,5 @@ void remove_low_outliers(std::vector<std::int64_t>& values);
 double student_reach(double degrees, double outside);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_STATISTICS_DISTRIBUTION_HPP

@@ -1,5 +1,6 @@
 // Estimates a rate from the times of events by fitting a line.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_STATISTICS_TREND_HPP
+#define LOTUS_TOOL_BASE_STATISTICS_TREND_HPP
 
 namespace lotus::tool {
 
@@ -60,3 +61,5 @@ class trend {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_STATISTICS_TREND_HPP

@@ -1,5 +1,6 @@
 // Provides colors and bold text for streams that allow them.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_TERMINAL_COLORS_HPP
+#define LOTUS_TOOL_BASE_TERMINAL_COLORS_HPP
 
 #include <ios>
 #include <ostream>
@@ -39,3 +40,5 @@ inline std::string styled(std::ostream& stream, style as, std::string_view text)
 }
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_TERMINAL_COLORS_HPP

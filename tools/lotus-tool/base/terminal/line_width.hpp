@@ -1,6 +1,7 @@
 // Stores the maximum width of a stream's lines and the labels of its tables, and breaks or shortens
 // text to this width.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_TERMINAL_LINE_WIDTH_HPP
+#define LOTUS_TOOL_BASE_TERMINAL_LINE_WIDTH_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -94,3 +95,5 @@ inline void note_label(std::ostream& stream, const std::string& label) {
 }
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_TERMINAL_LINE_WIDTH_HPP

@@ -1,5 +1,6 @@
 // Shows on a terminal how far a command has progressed.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_TERMINAL_PROGRESS_HPP
+#define LOTUS_TOOL_BASE_TERMINAL_PROGRESS_HPP
 
 #include <chrono>
 #include <condition_variable>
@@ -48,3 +49,5 @@ class progress_bar {
 std::string progress_text(std::uint64_t done, std::uint64_t expected);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_TERMINAL_PROGRESS_HPP

@@ -1,5 +1,6 @@
 // Prints numbers for people: aligned columns, and durations with a suitable unit.
-#pragma once
+#ifndef LOTUS_TOOL_BASE_TERMINAL_TABLE_HPP
+#define LOTUS_TOOL_BASE_TERMINAL_TABLE_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -83,3 +84,5 @@ class table {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_BASE_TERMINAL_TABLE_HPP

@@ -1,5 +1,6 @@
 // Defines the arguments of the commands.
-#pragma once
+#ifndef LOTUS_TOOL_CLI_COMMANDS_LOG_COMMANDS_HPP
+#define LOTUS_TOOL_CLI_COMMANDS_LOG_COMMANDS_HPP
 
 #include <CLI/CLI.hpp>
 #include <vector>
@@ -41,3 +42,5 @@ struct attribution_arguments {
 attribution_arguments add_attribution(CLI::App& command, attribution_inputs& options);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_CLI_COMMANDS_LOG_COMMANDS_HPP

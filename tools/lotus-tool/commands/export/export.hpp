@@ -1,5 +1,6 @@
 // lotus-tool export: writes a run in the formats of other programs.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_EXPORT_EXPORT_HPP
+#define LOTUS_TOOL_COMMANDS_EXPORT_EXPORT_HPP
 
 #include <cstdint>
 #include <ostream>
@@ -25,3 +26,5 @@ struct export_options {
 int run_export(const export_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_EXPORT_EXPORT_HPP

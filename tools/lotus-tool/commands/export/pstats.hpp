@@ -1,5 +1,6 @@
 // Writes profiles for Python's pstats and the tools that read its files, snakeviz and gprof2dot.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_EXPORT_PSTATS_HPP
+#define LOTUS_TOOL_COMMANDS_EXPORT_PSTATS_HPP
 
 #include <string>
 #include <vector>
@@ -19,3 +20,5 @@ std::string pstats_of(const std::vector<called_operation>& ops, const name_table
                       const std::vector<aggregated_op>& aggregated);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_EXPORT_PSTATS_HPP

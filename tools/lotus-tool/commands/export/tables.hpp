@@ -1,6 +1,7 @@
 // Converts a run to tables (runs, spans, batches, stages, counters, aggregated, blocked_on), and
 // writes the tables of a database row by row.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_EXPORT_TABLES_HPP
+#define LOTUS_TOOL_COMMANDS_EXPORT_TABLES_HPP
 
 #include <cstdint>
 #include <memory>
@@ -74,3 +75,5 @@ void write_tables(std::int64_t number, const run_data& run, row_sink& sink,
                   diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_EXPORT_TABLES_HPP

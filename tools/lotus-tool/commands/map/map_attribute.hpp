@@ -1,5 +1,6 @@
 // lotus-tool map attribute: attributes hardware counters to operations (Lotus paper, Figure 6).
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_MAP_MAP_ATTRIBUTE_HPP
+#define LOTUS_TOOL_COMMANDS_MAP_MAP_ATTRIBUTE_HPP
 
 #include <ostream>
 #include <vector>
@@ -25,3 +26,5 @@ const description<attributions>& description_of(const attributions*);
 int run_map_attribute(const map_attribute_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_MAP_MAP_ATTRIBUTE_HPP

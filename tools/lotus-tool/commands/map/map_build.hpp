@@ -1,6 +1,7 @@
 // lotus-tool map build: builds the file mapping_funcs.json from reports of profilers. Prints
 // mappings.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_MAP_MAP_BUILD_HPP
+#define LOTUS_TOOL_COMMANDS_MAP_MAP_BUILD_HPP
 
 #include <cstddef>
 #include <ostream>
@@ -45,3 +46,5 @@ void print_mapping_csv(const mapping& m, std::ostream& out);
 std::string shortened(const std::string& name);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_MAP_MAP_BUILD_HPP

@@ -1,5 +1,6 @@
 // lotus-tool map run: runs a probe program under a collector repeatedly, and builds a mapping.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_MAP_MAP_RUN_HPP
+#define LOTUS_TOOL_COMMANDS_MAP_MAP_RUN_HPP
 
 #include <cstdint>
 #include <ostream>
@@ -34,3 +35,5 @@ std::uint64_t runs_needed(double confidence, double span_ns, double interval_ns)
 int run_map_run(const map_run_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_MAP_MAP_RUN_HPP

@@ -1,5 +1,6 @@
 // lotus-tool mcp: a server of the Model Context Protocol that answers questions about one run.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_MCP_MCP_HPP
+#define LOTUS_TOOL_COMMANDS_MCP_MCP_HPP
 
 #include <cstdint>
 #include <istream>
@@ -50,3 +51,5 @@ int run_mcp(const mcp_options& options, const command_runner& run_command, std::
             std::ostream& out);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_MCP_MCP_HPP

@@ -1,5 +1,6 @@
 // Runs a read-only SQL query on a database file.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_MCP_SQL_QUERY_HPP
+#define LOTUS_TOOL_COMMANDS_MCP_SQL_QUERY_HPP
 
 #include <string>
 
@@ -12,3 +13,5 @@ namespace lotus::tool {
 std::string query_database(const std::string& path, const std::string& sql);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_MCP_SQL_QUERY_HPP

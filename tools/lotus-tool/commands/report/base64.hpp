@@ -1,5 +1,6 @@
 // Encodes bytes as base64.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_REPORT_BASE64_HPP
+#define LOTUS_TOOL_COMMANDS_REPORT_BASE64_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -46,3 +47,5 @@ class base64_writer {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_REPORT_BASE64_HPP

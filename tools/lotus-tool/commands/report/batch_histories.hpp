@@ -1,5 +1,6 @@
 // Writes the histories of batches for the report's page, on which the user can select a batch.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_REPORT_BATCH_HISTORIES_HPP
+#define LOTUS_TOOL_COMMANDS_REPORT_BATCH_HISTORIES_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -56,3 +57,5 @@ class listed_operations {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_REPORT_BATCH_HISTORIES_HPP

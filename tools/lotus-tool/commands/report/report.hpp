@@ -1,5 +1,6 @@
 // lotus-tool report: writes one HTML page with everything known about some runs.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_REPORT_REPORT_HPP
+#define LOTUS_TOOL_COMMANDS_REPORT_REPORT_HPP
 
 #include <cstddef>
 #include <ostream>
@@ -35,3 +36,5 @@ int run_report(const report_options& options, std::ostream& out, std::ostream& e
 std::string script_safe(std::string_view json);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_REPORT_REPORT_HPP

@@ -1,5 +1,6 @@
 // The parts of the report's page, which are embedded in the tool at build time.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_REPORT_REPORT_ASSETS_HPP
+#define LOTUS_TOOL_COMMANDS_REPORT_REPORT_ASSETS_HPP
 
 #include <string_view>
 
@@ -13,3 +14,5 @@ extern const std::string_view report_script;
 extern const std::string_view report_chart_library;
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_REPORT_REPORT_ASSETS_HPP

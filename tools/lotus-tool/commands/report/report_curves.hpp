@@ -1,5 +1,6 @@
 // Writes the curves of a run's throughput for the report's page.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_REPORT_REPORT_CURVES_HPP
+#define LOTUS_TOOL_COMMANDS_REPORT_REPORT_CURVES_HPP
 
 #include "base/formats/json_writer.hpp"
 #include "curve/measured_runs.hpp"
@@ -18,3 +19,5 @@ void write_curves(json_writer& json, const run_data& run, const judgement& judge
                   measured_runs& others);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_REPORT_REPORT_CURVES_HPP

@@ -1,5 +1,6 @@
 // Writes the report's data about functions and hardware counters of each operation.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_REPORT_REPORT_HARDWARE_HPP
+#define LOTUS_TOOL_COMMANDS_REPORT_REPORT_HARDWARE_HPP
 
 #include <map>
 #include <string>
@@ -42,3 +43,5 @@ class hardware_data {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_REPORT_REPORT_HARDWARE_HPP

@@ -1,5 +1,6 @@
 // Writes the data of one run for the report's page.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_REPORT_REPORT_RUN_HPP
+#define LOTUS_TOOL_COMMANDS_REPORT_REPORT_RUN_HPP
 
 #include <cstddef>
 #include <string>
@@ -27,3 +28,5 @@ void write_run(json_writer& first, json_writer& json, run_data& run, const std::
                measured_runs& others, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_REPORT_REPORT_RUN_HPP

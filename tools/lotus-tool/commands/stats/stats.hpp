@@ -1,5 +1,6 @@
 // lotus-tool stats: prints the cost of every operation and every batch of a run.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_STATS_STATS_HPP
+#define LOTUS_TOOL_COMMANDS_STATS_STATS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -108,3 +109,5 @@ const description<worker_share>& description_of(const worker_share*);
 int run_stats(const stats_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_STATS_STATS_HPP

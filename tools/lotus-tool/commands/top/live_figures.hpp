@@ -1,5 +1,6 @@
 // Computes the numbers that `top` shows about a run's last seconds.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_TOP_LIVE_FIGURES_HPP
+#define LOTUS_TOOL_COMMANDS_TOP_LIVE_FIGURES_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -101,3 +102,5 @@ const description<live_stage>& description_of(const live_stage*);
 const description<live_batch>& description_of(const live_batch*);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_TOP_LIVE_FIGURES_HPP

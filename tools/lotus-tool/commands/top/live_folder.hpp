@@ -1,5 +1,6 @@
 // Reads the last seconds of all runs in a folder while they are being recorded.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_TOP_LIVE_FOLDER_HPP
+#define LOTUS_TOOL_COMMANDS_TOP_LIVE_FOLDER_HPP
 
 #include <cstdint>
 #include <ctime>
@@ -158,3 +159,5 @@ class live_folder {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_TOP_LIVE_FOLDER_HPP

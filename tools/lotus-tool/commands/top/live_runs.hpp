@@ -1,5 +1,6 @@
 // Keeps the runs that `top` shows, and adds new records to them at every update.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_TOP_LIVE_RUNS_HPP
+#define LOTUS_TOOL_COMMANDS_TOP_LIVE_RUNS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -116,3 +117,5 @@ class live_runs {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_TOP_LIVE_RUNS_HPP

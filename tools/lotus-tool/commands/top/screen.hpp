@@ -1,5 +1,6 @@
 // Formats the state that `top` shows as lines that fit the screen.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_TOP_SCREEN_HPP
+#define LOTUS_TOOL_COMMANDS_TOP_SCREEN_HPP
 
 #include <cstddef>
 #include <functional>
@@ -35,3 +36,5 @@ std::vector<std::string> printed_lines(std::size_t columns,
 std::vector<std::string> draw_screen(const std::vector<live_run>& runs, const screen_state& state);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_TOP_SCREEN_HPP

@@ -1,5 +1,6 @@
 // Controls the terminal that `top` draws on, and restores its state at the end.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_TOP_TERMINAL_HPP
+#define LOTUS_TOOL_COMMANDS_TOP_TERMINAL_HPP
 
 #include <termios.h>
 
@@ -54,3 +55,5 @@ class terminal {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_TOP_TERMINAL_HPP

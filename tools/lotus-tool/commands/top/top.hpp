@@ -1,5 +1,6 @@
 // lotus-tool top: shows what running programs do at the moment.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_TOP_TOP_HPP
+#define LOTUS_TOOL_COMMANDS_TOP_TOP_HPP
 
 #include <cstdint>
 #include <ostream>
@@ -29,3 +30,5 @@ struct top_options {
 int run_top(const top_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_TOP_TOP_HPP

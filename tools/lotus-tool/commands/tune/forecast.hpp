@@ -1,5 +1,6 @@
 // Predicts the throughput of configurations from trials of other configurations.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_TUNE_FORECAST_HPP
+#define LOTUS_TOOL_COMMANDS_TUNE_FORECAST_HPP
 
 #include <array>
 #include <cstddef>
@@ -93,3 +94,5 @@ class forecast {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_TUNE_FORECAST_HPP

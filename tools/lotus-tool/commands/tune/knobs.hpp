@@ -1,5 +1,6 @@
 // The settings that `lotus-tool tune` may change, and their values.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_TUNE_KNOBS_HPP
+#define LOTUS_TOOL_COMMANDS_TUNE_KNOBS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -73,3 +74,5 @@ class search_space {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_TUNE_KNOBS_HPP

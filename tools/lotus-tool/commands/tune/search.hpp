@@ -1,5 +1,6 @@
 // Decides which configuration to run next.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_TUNE_SEARCH_HPP
+#define LOTUS_TOOL_COMMANDS_TUNE_SEARCH_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -158,3 +159,5 @@ class search {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_TUNE_SEARCH_HPP

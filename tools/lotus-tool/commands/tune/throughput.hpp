@@ -1,5 +1,6 @@
 // Computes the throughput of a trial in steady state.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_TUNE_THROUGHPUT_HPP
+#define LOTUS_TOOL_COMMANDS_TUNE_THROUGHPUT_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -46,3 +47,5 @@ std::optional<throughput> printed_throughput(const std::vector<printed_rate>& ra
 throughput pooled(const std::vector<throughput>& trials);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_TUNE_THROUGHPUT_HPP

@@ -1,5 +1,6 @@
 // Runs a program for some seconds, and ends it with everything that it started.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_TUNE_TRIAL_HPP
+#define LOTUS_TOOL_COMMANDS_TUNE_TRIAL_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -68,3 +69,5 @@ trial_result run_trial(const trial_request& request);
 std::regex metric_expression(const std::string& metric);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_TUNE_TRIAL_HPP

@@ -1,5 +1,6 @@
 // lotus-tool tune: finds the best settings of a program by running it.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_TUNE_TUNE_HPP
+#define LOTUS_TOOL_COMMANDS_TUNE_TUNE_HPP
 
 #include <cstddef>
 #include <optional>
@@ -51,3 +52,5 @@ const description<tune_result>& description_of(const tune_result*);
 std::string run_line(const search& found, std::size_t of);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_TUNE_TUNE_HPP

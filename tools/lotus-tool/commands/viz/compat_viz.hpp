@@ -1,5 +1,6 @@
 // lotus-tool viz --compat: writes exactly the events that the script of the original Lotus writes.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_VIZ_COMPAT_VIZ_HPP
+#define LOTUS_TOOL_COMMANDS_VIZ_COMPAT_VIZ_HPP
 
 #include <ostream>
 #include <string>
@@ -29,3 +30,5 @@ int draw_compat(const viz_options& options, const compat_job& job, diagnostic_lo
                 std::ostream& out);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_VIZ_COMPAT_VIZ_HPP

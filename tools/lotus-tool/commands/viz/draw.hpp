@@ -1,5 +1,6 @@
 // Draws runs for a trace viewer.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_VIZ_DRAW_HPP
+#define LOTUS_TOOL_COMMANDS_VIZ_DRAW_HPP
 
 #include <array>
 #include <cstddef>
@@ -136,3 +137,5 @@ void draw_run(const run_data& run, const run_tracks& tracks, bool operations,
               const log_waits& waits, view& shown, drawing_state& picture);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_VIZ_DRAW_HPP

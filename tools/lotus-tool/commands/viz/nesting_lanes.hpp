@@ -1,5 +1,6 @@
 // Distributes the slices of one thread over tracks (lanes) so that the slices of a lane nest.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_VIZ_NESTING_LANES_HPP
+#define LOTUS_TOOL_COMMANDS_VIZ_NESTING_LANES_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -217,3 +218,5 @@ class slice_stack {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_VIZ_NESTING_LANES_HPP

@@ -1,5 +1,6 @@
 // Selects the part of a run that is drawn.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_VIZ_VIEW_HPP
+#define LOTUS_TOOL_COMMANDS_VIZ_VIEW_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -89,3 +90,5 @@ class view {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_VIZ_VIEW_HPP

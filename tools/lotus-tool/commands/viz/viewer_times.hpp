@@ -1,5 +1,6 @@
 // Writes durations such that slices also nest in a viewer's floating-point arithmetic.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_VIZ_VIEWER_TIMES_HPP
+#define LOTUS_TOOL_COMMANDS_VIZ_VIEWER_TIMES_HPP
 
 #include <cstdint>
 #include <vector>
@@ -43,3 +44,5 @@ class viewer_times {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_VIZ_VIEWER_TIMES_HPP

@@ -1,5 +1,6 @@
 // lotus-tool viz: draws one or several runs for a trace viewer.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_VIZ_VIZ_HPP
+#define LOTUS_TOOL_COMMANDS_VIZ_VIZ_HPP
 
 #include <cstddef>
 #include <ostream>
@@ -30,3 +31,5 @@ struct viz_options {
 int run_viz(const viz_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_VIZ_VIZ_HPP

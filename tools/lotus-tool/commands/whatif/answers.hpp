@@ -1,5 +1,6 @@
 // Prints the answers of whatif for one run.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_WHATIF_ANSWERS_HPP
+#define LOTUS_TOOL_COMMANDS_WHATIF_ANSWERS_HPP
 
 #include <optional>
 #include <ostream>
@@ -50,3 +51,5 @@ const description<answer>& description_of(const answer*);
 const description<whatif_answers>& description_of(const whatif_answers*);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_WHATIF_ANSWERS_HPP

@@ -1,5 +1,6 @@
 // Completes a change that the user asked for with what the recording says about it.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_WHATIF_RESOLVED_CHANGE_HPP
+#define LOTUS_TOOL_COMMANDS_WHATIF_RESOLVED_CHANGE_HPP
 
 #include <vector>
 
@@ -21,3 +22,5 @@ pipeline_change resolved_change(pipeline_change change, const recorded_pipeline&
                                 std::vector<phrase>& notes);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_WHATIF_RESOLVED_CHANGE_HPP

@@ -1,5 +1,6 @@
 // lotus-tool whatif: predicts the effect of changes to a pipeline.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_WHATIF_WHATIF_HPP
+#define LOTUS_TOOL_COMMANDS_WHATIF_WHATIF_HPP
 
 #include <optional>
 #include <ostream>
@@ -33,3 +34,5 @@ struct whatif_options {
 int run_whatif(const whatif_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_WHATIF_WHATIF_HPP

@@ -1,5 +1,6 @@
 // Checks a run for problems that make results of `lotus-tool diagnose` unreliable.
-#pragma once
+#ifndef LOTUS_TOOL_FINDINGS_CHECKS_CHECK_HPP
+#define LOTUS_TOOL_FINDINGS_CHECKS_CHECK_HPP
 
 #include <string>
 #include <string_view>
@@ -42,3 +43,5 @@ std::string shown(const check& failed);
 const description<check>& description_of(const check*);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_FINDINGS_CHECKS_CHECK_HPP

@@ -1,5 +1,6 @@
 // The run that is checked, what the checks look for in it, and the checks.
-#pragma once
+#ifndef LOTUS_TOOL_FINDINGS_CHECKS_CHECKED_RUN_HPP
+#define LOTUS_TOOL_FINDINGS_CHECKS_CHECKED_RUN_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -87,3 +88,5 @@ busy_threads count_busy_threads(const run_data& run);
 phrase mixed_sequences(const run_data& run, const recorded_work& work);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_FINDINGS_CHECKS_CHECKED_RUN_HPP

@@ -1,5 +1,6 @@
 // Classifies the operations of a run: inside batches, inside the consumer's steps, or neither.
-#pragma once
+#ifndef LOTUS_TOOL_FINDINGS_CHECKS_RECORDED_WORK_HPP
+#define LOTUS_TOOL_FINDINGS_CHECKS_RECORDED_WORK_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -47,3 +48,5 @@ struct recorded_work {
 recorded_work look_at_work(const run_data& run);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_FINDINGS_CHECKS_RECORDED_WORK_HPP

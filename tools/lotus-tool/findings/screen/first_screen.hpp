@@ -1,6 +1,7 @@
 // Provides the summary of a diagnosis that a user reads first. All outputs show this summary with
 // the same words and numbers.
-#pragma once
+#ifndef LOTUS_TOOL_FINDINGS_SCREEN_FIRST_SCREEN_HPP
+#define LOTUS_TOOL_FINDINGS_SCREEN_FIRST_SCREEN_HPP
 
 #include <cstdint>
 #include <optional>
@@ -104,3 +105,5 @@ const finding* reason_of(const diagnosis& d);
 first_screen first_screen_of(const diagnosis& d, std::size_t rows);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_FINDINGS_SCREEN_FIRST_SCREEN_HPP

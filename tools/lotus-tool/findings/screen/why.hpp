@@ -1,6 +1,7 @@
 // Says why a run has its verdict: the evidence, what else the recording shows, and what the
 // diagnosis could not look at.
-#pragma once
+#ifndef LOTUS_TOOL_FINDINGS_SCREEN_WHY_HPP
+#define LOTUS_TOOL_FINDINGS_SCREEN_WHY_HPP
 
 #include <string>
 #include <vector>
@@ -24,3 +25,5 @@ bool mostly_blocked(const diagnosis& d);
 std::vector<std::string> not_looked_at(const diagnosis& d);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_FINDINGS_SCREEN_WHY_HPP

@@ -1,6 +1,7 @@
 // Stores how operations and processes used the heap, and what they did not free, if
 // liblotus_memory.so counted allocations.
-#pragma once
+#ifndef LOTUS_TOOL_HEAP_DATA_HEAP_DATA_HPP
+#define LOTUS_TOOL_HEAP_DATA_HEAP_DATA_HPP
 
 #include <cstdint>
 #include <map>
@@ -109,3 +110,5 @@ std::vector<leak> find_leaks(const heap_data& heap);
 std::string leak_text(const leak& found, const name_table& names);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_HEAP_DATA_HEAP_DATA_HPP

@@ -1,5 +1,6 @@
 // Shows how operations used the heap, and which memory leaks with every batch.
-#pragma once
+#ifndef LOTUS_TOOL_HEAP_TABLES_STATS_MEMORY_HPP
+#define LOTUS_TOOL_HEAP_TABLES_STATS_MEMORY_HPP
 
 #include <cstdint>
 #include <optional>
@@ -53,3 +54,5 @@ std::optional<memory_stats> memory_of(const run_data& run,
 void print_memory_table(const std::optional<memory_stats>& memory, std::ostream& out);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_HEAP_TABLES_STATS_MEMORY_HPP

@@ -1,6 +1,7 @@
 // Notices, while logs are read, that the computer's clock may have been set during the run, and
 // finds out whether it was.
-#pragma once
+#ifndef LOTUS_TOOL_LOG_CLOCK_CLOCK_SEARCH_HPP
+#define LOTUS_TOOL_LOG_CLOCK_CLOCK_SEARCH_HPP
 
 #include <cstdint>
 #include <memory>
@@ -82,3 +83,5 @@ bool are_several(const clock_step& step) noexcept;
 std::string described(const clock_step& step);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_CLOCK_CLOCK_SEARCH_HPP

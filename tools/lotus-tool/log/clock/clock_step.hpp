@@ -1,5 +1,6 @@
 // Corrects the times in logs for one setting of the computer's clock during the run.
-#pragma once
+#ifndef LOTUS_TOOL_LOG_CLOCK_CLOCK_STEP_HPP
+#define LOTUS_TOOL_LOG_CLOCK_CLOCK_STEP_HPP
 
 #include <algorithm>
 #include <cstdint>
@@ -84,3 +85,5 @@ class clock_follower {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_CLOCK_CLOCK_STEP_HPP

@@ -1,6 +1,7 @@
 // Lists the blocks of a compact log (the binary form of a log) and their positions. Reads only the
 // headers of the blocks.
-#pragma once
+#ifndef LOTUS_TOOL_LOG_COMPACT_BLOCK_INDEX_HPP
+#define LOTUS_TOOL_LOG_COMPACT_BLOCK_INDEX_HPP
 
 #include <cstdint>
 #include <memory>
@@ -46,3 +47,5 @@ constexpr file_role file_role_of(lotus::detail::log_role role) noexcept {
 void take_compact_apart(std::vector<log_file>& files, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_COMPACT_BLOCK_INDEX_HPP

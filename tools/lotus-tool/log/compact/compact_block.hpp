@@ -1,5 +1,6 @@
 // Decodes the blocks of a compact log (the binary form of a log) into records.
-#pragma once
+#ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_BLOCK_HPP
+#define LOTUS_TOOL_LOG_COMPACT_COMPACT_BLOCK_HPP
 
 #include <array>
 #include <cstddef>
@@ -134,3 +135,5 @@ class compact_decoder {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_COMPACT_COMPACT_BLOCK_HPP

@@ -1,6 +1,7 @@
 // Converts the records of one role (main, worker or side log) in a compact log to the lines of a
 // text log.
-#pragma once
+#ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_LINES_HPP
+#define LOTUS_TOOL_LOG_COMPACT_COMPACT_LINES_HPP
 
 #include <string>
 #include <string_view>
@@ -87,3 +88,5 @@ void read_compact_lines(const log_file& file, diagnostic_log* diagnostics, OnRec
 }
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_COMPACT_COMPACT_LINES_HPP

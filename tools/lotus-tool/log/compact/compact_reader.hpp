@@ -1,5 +1,6 @@
 // Finds complete blocks in the bytes of a compact log (the binary form of a log).
-#pragma once
+#ifndef LOTUS_TOOL_LOG_COMPACT_COMPACT_READER_HPP
+#define LOTUS_TOOL_LOG_COMPACT_COMPACT_READER_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -38,3 +39,5 @@ class compact_reader {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_COMPACT_COMPACT_READER_HPP

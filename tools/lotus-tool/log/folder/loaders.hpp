@@ -1,6 +1,7 @@
 // Assigns folders to the loaders of a run, such as a training and a validation loader, and logs to
 // the processes that consume batches.
-#pragma once
+#ifndef LOTUS_TOOL_LOG_FOLDER_LOADERS_HPP
+#define LOTUS_TOOL_LOG_FOLDER_LOADERS_HPP
 
 #include <cstdint>
 #include <optional>
@@ -39,3 +40,5 @@ struct consumer_logs {
 std::vector<consumer_logs> logs_of_consumers(const run_files& run);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_FOLDER_LOADERS_HPP

@@ -1,5 +1,6 @@
 // Finds the log files of runs.
-#pragma once
+#ifndef LOTUS_TOOL_LOG_FOLDER_LOG_FILES_HPP
+#define LOTUS_TOOL_LOG_FOLDER_LOG_FILES_HPP
 
 #include <cstdint>
 #include <functional>
@@ -131,3 +132,5 @@ bool is_log_name(std::string_view name, std::string_view prefix);
 bool natural_less(std::string_view a, std::string_view b) noexcept;
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_FOLDER_LOG_FILES_HPP

@@ -1,6 +1,7 @@
 // Recovers the records that a killed process left in its rings. Commands that read logs add the
 // lines of these records in memory; `lotus-tool recover` appends them to the logs on disk.
-#pragma once
+#ifndef LOTUS_TOOL_LOG_FOLDER_LOST_RECORDS_HPP
+#define LOTUS_TOOL_LOG_FOLDER_LOST_RECORDS_HPP
 
 #include <cstdint>
 #include <map>
@@ -52,3 +53,5 @@ void report_losses(const run_files& run, diagnostic_log& diagnostics);
 void add_lost_to_copies(const run_files& run, const std::string& to);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_FOLDER_LOST_RECORDS_HPP

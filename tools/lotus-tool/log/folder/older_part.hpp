@@ -1,5 +1,6 @@
 // Reads older parts of a log, which logrotate or the program renamed while the log was written.
-#pragma once
+#ifndef LOTUS_TOOL_LOG_FOLDER_OLDER_PART_HPP
+#define LOTUS_TOOL_LOG_FOLDER_OLDER_PART_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -56,3 +57,5 @@ class older_part_reader {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_FOLDER_OLDER_PART_HPP

@@ -1,5 +1,6 @@
 // Distinguishes several executions ("starts") of a program that recorded into the same folder.
-#pragma once
+#ifndef LOTUS_TOOL_LOG_FOLDER_STARTS_HPP
+#define LOTUS_TOOL_LOG_FOLDER_STARTS_HPP
 
 #include <string>
 #include <utility>
@@ -58,3 +59,5 @@ class start_list {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_FOLDER_STARTS_HPP

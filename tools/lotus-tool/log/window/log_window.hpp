@@ -1,5 +1,6 @@
 // Reads a part of a long run, selected by time, without reading the whole run.
-#pragma once
+#ifndef LOTUS_TOOL_LOG_WINDOW_LOG_WINDOW_HPP
+#define LOTUS_TOOL_LOG_WINDOW_LOG_WINDOW_HPP
 
 #include <cstdint>
 #include <memory>
@@ -70,3 +71,5 @@ std::int64_t narrow_to_end(std::vector<run_files>& runs, std::int64_t begin_ns,
 std::optional<std::int64_t> last_record_ns(std::vector<run_files>& runs);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_WINDOW_LOG_WINDOW_HPP

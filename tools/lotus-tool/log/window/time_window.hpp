@@ -1,5 +1,6 @@
 // Defines ranges of time that a command reads from a run.
-#pragma once
+#ifndef LOTUS_TOOL_LOG_WINDOW_TIME_WINDOW_HPP
+#define LOTUS_TOOL_LOG_WINDOW_TIME_WINDOW_HPP
 
 #include <algorithm>
 #include <cstdint>
@@ -76,3 +77,5 @@ class log_times {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_WINDOW_TIME_WINDOW_HPP

@@ -1,5 +1,6 @@
 // Defines the part of a run that the user requests with --from, --to and --last.
-#pragma once
+#ifndef LOTUS_TOOL_LOG_WINDOW_WANTED_PART_HPP
+#define LOTUS_TOOL_LOG_WINDOW_WANTED_PART_HPP
 
 #include <cstdint>
 #include <optional>
@@ -41,3 +42,5 @@ const std::optional<wanted_part>& part_to_read() noexcept;
 std::string part_options();
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_LOG_WINDOW_WANTED_PART_HPP

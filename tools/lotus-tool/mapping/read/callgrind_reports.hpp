@@ -1,5 +1,6 @@
 // Reads callgrind's counts from its profile files.
-#pragma once
+#ifndef LOTUS_TOOL_MAPPING_READ_CALLGRIND_REPORTS_HPP
+#define LOTUS_TOOL_MAPPING_READ_CALLGRIND_REPORTS_HPP
 
 #include <cstdint>
 #include <map>
@@ -26,3 +27,5 @@ bool looks_like_callgrind(std::string_view text);
 std::vector<callgrind_profile> read_callgrind(const std::string& path, std::string_view text);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MAPPING_READ_CALLGRIND_REPORTS_HPP

@@ -1,5 +1,6 @@
 // Reads tables of hardware counters: the values of each function during a whole run.
-#pragma once
+#ifndef LOTUS_TOOL_MAPPING_READ_COUNTERS_HPP
+#define LOTUS_TOOL_MAPPING_READ_COUNTERS_HPP
 
 #include <cstddef>
 #include <optional>
@@ -45,3 +46,5 @@ struct counter_table {
 counter_table read_counters(const std::string& path);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MAPPING_READ_COUNTERS_HPP

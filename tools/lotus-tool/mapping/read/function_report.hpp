@@ -1,7 +1,8 @@
 // Defines a profiler's report of one run: how much time or how many counted events each function
 // took. Makes the names of functions, modules and events comparable, which profilers spell
 // differently.
-#pragma once
+#ifndef LOTUS_TOOL_MAPPING_READ_FUNCTION_REPORT_HPP
+#define LOTUS_TOOL_MAPPING_READ_FUNCTION_REPORT_HPP
 
 #include <cstddef>
 #include <map>
@@ -69,3 +70,5 @@ struct function_report {
 using reports_by_op = std::multimap<std::string, function_report>;
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MAPPING_READ_FUNCTION_REPORT_HPP

@@ -1,5 +1,6 @@
 // Reads tables in text files of profilers: lines, fields, and numbers with units.
-#pragma once
+#ifndef LOTUS_TOOL_MAPPING_READ_TABLE_TEXT_HPP
+#define LOTUS_TOOL_MAPPING_READ_TABLE_TEXT_HPP
 
 #include <cstddef>
 #include <optional>
@@ -51,3 +52,5 @@ class table_head {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MAPPING_READ_TABLE_TEXT_HPP

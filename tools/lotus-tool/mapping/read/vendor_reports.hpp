@@ -1,5 +1,6 @@
 // Reads the text reports of profilers; read_reports() chooses the right function.
-#pragma once
+#ifndef LOTUS_TOOL_MAPPING_READ_VENDOR_REPORTS_HPP
+#define LOTUS_TOOL_MAPPING_READ_VENDOR_REPORTS_HPP
 
 #include <string>
 #include <string_view>
@@ -34,3 +35,5 @@ struct perf_table {
 std::vector<perf_table> read_perf(const std::string& path, std::string_view text);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MAPPING_READ_VENDOR_REPORTS_HPP

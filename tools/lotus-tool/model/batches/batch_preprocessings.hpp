@@ -1,5 +1,6 @@
 // Finds which spans of workers and stages belong to the preprocessing of one batch.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_BATCHES_BATCH_PREPROCESSINGS_HPP
+#define LOTUS_TOOL_MODEL_BATCHES_BATCH_PREPROCESSINGS_HPP
 
 #include <cstdint>
 #include <vector>
@@ -45,3 +46,5 @@ batch_preprocessings find_preprocessings(const batch_records& records,
                                          bool in_pieces = false);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_BATCHES_BATCH_PREPROCESSINGS_HPP

@@ -1,5 +1,6 @@
 // Finds the epoch to which each batch record and each preprocessing of a batch belongs.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_BATCHES_EPOCHS_HPP
+#define LOTUS_TOOL_MODEL_BATCHES_EPOCHS_HPP
 
 #include <cstdint>
 #include <numeric>
@@ -29,3 +30,5 @@ std::vector<std::uint32_t> find_epochs(batch_records& records, batch_preprocessi
                                        bool cut_off);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_BATCHES_EPOCHS_HPP

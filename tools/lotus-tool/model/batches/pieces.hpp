@@ -1,5 +1,6 @@
 // Joins the records of batches that the consumer received in several pieces.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_BATCHES_PIECES_HPP
+#define LOTUS_TOOL_MODEL_BATCHES_PIECES_HPP
 
 #include <vector>
 
@@ -22,3 +23,5 @@ namespace lotus::tool {
 bool join_pieces(batch_records& records, const std::vector<stage_span>& stages);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_BATCHES_PIECES_HPP

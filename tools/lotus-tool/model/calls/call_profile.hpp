@@ -1,6 +1,7 @@
 // Profiles operations as if they were functions: if operation B ran inside operation A, A called B.
 // Counts how often each operation called another, and how long these calls took.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_CALLS_CALL_PROFILE_HPP
+#define LOTUS_TOOL_MODEL_CALLS_CALL_PROFILE_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -56,3 +57,5 @@ struct operation_totals {
 operation_totals sum_operations(const run_data& run);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_CALLS_CALL_PROFILE_HPP

@@ -1,5 +1,6 @@
 // Tracks which operations of a thread have begun but not ended, and which operation called which.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_CALLS_CALL_STACK_HPP
+#define LOTUS_TOOL_MODEL_CALLS_CALL_STACK_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -153,3 +154,5 @@ void for_each_call(const run_data& run, std::size_t file, OnEnd&& on_end) {
 }
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_CALLS_CALL_STACK_HPP

@@ -1,5 +1,6 @@
 // Computes self times of nested operations.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_CALLS_NESTING_TIMES_HPP
+#define LOTUS_TOOL_MODEL_CALLS_NESTING_TIMES_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -135,3 +136,5 @@ class nesting_order {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_CALLS_NESTING_TIMES_HPP

@@ -1,6 +1,7 @@
 // Computes confidence intervals of changes, and tests whether the difference between two groups of
 // runs, such as before and after a change, is statistically significant.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_CHANCE_BETWEEN_RUNS_HPP
+#define LOTUS_TOOL_MODEL_CHANCE_BETWEEN_RUNS_HPP
 
 #include <cstddef>
 #include <optional>
@@ -44,3 +45,5 @@ std::optional<double> permutation_p(const std::vector<double>& a, const std::vec
 inline constexpr std::size_t min_permuted_runs = 5;
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_CHANCE_BETWEEN_RUNS_HPP

@@ -1,5 +1,6 @@
 // Finds the critical path of a run.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_PATH_CRITICAL_PATH_HPP
+#define LOTUS_TOOL_MODEL_PATH_CRITICAL_PATH_HPP
 
 #include <cstdint>
 #include <optional>
@@ -113,3 +114,5 @@ critical_path find_critical_path(const run_data& run,
 std::string missing_stage(const run_data& run, const critical_path& path);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_PATH_CRITICAL_PATH_HPP

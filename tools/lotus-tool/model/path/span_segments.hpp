@@ -1,5 +1,6 @@
 // Splits the spans in which batches were preprocessed into segments, one for each operation.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_PATH_SPAN_SEGMENTS_HPP
+#define LOTUS_TOOL_MODEL_PATH_SPAN_SEGMENTS_HPP
 
 #include <cstdint>
 #include <functional>
@@ -88,3 +89,5 @@ void for_each_span(
     const std::function<void(span_number, const std::vector<span_segment>&)>& on_segments);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_PATH_SPAN_SEGMENTS_HPP

@@ -1,6 +1,7 @@
 // Finds the spans in which a thread waits for other threads: for parts of a batch that it gave to
 // them, or for the items of the batch.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_PIPELINE_AWAITED_SPANS_HPP
+#define LOTUS_TOOL_MODEL_PIPELINE_AWAITED_SPANS_HPP
 
 #include <cstdint>
 #include <map>
@@ -46,3 +47,5 @@ class awaited_spans {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_PIPELINE_AWAITED_SPANS_HPP

@@ -1,6 +1,7 @@
 // Finds the items and batches that went through the stages of a loader, what was done for each, and
 // counts the workers.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_PIPELINE_ITEMS_HPP
+#define LOTUS_TOOL_MODEL_PIPELINE_ITEMS_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -91,3 +92,5 @@ class work_time {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_PIPELINE_ITEMS_HPP

@@ -1,5 +1,6 @@
 // Finds the next span of a batch or an item on its route through the stages.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_PIPELINE_NEXT_SPANS_HPP
+#define LOTUS_TOOL_MODEL_PIPELINE_NEXT_SPANS_HPP
 
 #include <vector>
 
@@ -13,3 +14,5 @@ namespace lotus::tool {
 std::vector<optional_span> next_spans(const run_batches& batches);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_PIPELINE_NEXT_SPANS_HPP

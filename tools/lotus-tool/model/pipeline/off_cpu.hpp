@@ -1,5 +1,6 @@
 // Computes when a thread was off the CPU, and for how much of each span.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_PIPELINE_OFF_CPU_HPP
+#define LOTUS_TOOL_MODEL_PIPELINE_OFF_CPU_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -87,3 +88,5 @@ class off_cpu_time {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_PIPELINE_OFF_CPU_HPP

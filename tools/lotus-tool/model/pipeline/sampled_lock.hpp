@@ -1,6 +1,7 @@
 // Describes the lock for which the operations of a run waited most, as samples of waiting threads
 // show it.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_PIPELINE_SAMPLED_LOCK_HPP
+#define LOTUS_TOOL_MODEL_PIPELINE_SAMPLED_LOCK_HPP
 
 #include <string>
 #include <vector>
@@ -30,3 +31,5 @@ struct sampled_lock {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_PIPELINE_SAMPLED_LOCK_HPP

@@ -1,6 +1,7 @@
 // The contents of a run's side logs, which store what main logs cannot: stages, segments of
 // asynchronous operations, counters, which items became part of which batch, and named ranges.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_PIPELINE_SIDE_DATA_HPP
+#define LOTUS_TOOL_MODEL_PIPELINE_SIDE_DATA_HPP
 
 #include <cstdint>
 #include <vector>
@@ -107,3 +108,5 @@ struct side_data {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_PIPELINE_SIDE_DATA_HPP

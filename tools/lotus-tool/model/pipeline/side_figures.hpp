@@ -1,5 +1,6 @@
 // Describes what side logs contain: asynchronous operations, and counters over time.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_PIPELINE_SIDE_FIGURES_HPP
+#define LOTUS_TOOL_MODEL_PIPELINE_SIDE_FIGURES_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -50,3 +51,5 @@ std::vector<counter_figures> counters_of(const run_data& run);
 const description<counter_figures>& description_of(const counter_figures*);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_PIPELINE_SIDE_FIGURES_HPP

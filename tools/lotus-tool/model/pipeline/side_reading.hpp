@@ -1,5 +1,6 @@
 // Reads the side logs of a run.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_PIPELINE_SIDE_READING_HPP
+#define LOTUS_TOOL_MODEL_PIPELINE_SIDE_READING_HPP
 
 #include <cstdint>
 #include <optional>
@@ -37,3 +38,5 @@ read_side read_side_logs(const run_files& run, const run_processes& processes,
                          const time_window& read, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_PIPELINE_SIDE_READING_HPP

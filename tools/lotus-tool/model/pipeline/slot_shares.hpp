@@ -1,6 +1,7 @@
 // Measures how the slots of a stage spent their time: busy, starved or blocked. A stage has one
 // slot for each item that it can process at the same time; usually a slot is one of its threads.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_PIPELINE_SLOT_SHARES_HPP
+#define LOTUS_TOOL_MODEL_PIPELINE_SLOT_SHARES_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -54,3 +55,5 @@ slot_shares measure_slots(const std::vector<passage>& passages, std::size_t slot
 slot_shares measure_pool(const std::vector<std::vector<passage>>& stages, std::size_t threads);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_PIPELINE_SLOT_SHARES_HPP

@@ -1,5 +1,6 @@
 // Finds which threads a stage has, and which stages share threads.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_PIPELINE_STAGE_THREADS_HPP
+#define LOTUS_TOOL_MODEL_PIPELINE_STAGE_THREADS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -40,3 +41,5 @@ std::size_t max_at_once(const std::vector<std::pair<std::int64_t, std::int64_t>>
 stage_pools find_pools(const std::vector<std::vector<thread_span>>& stages);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_PIPELINE_STAGE_THREADS_HPP

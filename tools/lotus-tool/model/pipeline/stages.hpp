@@ -1,5 +1,6 @@
 // Measures the stages of a loader: the capacity of each stage, and how its slots spent their time.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_PIPELINE_STAGES_HPP
+#define LOTUS_TOOL_MODEL_PIPELINE_STAGES_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -57,3 +58,5 @@ struct stage_figures {
 std::vector<stage_figures> measure_stages(const run_data& run);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_PIPELINE_STAGES_HPP

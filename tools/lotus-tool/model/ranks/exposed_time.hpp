@@ -1,5 +1,6 @@
 // Computes the exposed preparation time of a training on several ranks, and which rank causes it.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_RANKS_EXPOSED_TIME_HPP
+#define LOTUS_TOOL_MODEL_RANKS_EXPOSED_TIME_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -86,3 +87,5 @@ bool is_above_zero(const std::vector<double>& series, std::size_t tests);
 const description<exposed_time>& description_of(const exposed_time*);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_RANKS_EXPOSED_TIME_HPP

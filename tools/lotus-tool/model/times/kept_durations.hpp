@@ -1,5 +1,6 @@
 // Stores durations without keeping all of them in memory.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_TIMES_KEPT_DURATIONS_HPP
+#define LOTUS_TOOL_MODEL_TIMES_KEPT_DURATIONS_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -171,3 +172,5 @@ class value_blocks {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_TIMES_KEPT_DURATIONS_HPP

@@ -1,5 +1,6 @@
 // Finds exact percentiles of durations that are not all in memory.
-#pragma once
+#ifndef LOTUS_TOOL_MODEL_TIMES_PERCENTILE_SEARCH_HPP
+#define LOTUS_TOOL_MODEL_TIMES_PERCENTILE_SEARCH_HPP
 
 #include <algorithm>
 #include <atomic>
@@ -88,3 +89,5 @@ const std::vector<double>& described_shares();
 distribution describe(const kept_durations& counted, const percentile_search& search);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_MODEL_TIMES_PERCENTILE_SEARCH_HPP

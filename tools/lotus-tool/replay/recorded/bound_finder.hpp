@@ -1,5 +1,6 @@
 // Finds out whether a queue of a recorded pipeline has a limit.
-#pragma once
+#ifndef LOTUS_TOOL_REPLAY_RECORDED_BOUND_FINDER_HPP
+#define LOTUS_TOOL_REPLAY_RECORDED_BOUND_FINDER_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -49,3 +50,5 @@ class bound_finder {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_RECORDED_BOUND_FINDER_HPP

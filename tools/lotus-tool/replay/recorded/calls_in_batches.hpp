@@ -1,5 +1,6 @@
 // Counts the calls of operations that built batches, and finds the order of the operations.
-#pragma once
+#ifndef LOTUS_TOOL_REPLAY_RECORDED_CALLS_IN_BATCHES_HPP
+#define LOTUS_TOOL_REPLAY_RECORDED_CALLS_IN_BATCHES_HPP
 
 #include <cstddef>
 #include <map>
@@ -47,3 +48,5 @@ class calls_in_batches {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_RECORDED_CALLS_IN_BATCHES_HPP

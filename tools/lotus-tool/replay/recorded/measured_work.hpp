@@ -1,5 +1,6 @@
 // Measures how a thread spent an interval: on a CPU, blocked, or waiting for a CPU.
-#pragma once
+#ifndef LOTUS_TOOL_REPLAY_RECORDED_MEASURED_WORK_HPP
+#define LOTUS_TOOL_REPLAY_RECORDED_MEASURED_WORK_HPP
 
 #include <cstdint>
 #include <vector>
@@ -68,3 +69,5 @@ inline double without_queueing_ns(const off_cpu_time* off, std::int64_t start_ns
 }
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_RECORDED_MEASURED_WORK_HPP

@@ -1,6 +1,7 @@
 // Splits the recorded work on each batch or item into operations, and derives the rules by which
 // the pipeline works, such as its order of dispatch.
-#pragma once
+#ifndef LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PARTS_HPP
+#define LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PARTS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -64,3 +65,5 @@ void find_policies(const run_data& run, const std::vector<spans_of_unit>& units,
                    recorded_pipeline& pipeline);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PARTS_HPP

@@ -1,6 +1,7 @@
 // Describes a run as a pipeline that can be simulated: the recorded work, the threads that did the
 // work, and the rules by which they did it.
-#pragma once
+#ifndef LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PIPELINE_HPP
+#define LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PIPELINE_HPP
 
 #include <algorithm>
 #include <cmath>
@@ -148,3 +149,5 @@ struct recording {
 recording record_pipeline(const run_data& run);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_RECORDED_RECORDED_PIPELINE_HPP

@@ -1,6 +1,7 @@
 // Finds operations whose calls may have to wait for each other, for example for a lock or a device,
 // and estimates how many of them are served at the same time.
-#pragma once
+#ifndef LOTUS_TOOL_REPLAY_RECORDED_SHARED_OPERATIONS_HPP
+#define LOTUS_TOOL_REPLAY_RECORDED_SHARED_OPERATIONS_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -179,3 +180,5 @@ std::vector<shared_operation> shared_operations_of(const run_data& run,
                                                    bool cpu_known);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_REPLAY_RECORDED_SHARED_OPERATIONS_HPP

@@ -1,6 +1,7 @@
 // Provides lotus-tool map record, which samples a program while the program writes its logs, and
 // map join, which assigns the samples of a run to the operations that their threads executed.
-#pragma once
+#ifndef LOTUS_TOOL_SAMPLING_COMMANDS_MAP_SAMPLES_HPP
+#define LOTUS_TOOL_SAMPLING_COMMANDS_MAP_SAMPLES_HPP
 
 #include <ostream>
 #include <string>
@@ -44,3 +45,5 @@ struct map_record_options {
 int run_map_record(const map_record_options& options, std::ostream& err);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_SAMPLING_COMMANDS_MAP_SAMPLES_HPP

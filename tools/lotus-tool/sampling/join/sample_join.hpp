@@ -1,5 +1,6 @@
 // Assigns every sample of a run to the operation that its thread had open at the sample's time.
-#pragma once
+#ifndef LOTUS_TOOL_SAMPLING_JOIN_SAMPLE_JOIN_HPP
+#define LOTUS_TOOL_SAMPLING_JOIN_SAMPLE_JOIN_HPP
 
 #include <cstdint>
 #include <map>
@@ -101,3 +102,5 @@ std::optional<std::uint64_t> cpu_ns(const joined_samples& samples, const joined_
 bool may_wait_for_others(const joined_op& op, const joined_run& run);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_SAMPLING_JOIN_SAMPLE_JOIN_HPP

@@ -1,5 +1,6 @@
 // Reads the samples of a run and finds their functions, for joining them with the run's logs.
-#pragma once
+#ifndef LOTUS_TOOL_SAMPLING_READ_LOCATED_SAMPLES_HPP
+#define LOTUS_TOOL_SAMPLING_READ_LOCATED_SAMPLES_HPP
 
 #include <cstdint>
 #include <map>
@@ -53,3 +54,5 @@ struct located_samples {
 void add_samples(const std::string& path, located_samples& to, diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_SAMPLING_READ_LOCATED_SAMPLES_HPP

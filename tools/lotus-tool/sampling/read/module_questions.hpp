@@ -1,5 +1,6 @@
 // Asks the child process that reads a module's symbols and debug info.
-#pragma once
+#ifndef LOTUS_TOOL_SAMPLING_READ_MODULE_QUESTIONS_HPP
+#define LOTUS_TOOL_SAMPLING_READ_MODULE_QUESTIONS_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -50,3 +51,5 @@ inline constexpr std::string_view ask_frames = "frames";
 std::function<std::string(const std::string&)> module_reader(const std::string& path);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_SAMPLING_READ_MODULE_QUESTIONS_HPP

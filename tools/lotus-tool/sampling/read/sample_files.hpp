@@ -1,5 +1,6 @@
 // Reads a file of samples that the built-in collector of `lotus-tool map` or `map record` wrote.
-#pragma once
+#ifndef LOTUS_TOOL_SAMPLING_READ_SAMPLE_FILES_HPP
+#define LOTUS_TOOL_SAMPLING_READ_SAMPLE_FILES_HPP
 
 #include <cstdint>
 #include <map>
@@ -91,3 +92,5 @@ samples_file read_samples(const std::string& path, diagnostic_log& diagnostics);
 code_place place_of(const sample& s, const samples_file& file, symbol_source& symbols);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_SAMPLING_READ_SAMPLE_FILES_HPP

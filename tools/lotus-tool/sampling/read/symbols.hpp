@@ -1,5 +1,6 @@
 // Finds the function at an address of a module (a program or library).
-#pragma once
+#ifndef LOTUS_TOOL_SAMPLING_READ_SYMBOLS_HPP
+#define LOTUS_TOOL_SAMPLING_READ_SYMBOLS_HPP
 
 #include <cstdint>
 #include <map>
@@ -69,3 +70,5 @@ class symbol_source {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_SAMPLING_READ_SYMBOLS_HPP

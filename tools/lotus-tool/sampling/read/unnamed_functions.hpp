@@ -1,5 +1,6 @@
 // Finds out about functions without a symbol, as most are in a stripped program or library.
-#pragma once
+#ifndef LOTUS_TOOL_SAMPLING_READ_UNNAMED_FUNCTIONS_HPP
+#define LOTUS_TOOL_SAMPLING_READ_UNNAMED_FUNCTIONS_HPP
 
 #include <gelf.h>
 
@@ -72,3 +73,5 @@ class unnamed_functions {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_SAMPLING_READ_UNNAMED_FUNCTIONS_HPP

@@ -1,5 +1,6 @@
 // Finds the name of the variable at an address of a module (a program or library).
-#pragma once
+#ifndef LOTUS_TOOL_SAMPLING_READ_VARIABLE_NAMES_HPP
+#define LOTUS_TOOL_SAMPLING_READ_VARIABLE_NAMES_HPP
 
 #include <cstdint>
 #include <map>
@@ -48,3 +49,5 @@ class variable_names {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_SAMPLING_READ_VARIABLE_NAMES_HPP

@@ -1,5 +1,6 @@
 // Samples another process and writes the samples to a file.
-#pragma once
+#ifndef LOTUS_TOOL_SAMPLING_RECORD_SAMPLE_RECORDER_HPP
+#define LOTUS_TOOL_SAMPLING_RECORD_SAMPLE_RECORDER_HPP
 
 #include <sys/types.h>
 
@@ -68,3 +69,5 @@ class sample_recorder {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_SAMPLING_RECORD_SAMPLE_RECORDER_HPP

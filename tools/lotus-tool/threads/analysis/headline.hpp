@@ -1,5 +1,6 @@
 // Summarizes in one or two sentences how a program without markers (Lotus macros) spends its time.
-#pragma once
+#ifndef LOTUS_TOOL_THREADS_ANALYSIS_HEADLINE_HPP
+#define LOTUS_TOOL_THREADS_ANALYSIS_HEADLINE_HPP
 
 #include <string>
 #include <vector>
@@ -31,3 +32,5 @@ std::string shown_target(const blocked_part& part, const std::vector<thread_acti
                          const thread_activity& group);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_ANALYSIS_HEADLINE_HPP

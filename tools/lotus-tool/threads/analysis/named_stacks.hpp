@@ -1,6 +1,7 @@
 // Finds the names of the functions in sampled stacks, and chooses the functions that explain what a
 // thread was doing.
-#pragma once
+#ifndef LOTUS_TOOL_THREADS_ANALYSIS_NAMED_STACKS_HPP
+#define LOTUS_TOOL_THREADS_ANALYSIS_NAMED_STACKS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -97,3 +98,5 @@ std::string without_arguments(const std::string& function);
 std::string_view file_name(std::string_view path) noexcept;
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_ANALYSIS_NAMED_STACKS_HPP

@@ -1,5 +1,6 @@
 // Divides a run into phases in which different groups of threads use the CPUs.
-#pragma once
+#ifndef LOTUS_TOOL_THREADS_ANALYSIS_RUN_PHASES_HPP
+#define LOTUS_TOOL_THREADS_ANALYSIS_RUN_PHASES_HPP
 
 #include <cstddef>
 #include <optional>
@@ -29,3 +30,5 @@ std::vector<run_phase> phases_of(const thread_samples& samples, const named_stac
                                  const std::vector<thread_activity>& groups);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_ANALYSIS_RUN_PHASES_HPP

@@ -1,5 +1,6 @@
 // Calculates how much time each sample of a thread stands for, and writes collapsed stacks.
-#pragma once
+#ifndef LOTUS_TOOL_THREADS_ANALYSIS_SAMPLE_TIMES_HPP
+#define LOTUS_TOOL_THREADS_ANALYSIS_SAMPLE_TIMES_HPP
 
 #include <cstddef>
 #include <string>
@@ -30,3 +31,5 @@ std::string collapsed_stacks(const thread_samples& samples, const named_stacks& 
                              const std::vector<thread_activity>& groups);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_ANALYSIS_SAMPLE_TIMES_HPP

@@ -1,6 +1,7 @@
 // Finds out from the rounds of samples, which show the states of several threads at one moment, who
 // works while a thread waits.
-#pragma once
+#ifndef LOTUS_TOOL_THREADS_ANALYSIS_SEEN_TOGETHER_HPP
+#define LOTUS_TOOL_THREADS_ANALYSIS_SEEN_TOGETHER_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -57,3 +58,5 @@ class seen_together {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_ANALYSIS_SEEN_TOGETHER_HPP

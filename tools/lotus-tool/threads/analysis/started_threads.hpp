@@ -1,5 +1,6 @@
 // Groups the threads of a program by the function with which they began.
-#pragma once
+#ifndef LOTUS_TOOL_THREADS_ANALYSIS_STARTED_THREADS_HPP
+#define LOTUS_TOOL_THREADS_ANALYSIS_STARTED_THREADS_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -71,3 +72,5 @@ class started_threads {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_ANALYSIS_STARTED_THREADS_HPP

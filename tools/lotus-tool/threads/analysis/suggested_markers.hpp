@@ -1,5 +1,6 @@
 // Suggests the lines at which a user should add the first markers (Lotus macros) to a program.
-#pragma once
+#ifndef LOTUS_TOOL_THREADS_ANALYSIS_SUGGESTED_MARKERS_HPP
+#define LOTUS_TOOL_THREADS_ANALYSIS_SUGGESTED_MARKERS_HPP
 
 #include <string>
 #include <vector>
@@ -29,3 +30,5 @@ std::vector<suggested_marker> suggested_markers(const thread_samples& samples,
                                                 const std::vector<thread_activity>& groups);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_ANALYSIS_SUGGESTED_MARKERS_HPP

@@ -1,6 +1,7 @@
 // Computes for each group of a program's threads for how much of its time it ran, waited for a CPU
 // or was blocked, and in which functions.
-#pragma once
+#ifndef LOTUS_TOOL_THREADS_ANALYSIS_THREAD_ACTIVITY_HPP
+#define LOTUS_TOOL_THREADS_ANALYSIS_THREAD_ACTIVITY_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -92,3 +93,5 @@ std::string shown_group(const thread_activity& group);
 std::string unique_name(const thread_activity& group);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_ANALYSIS_THREAD_ACTIVITY_HPP

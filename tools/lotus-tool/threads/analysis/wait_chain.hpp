@@ -1,5 +1,6 @@
 // Follows the wait of the main thread from thread to thread, up to something that ends it.
-#pragma once
+#ifndef LOTUS_TOOL_THREADS_ANALYSIS_WAIT_CHAIN_HPP
+#define LOTUS_TOOL_THREADS_ANALYSIS_WAIT_CHAIN_HPP
 
 #include <cstddef>
 #include <optional>
@@ -32,3 +33,5 @@ std::vector<chain_hop> wait_chain(const thread_samples& samples,
                                   const std::vector<thread_activity>& groups, std::size_t first);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_ANALYSIS_WAIT_CHAIN_HPP

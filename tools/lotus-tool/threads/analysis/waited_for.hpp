@@ -1,5 +1,6 @@
 // Finds the group of threads for which a waiting thread waits.
-#pragma once
+#ifndef LOTUS_TOOL_THREADS_ANALYSIS_WAITED_FOR_HPP
+#define LOTUS_TOOL_THREADS_ANALYSIS_WAITED_FOR_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -110,3 +111,5 @@ class waited_for {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_ANALYSIS_WAITED_FOR_HPP

@@ -1,6 +1,7 @@
 // Implements `lotus-tool threads`, which shows how the threads of a program without markers (Lotus
 // macros) spend their time.
-#pragma once
+#ifndef LOTUS_TOOL_THREADS_COMMANDS_THREADS_HPP
+#define LOTUS_TOOL_THREADS_COMMANDS_THREADS_HPP
 
 #include <ostream>
 #include <string>
@@ -23,3 +24,5 @@ const description<threads_view>& description_of(const threads_view*);
 int run_threads(const threads_options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_COMMANDS_THREADS_HPP

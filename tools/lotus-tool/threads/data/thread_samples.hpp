@@ -1,5 +1,6 @@
 // Defines the samples of a program's threads, and reads and writes the file that contains them.
-#pragma once
+#ifndef LOTUS_TOOL_THREADS_DATA_THREAD_SAMPLES_HPP
+#define LOTUS_TOOL_THREADS_DATA_THREAD_SAMPLES_HPP
 
 #include <cstdint>
 #include <string>
@@ -180,3 +181,5 @@ thread_samples parse_thread_samples(std::string_view text, const std::string& pa
 inline constexpr std::string_view thread_samples_start = ".lotus_threads_";
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_DATA_THREAD_SAMPLES_HPP

@@ -1,6 +1,7 @@
 // Writes the data about the threads of sampled programs that the report shows in a table and in
 // flame graphs.
-#pragma once
+#ifndef LOTUS_TOOL_THREADS_PAGE_THREAD_STACKS_HPP
+#define LOTUS_TOOL_THREADS_PAGE_THREAD_STACKS_HPP
 
 #include <set>
 #include <string>
@@ -32,3 +33,5 @@ class sampled_threads {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_PAGE_THREAD_STACKS_HPP

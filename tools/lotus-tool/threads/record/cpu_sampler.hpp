@@ -1,5 +1,6 @@
 // Samples the stacks of another process's threads while they use the CPU.
-#pragma once
+#ifndef LOTUS_TOOL_THREADS_RECORD_CPU_SAMPLER_HPP
+#define LOTUS_TOOL_THREADS_RECORD_CPU_SAMPLER_HPP
 
 #include <sys/types.h>
 
@@ -82,3 +83,5 @@ class cpu_sampler {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_RECORD_CPU_SAMPLER_HPP

@@ -1,5 +1,6 @@
 // Reads the clocks that a thread_recorder uses.
-#pragma once
+#ifndef LOTUS_TOOL_THREADS_RECORD_RECORDER_CLOCKS_HPP
+#define LOTUS_TOOL_THREADS_RECORD_RECORDER_CLOCKS_HPP
 
 #include <sys/resource.h>
 #include <time.h>  // NOLINT(modernize-deprecated-headers): clock_gettime
@@ -35,3 +36,5 @@ inline double seconds(std::chrono::steady_clock::duration time) noexcept {
 }
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_RECORD_RECORDER_CLOCKS_HPP

@@ -1,5 +1,6 @@
 // Finds the other end of a connected socket.
-#pragma once
+#ifndef LOTUS_TOOL_THREADS_RECORD_SOCKET_PEER_HPP
+#define LOTUS_TOOL_THREADS_RECORD_SOCKET_PEER_HPP
 
 #include <cstdint>
 #include <optional>
@@ -20,3 +21,5 @@ struct socket_peer {
 std::optional<socket_peer> peer_of_socket(std::uint32_t pid, const std::string& what);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_RECORD_SOCKET_PEER_HPP

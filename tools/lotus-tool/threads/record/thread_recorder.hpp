@@ -1,5 +1,6 @@
 // Samples the threads of a running program, which needs no changes for this.
-#pragma once
+#ifndef LOTUS_TOOL_THREADS_RECORD_THREAD_RECORDER_HPP
+#define LOTUS_TOOL_THREADS_RECORD_THREAD_RECORDER_HPP
 
 #include <sys/types.h>
 
@@ -170,3 +171,5 @@ class thread_recorder {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_RECORD_THREAD_RECORDER_HPP

@@ -1,5 +1,6 @@
 // Samples the threads of another process: whether they wait, for what, and in which calls.
-#pragma once
+#ifndef LOTUS_TOOL_THREADS_RECORD_WATCHED_PROCESS_HPP
+#define LOTUS_TOOL_THREADS_RECORD_WATCHED_PROCESS_HPP
 
 #include <poll.h>
 
@@ -110,3 +111,5 @@ class watched_process {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_RECORD_WATCHED_PROCESS_HPP

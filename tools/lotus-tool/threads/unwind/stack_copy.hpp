@@ -1,6 +1,7 @@
 // Defines a copy of a thread's registers and of the top of its stack, from which its calls are
 // found.
-#pragma once
+#ifndef LOTUS_TOOL_THREADS_UNWIND_STACK_COPY_HPP
+#define LOTUS_TOOL_THREADS_UNWIND_STACK_COPY_HPP
 
 #include <array>
 #include <cstddef>
@@ -37,3 +38,5 @@ struct mapped_code {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_UNWIND_STACK_COPY_HPP

@@ -1,6 +1,7 @@
 // Finds the active calls of a thread from a copy of its stack, with the unwind tables of the
 // program and its libraries. Programs need neither frame pointers nor debug information.
-#pragma once
+#ifndef LOTUS_TOOL_THREADS_UNWIND_STACK_UNWINDER_HPP
+#define LOTUS_TOOL_THREADS_UNWIND_STACK_UNWINDER_HPP
 
 #include <cstdint>
 #include <fstream>
@@ -45,3 +46,5 @@ class stack_unwinder {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_UNWIND_STACK_UNWINDER_HPP

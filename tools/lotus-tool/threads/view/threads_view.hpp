@@ -1,5 +1,6 @@
 // What the threads of a program without markers (Lotus macros) did, as all outputs show it.
-#pragma once
+#ifndef LOTUS_TOOL_THREADS_VIEW_THREADS_VIEW_HPP
+#define LOTUS_TOOL_THREADS_VIEW_THREADS_VIEW_HPP
 
 #include <cstdint>
 #include <ostream>
@@ -39,3 +40,5 @@ enum class threads_part : std::uint8_t { summary, all };
 void print_threads(const threads_view& view, threads_part part, std::ostream& out);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_THREADS_VIEW_THREADS_VIEW_HPP

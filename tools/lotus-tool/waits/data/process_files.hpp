@@ -1,5 +1,6 @@
 // Reads the text files that processes write about their waiting threads.
-#pragma once
+#ifndef LOTUS_TOOL_WAITS_DATA_PROCESS_FILES_HPP
+#define LOTUS_TOOL_WAITS_DATA_PROCESS_FILES_HPP
 
 #include <functional>
 #include <string>
@@ -30,3 +31,5 @@ void read_whole_lines(const std::string& path, const std::string& damage,
                       const std::function<bool(std::string_view line)>& take_line);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_WAITS_DATA_PROCESS_FILES_HPP

@@ -1,5 +1,6 @@
 // Reads the files in which processes recorded the stacks of their waiting threads.
-#pragma once
+#ifndef LOTUS_TOOL_WAITS_DATA_STACK_FILES_HPP
+#define LOTUS_TOOL_WAITS_DATA_STACK_FILES_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -54,3 +55,5 @@ process_stacks read_stacks(const run_files& run, const std::string& ending,
                            diagnostic_log& diagnostics);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_WAITS_DATA_STACK_FILES_HPP

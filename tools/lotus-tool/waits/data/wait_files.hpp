@@ -1,5 +1,6 @@
 // Reads the files in which processes recorded what their threads waited for.
-#pragma once
+#ifndef LOTUS_TOOL_WAITS_DATA_WAIT_FILES_HPP
+#define LOTUS_TOOL_WAITS_DATA_WAIT_FILES_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -56,3 +57,5 @@ inline const char* reason_word(wait_reason reason) noexcept {
 }
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_WAITS_DATA_WAIT_FILES_HPP

@@ -1,6 +1,7 @@
 // Determines what each operation was blocked on. To do so, assigns each sample of a waiting thread
 // (wait_sample) to the operations that the thread had open at that time.
-#pragma once
+#ifndef LOTUS_TOOL_WAITS_JOIN_BLOCKED_ON_HPP
+#define LOTUS_TOOL_WAITS_JOIN_BLOCKED_ON_HPP
 
 #include <cstdint>
 #include <functional>
@@ -168,3 +169,5 @@ std::string waiting_text(const run_blocked_on& joined, const std::string& name,
                          double min_blocked);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_WAITS_JOIN_BLOCKED_ON_HPP

@@ -1,5 +1,6 @@
 // Finds the lock that limits a run, if samples of waiting threads (wait_sample) show that it does.
-#pragma once
+#ifndef LOTUS_TOOL_WAITS_JOIN_LIMITING_LOCK_HPP
+#define LOTUS_TOOL_WAITS_JOIN_LIMITING_LOCK_HPP
 
 #include <cstddef>
 #include <optional>
@@ -36,3 +37,5 @@ std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_b
 std::optional<sampled_lock> find_sampled_lock(const run_blocked_on& joined);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_WAITS_JOIN_LIMITING_LOCK_HPP

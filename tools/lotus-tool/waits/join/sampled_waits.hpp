@@ -1,5 +1,6 @@
 // Finds which operations were open when waiting threads were sampled, and for how long they waited.
-#pragma once
+#ifndef LOTUS_TOOL_WAITS_JOIN_SAMPLED_WAITS_HPP
+#define LOTUS_TOOL_WAITS_JOIN_SAMPLED_WAITS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -171,3 +172,5 @@ class thread_logs {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_WAITS_JOIN_SAMPLED_WAITS_HPP

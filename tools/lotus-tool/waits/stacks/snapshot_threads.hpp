@@ -1,6 +1,7 @@
 // Shows what all threads of a run's processes did when one of them took a snapshot, such as one
 // because of a hang.
-#pragma once
+#ifndef LOTUS_TOOL_WAITS_STACKS_SNAPSHOT_THREADS_HPP
+#define LOTUS_TOOL_WAITS_STACKS_SNAPSHOT_THREADS_HPP
 
 #include <cstdint>
 #include <ostream>
@@ -41,3 +42,5 @@ void print_snapshot_threads(const std::vector<snapshot_thread>& threads, std::os
 const description<snapshot_thread>& description_of(const snapshot_thread*);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_WAITS_STACKS_SNAPSHOT_THREADS_HPP

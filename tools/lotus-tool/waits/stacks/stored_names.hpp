@@ -1,5 +1,6 @@
 // Stores the names of functions and variables in what the processes of a run recorded.
-#pragma once
+#ifndef LOTUS_TOOL_WAITS_STACKS_STORED_NAMES_HPP
+#define LOTUS_TOOL_WAITS_STACKS_STORED_NAMES_HPP
 
 #include <string>
 
@@ -11,3 +12,5 @@ namespace lotus::tool {
 void store_names(const std::string& dir, const std::string& prefix);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_WAITS_STACKS_STORED_NAMES_HPP

@@ -1,5 +1,6 @@
 // Unwinds the stacks that processes recorded of their waiting threads, and names the calls.
-#pragma once
+#ifndef LOTUS_TOOL_WAITS_STACKS_UNWOUND_STACKS_HPP
+#define LOTUS_TOOL_WAITS_STACKS_UNWOUND_STACKS_HPP
 
 #include <cstdint>
 #include <map>
@@ -94,3 +95,5 @@ std::string calls_of_wait(const run_blocked_on& joined, const std::string& name,
                           const blocked_on* of);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_WAITS_STACKS_UNWOUND_STACKS_HPP

@@ -1,5 +1,6 @@
 // Runs a probe program once under one of the collectors.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_MAP_COLLECT_PROBE_RUNNER_HPP
+#define LOTUS_TOOL_COMMANDS_MAP_COLLECT_PROBE_RUNNER_HPP
 
 #include <ostream>
 #include <set>
@@ -88,3 +89,5 @@ class probe_runner {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_MAP_COLLECT_PROBE_RUNNER_HPP

@@ -1,5 +1,6 @@
 // Writes the batch records of one log for the report's timeline.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_TIMELINE_BATCHES_HPP
+#define LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_TIMELINE_BATCHES_HPP
 
 #include <cstddef>
 #include <vector>
@@ -20,3 +21,5 @@ void write_batches(json_writer& json, const run_data& run,
                    const std::vector<record_number>& batches, std::size_t most);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_TIMELINE_BATCHES_HPP

@@ -1,5 +1,6 @@
 // Writes the data that the report's timeline draws for a run.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_TIMELINE_DATA_HPP
+#define LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_TIMELINE_DATA_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -44,3 +45,5 @@ void write_timeline(json_writer& json, const run_data& run, const listed_operati
                     name_table& names, const drawn_limits& limits);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_TIMELINE_DATA_HPP

@@ -1,6 +1,7 @@
 // Chooses the operations that the timeline draws, and sums up the others, so that the
 // page's panels can still show exact sums.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_UNDRAWN_SUMS_HPP
+#define LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_UNDRAWN_SUMS_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -133,3 +134,5 @@ class longest_drawn {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_REPORT_TIMELINE_UNDRAWN_SUMS_HPP

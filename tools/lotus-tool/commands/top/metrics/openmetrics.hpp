@@ -1,5 +1,6 @@
 // Formats the state of running programs as metrics for Prometheus.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_TOP_METRICS_OPENMETRICS_HPP
+#define LOTUS_TOOL_COMMANDS_TOP_METRICS_OPENMETRICS_HPP
 
 #include <string>
 #include <vector>
@@ -15,3 +16,5 @@ namespace lotus::tool {
 std::string openmetrics_text(const std::vector<live_run>& runs);
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_TOP_METRICS_OPENMETRICS_HPP

@@ -1,5 +1,6 @@
 // The interface through which runs are drawn. Every output format implements it.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_VIZ_FORMATS_TRACE_SINK_HPP
+#define LOTUS_TOOL_COMMANDS_VIZ_FORMATS_TRACE_SINK_HPP
 
 #include <array>
 #include <cstddef>
@@ -121,3 +122,5 @@ class trace_sink {
 };
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_VIZ_FORMATS_TRACE_SINK_HPP

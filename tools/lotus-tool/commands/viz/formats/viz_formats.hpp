@@ -1,5 +1,6 @@
 // Lists the output formats of viz.
-#pragma once
+#ifndef LOTUS_TOOL_COMMANDS_VIZ_FORMATS_VIZ_FORMATS_HPP
+#define LOTUS_TOOL_COMMANDS_VIZ_FORMATS_VIZ_FORMATS_HPP
 
 #include <array>
 #include <memory>
@@ -32,3 +33,5 @@ inline constexpr std::array<viz_format, 2> viz_formats{{
 }};
 
 }  // namespace lotus::tool
+
+#endif  // LOTUS_TOOL_COMMANDS_VIZ_FORMATS_VIZ_FORMATS_HPP
