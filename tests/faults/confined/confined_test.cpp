@@ -320,7 +320,7 @@ TEST_CASE("after start, the library makes only the system calls that the documen
     for (unsigned i = 0; i < 40; ++i) {
       std::thread{[i] {
         record("of_thread", 100);
-        record(("name" + std::to_string(i)).c_str(), 1);
+        record("name" + std::to_string(i), 1);
         LOTUS_SCOPE_AGGREGATED("Aggregated");
         LOTUS_BATCH_PREPROCESSED(i);
         LOTUS_BATCH_QUEUED(i);

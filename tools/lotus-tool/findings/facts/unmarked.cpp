@@ -136,10 +136,9 @@ unmarked_use busiest_between_records(const run_data& run, const thread_samples& 
 std::optional<stage_id> stage_after_gap(const run_batches& batches, bool between_stages) {
   std::map<stage_id, double> gaps;
   for (const batch& b : batches.all()) {
-    std::vector<preprocessing_span> spans(
-        batches.preprocessing_spans().begin() + static_cast<std::ptrdiff_t>(b.first_span),
-        batches.preprocessing_spans().begin() +
-            static_cast<std::ptrdiff_t>(b.first_span + b.spans));
+    const auto first =
+        batches.preprocessing_spans().begin() + static_cast<std::ptrdiff_t>(b.first_span);
+    std::vector<preprocessing_span> spans(first, first + static_cast<std::ptrdiff_t>(b.spans));
     std::sort(spans.begin(), spans.end(),
               [](const auto& a, const auto& c) { return a.start_ns < c.start_ns; });
     if (spans.empty()) continue;
