@@ -140,22 +140,22 @@ TEST_CASE("workers that meet at a barrier are under no limit of batches in fligh
   std::int64_t round = 0;
   std::int64_t now = 0;
   for (std::int64_t i = 0; i < 120; i += 3) {
-    // The slowest of a round lets all begin the next one, just before it is received.
-    for (std::int64_t t = 0; t < 3; ++t) {
-      const std::int64_t took = (t == i / 3 % 3 ? 12 : 3) * ms;
-      slept(logs, 1 + static_cast<int>(t), i + t, round + t * 20'000, took);
-    }
-    for (std::int64_t t = 0; t < 3; ++t) {
-      const std::int64_t took = (t == i / 3 % 3 ? 12 : 3) * ms;
-      const std::int64_t at = std::max(now + 2000, round + t * 20'000 + took + 30'000);
-      received(logs, i + t, now, at);
+    // The slowest of a round lets all begin the next one, just after it is received.
+    for (std::int64_t n = 0; n < 3; ++n) {
+      const std::int64_t took = (n == 2 ? 12 : 3) * ms;
+      const int thread = 1 + static_cast<int>((i / 3 + n) % 3);
+      slept(logs, thread, i + n, round + n * 20'000, took);
+      const std::int64_t at = std::max(now + 2000, round + n * 20'000 + took + 30'000);
+      received(logs, i + n, now, at);
       now = at + ms / 5;
     }
-    round += 12 * ms + 80'000;
+    round += 12 * ms + 100'000;
   }
   const answer a = diagnose(logs);
   INFO(a.text());
   CHECK(a.verdict() != "prefetch-bound");
+  CHECK(found(a, "workers-wait-for-consumer").empty());
+  CHECK_FALSE(found(a, "workers-begin-late").empty());
 }
 
 TEST_CASE("a lock whose holders fill the run once limits it, although few waits are seen") {
