@@ -158,6 +158,26 @@ TEST_CASE("epochs that overlap belong to one loader if their numbers begin again
   CHECK(a.checks.count("loaders-mixed") == 0);
 }
 
+TEST_CASE("two loaders of the same length under one name are no epochs that overlap") {
+  std::vector<std::int64_t> numbers;  // the second loader begins when a third of the first is done
+  for (std::int64_t i = 0; i < 80; ++i) {
+    if (i < 60) numbers.push_back(i);
+    if (i >= 20) numbers.push_back(i - 20);
+  }
+  planted_logs logs;
+  logs.cpus(8);
+  std::int64_t start = 0;
+  std::int64_t now = 0;
+  for (const std::int64_t i : numbers) {
+    slept(logs, 1 + static_cast<int>(start / (4 * ms) % 2), i, start, 7 * ms);
+    const std::int64_t at = std::max(now + 2000, start + 7 * ms + 20'000);
+    received(logs, i, now, at);
+    now = at + 2 * ms;
+    start += 4 * ms;
+  }
+  CHECK(diagnose(logs).checks.count("loaders-mixed") == 1);
+}
+
 TEST_CASE("work that is done twice leads to no verdict") {
   worker_loader loader;
   loader.log_preprocessing = [](planted_logs& logs, int thread, std::int64_t i, std::int64_t start,

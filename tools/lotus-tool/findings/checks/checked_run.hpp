@@ -85,6 +85,7 @@ busy_threads count_busy_threads(const run_data& run);
 /// - An epoch lacks numbers at its beginning or in its middle.
 /// - A complete but shorter epoch occurs among longer ones.
 /// An epoch that was left early is recognized by batches that were built for it and never received.
+/// The end of an epoch and the beginning of the next may overlap, because workers build ahead.
 phrase mixed_sequences(const run_data& run, const recorded_work& work);
 
 }  // namespace lotus::tool

@@ -126,16 +126,30 @@ bool has_holes(const sequence& s, const std::vector<std::int64_t>& all, bool fir
   return static_cast<double>(highest - lowest + 1 - s.numbers.size()) > few;
 }
 
-/// Returns whether a consumer received each number equally often, as from one loader: if its
-/// workers build ahead into the next epoch, the consumer may receive batches of both in turn.
-bool all_equally_often(const run_batches& batches, consumer_id consumer) {
-  std::map<std::int64_t, std::size_t> times;
+/// Returns whether a consumer received the numbers of one loader whose epochs overlap a little: its
+/// workers build ahead into the next epoch. Then it received all numbers equally often, and each
+/// of them again only after nearly all others.
+bool epochs_overlap(const run_batches& batches, consumer_id consumer, std::size_t numbers) {
+  constexpr double nearly_all = 0.9;
+  std::vector<std::pair<std::int64_t, std::int64_t>> received;  // when, and the number
   for (const batch& b : batches.all()) {
     const batch_record* const consumed = batches.record(b.consumed);
-    if (consumed != nullptr && consumed->consumer == consumer) ++times[b.index];
+    if (consumed != nullptr && consumed->consumer == consumer) {
+      received.emplace_back(consumed->start_ns, b.index);
+    }
   }
-  return std::all_of(times.begin(), times.end(),
-                     [&](const auto& of) { return of.second == times.begin()->second; });
+  std::sort(received.begin(), received.end());
+  std::map<std::int64_t, std::size_t> times;
+  std::vector<std::size_t> reached(1, numbers);  // how many numbers were received n times or more
+  for (const auto& [at_ns, number] : received) {
+    const std::size_t n = ++times[number];
+    if (static_cast<double>(reached[n - 1]) < nearly_all * static_cast<double>(numbers)) {
+      return false;
+    }
+    if (n == reached.size()) reached.push_back(0);
+    ++reached[n];
+  }
+  return reached.back() == numbers;
 }
 
 /// Properties of all sequences of a consumer. They show whether one sequence is unusual.
@@ -195,7 +209,7 @@ phrase mixed_sequences(const run_data& run, const recorded_work& work) {
     if (sequences.size() <= 1) continue;
     std::set<std::int64_t> numbers;
     for (const sequence& s : sequences) numbers.insert(s.numbers.begin(), s.numbers.end());
-    if (all_equally_often(run.batches, consumer)) continue;
+    if (epochs_overlap(run.batches, consumer, numbers.size())) continue;
     const all_sequences together(sequences);
     std::size_t before = 0;
     const std::vector<std::int64_t> all(numbers.begin(), numbers.end());
