@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "commands/top/live_runs.hpp"
 #include "log/log_reader.hpp"
 #include "log/side_line.hpp"
 #include "lotus/lotus.hpp"
@@ -92,7 +94,8 @@ class recording_child {
   template <class Work>
   recording_child(const std::string& prefix, std::uint32_t drain_interval_ms, Work&& work,
                   std::uint32_t ring_records = 8192,
-                  lotus::log_format format = lotus::log_format::text) {
+                  lotus::log_format format = lotus::log_format::text,
+                  std::uint64_t keep_bytes = 0) {
     REQUIRE(pipe(reported_) == 0);
     REQUIRE(pipe(done_) == 0);
     pid_ = fork();
@@ -102,6 +105,7 @@ class recording_child {
     o.drain_interval_ms = drain_interval_ms;
     o.ring_records = ring_records;
     o.format = format;
+    o.keep_bytes = keep_bytes;
     lotus::start(o);
     // Waits until the drains shortly after start() are over.
     if (drain_interval_ms > 1000) usleep(400'000);
@@ -363,4 +367,21 @@ TEST_CASE("only the end of long logs is read, and a log that was renamed is read
   look(folder, now);
   found = held(folder);
   CHECK(found == std::map<std::string, int>{{"SAfter", 1}, {"SBefore", 1}});
+}
+
+TEST_CASE("top goes on while a process renames and deletes its logs") {
+  for (const lotus::log_format format : formats) {
+    const lotus::tool_test::temp_dir dir;
+    const recording_child child(
+        dir.path() + "/lotustrace_log", 1, [] { consume(0, 1'000'000'000, 0); }, 1024, format,
+        1 << 16);
+    lotus::tool::live_runs runs({dir.path()}, "lotustrace_log", whole_run_ns);
+    std::size_t seen = 0;
+    for (const auto until = std::chrono::steady_clock::now() + 1s;
+         std::chrono::steady_clock::now() < until;) {
+      CHECK_NOTHROW(runs.look(0));
+      if (!runs.all().empty()) seen = std::max(seen, runs.all().front().now.batches);
+    }
+    CHECK(seen > 0);
+  }
 }

@@ -22,6 +22,12 @@ struct input_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Thrown if a file was there when its folder was read, but no longer when it was opened: its
+/// process has renamed or deleted it.
+struct vanished_file : input_error {
+  using input_error::input_error;
+};
+
 /// Thrown if the command line is incorrect; what() is one line that explains what to change.
 struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;

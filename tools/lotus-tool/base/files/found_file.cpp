@@ -24,8 +24,10 @@ int open_found(const std::string& path) {
   const int fd = lotus::detail::open_regular(AT_FDCWD, path.c_str(), O_RDONLY, status);
   if (fd >= 0) return fd;
   const char* const why = lotus::detail::file_error_text(-fd);
-  throw input_error(
-      path + (lotus::detail::is_refusal(-fd) ? ": not read, it " : ": cannot be read: ") + why);
+  const bool refused = lotus::detail::is_refusal(-fd);
+  const std::string text = path + (refused ? ": not read, it " : ": cannot be read: ") + why;
+  if (fd == -ENOENT) throw vanished_file(text);
+  throw input_error(text);
 }
 
 std::string read_found(const std::string& path, std::uint64_t max_bytes) {

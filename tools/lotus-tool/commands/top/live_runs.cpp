@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/diagnostics.hpp"
+#include "base/errors.hpp"
 #include "findings/claims.hpp"
 #include "findings/diagnosis.hpp"
 #include "findings/finding.hpp"
@@ -144,6 +145,18 @@ live_runs::live_runs(const std::vector<std::string>& dirs, const std::string& pr
 }
 
 void live_runs::look(std::size_t chosen) {
+  // A running process renames and deletes logs, and then the folder is read again. If a process
+  // does so all the time, the next update may succeed.
+  constexpr int most_times = 5;
+  for (int times = 0; times < most_times; ++times) {
+    try {
+      return look_once(chosen);
+    } catch (const vanished_file&) {
+    }
+  }
+}
+
+void live_runs::look_once(std::size_t chosen) {
   now_ns_ = time_of(CLOCK_REALTIME);
   steady_ns_ = time_of(CLOCK_BOOTTIME);
   judging_ns_ = 0;

@@ -101,6 +101,7 @@ class live_runs {
   bool needs_second_reading() const;
 
  private:
+  void look_once(std::size_t chosen);
   std::size_t index_of(const std::string& dir, const std::string& info_dir,
                        const std::string& loader, std::uint64_t main = 0, std::uint32_t pid = 0);
   void update_run(const live_folder& folder, const run_files& files, std::uint64_t main,

@@ -229,7 +229,8 @@ std::optional<sleeping_threads> asleep_between_batches(const run_facts& f) {
     asleep += one.samples;
     found.asleep_ns += static_cast<double>(one.ns);
   }
-  if (asleep < fewest || 2 * asleep < list->second.samples ||
+  const bool hardly_else = 5 * asleep >= 4 * list->second.samples;
+  if (asleep < (hardly_else ? fewest / 2 : fewest) || 2 * asleep < list->second.samples ||
       found.asleep_ns < 0.5 * f.waits.idle_ns()) {
     return std::nullopt;
   }

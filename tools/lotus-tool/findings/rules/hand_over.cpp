@@ -235,6 +235,8 @@ std::optional<finding> passed_on_together(const run_facts& f) {
       w.patterns.windows.every > 0 || w.patterns.fixed.count > 0 || works_itself(f) || sleeps(f)) {
     return std::nullopt;
   }
+  // What a stage finds when it wakes up comes together, too.
+  if (f.asleep) return std::nullopt;
   // Threads that work in step are ready together, too. Then few batches wait for each other.
   std::size_t threads = std::max(f.d.living_workers, f.d.workers);
   for (const stage_figures& stage : f.d.stages) threads = std::max(threads, stage.slots);
