@@ -27,7 +27,7 @@ tests=("${tool[@]}" catch2 libjpeg-dev python3 protobuf-compiler sqlite3 tmux)
 optimized=(pkgconf linux-perf valgrind groff-base zsh fish dpkg-dev heaptrack zstd libjemalloc-dev
   libgoogle-perftools-dev libtbb-dev libavcodec-dev libavformat-dev libswscale-dev libopencv-dev)
 parts=(
-  "tests|9|the library and lotus-tool, hardly optimized: killed processes, forks, full disks, README's commands|${tests[*]}"
+  "tests|8|the library and lotus-tool, hardly optimized: killed processes, forks, full disks, README's commands|${tests[*]}"
   "release|14|the same with g++ -O3, all examples and documents, the single header|${optimized[*]}"
   "asan|12|the newest clang++ with AddressSanitizer and UndefinedBehaviorSanitizer; fuzzers|clang clang-N libclang-rt-N-dev lld-N"
   "tsan|4|what has threads, with ThreadSanitizer|"

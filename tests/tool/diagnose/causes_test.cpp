@@ -5,7 +5,6 @@
 #include <deque>
 #include <filesystem>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -102,17 +101,6 @@ const std::vector<cause>& causes() {
   return all;
 }
 
-#ifdef LOTUS_TEST_BRIEFLY
-/// Returns whether a program is left out here: a cause with another number of threads, or one that
-/// is recorded alone and found by the same rule as others.
-bool is_another_of_a_kind(const std::string& name) {
-  static const std::set<std::string> others{"pass",         "bound-later",   "many-workers",
-                                            "workers-spin", "spinning-pool", "stage-copy",
-                                            "tokens",       "one-asked-for", "step-lock"};
-  return contains(name, "-2") || others.count(name) != 0;
-}
-#endif
-
 /// The folders where a slow program and the cured one are recorded.
 struct pair_of_runs {
   const cause* of = nullptr;
@@ -139,9 +127,6 @@ std::deque<pair_of_runs> recorded_pairs() {
   std::deque<pair_of_runs> pairs;
   std::vector<pair_of_runs*> sleeping;
   for (const cause& of : causes()) {
-#ifdef LOTUS_TEST_BRIEFLY
-    if (is_another_of_a_kind(of.name)) continue;
-#endif
     pairs.emplace_back().of = &of;
     if (of.how == how_recorded::with_others) sleeping.push_back(&pairs.back());
   }
