@@ -19,6 +19,16 @@ double share_without_cpu(const recorded_pipeline& p) {
   return p.cpu_known && all.all_ns() > 0 ? all.queued_ns / all.all_ns() : 0;
 }
 
+/// Returns whether there are many more workers than CPUs, and these hardly sleep, so that more of
+/// them only take turns. While others wait for a CPU, a sleep is not on the path, but one more
+/// worker still uses that time.
+bool take_turns(const diagnosis& d) {
+  constexpr double hardly = 0.1;
+  const double blocked = states_of(d.path).blocked - states_of(d.path, path_kind::step).blocked;
+  return d.cpus && static_cast<double>(d.workers) >= 2 * *d.cpus && blocked < hardly &&
+         d.blocked_of_work < hardly;
+}
+
 }  // namespace
 
 phrase service_words(double could_per_s, double per_s) {
@@ -169,10 +179,14 @@ phrase without_cpu_words(const diagnosis& d) {
   }
   text.add(".");
   const auto most = std::find_if(d.path.shares.begin(), d.path.shares.end(), is_work);
-  if (most == d.path.shares.end() || !most->cpu) return text;
-  const std::string wait =
-      waiting_text(d.blocked_on, most->name, most->cpu->blocked_ns, most->ns, worth_telling);
-  return wait.empty() ? text : text.add(" %.", {name_word{wait}});
+  if (most != d.path.shares.end() && most->cpu) {
+    const std::string wait =
+        waiting_text(d.blocked_on, most->name, most->cpu->blocked_ns, most->ns, worth_telling);
+    if (!wait.empty()) text.add(" %.", {name_word{wait}});
+  }
+  return take_turns(d)
+             ? text.add(" Try %: more of them take turns.", {count_word{cpus, "worker", "workers"}})
+             : text;
 }
 
 phrase others_words(const what_if& run, bool is_predicted) {

@@ -16,6 +16,17 @@
 
 namespace planted {
 
+// Work without markers, in functions that samples name.
+__attribute__((noinline)) void add_checksum(double ms) {
+  burn(ms);
+}
+__attribute__((noinline)) void load_index(double ms) {
+  burn(ms);
+}
+__attribute__((noinline)) void update_weights(double ms) {
+  burn(ms);
+}
+
 const cause_map& cpu_causes() {
   static const cause_map all{
       {"bound",
@@ -143,6 +154,36 @@ const cause_map& cpu_causes() {
          l.run([](int) { train(0, 2); });
          stop = true;
          for (std::thread& t : pool) t.join();
+       }},
+      {"checksum",
+       [] {
+         loader l;
+         l.batches = batches_of(slow ? 9 : 6);
+         l.make = [](int) {
+           step("Read", [] { nap(2); });
+           if (slow) add_checksum(7);
+         };
+         l.run([](int) { train(0, 0.5); });
+       }},
+      {"index",
+       [] {
+         loader l;
+         l.batches = batches_of(5);
+         std::once_flag once;
+         l.begin = [&once](int) {
+           std::call_once(once, [] {
+             if (slow) load_index(1000);
+           });
+         };
+         l.make = [](int) { step("Read", [] { nap(3); }); };
+         l.run([](int) { train(4); });
+       }},
+      {"optimizer",
+       [] {
+         loader l;
+         l.batches = batches_of(slow ? 10 : 3);
+         l.make = [](int) { step("Read", [] { nap(3); }); };
+         l.run([](int) { slow ? update_weights(9) : burn(0.1); });
        }},
       {"page-faults", [] {
          loader l;

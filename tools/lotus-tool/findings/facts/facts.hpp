@@ -153,6 +153,13 @@ short_threads started_threads_of(const run_data& run, const run_facts& f);
 /// operations; "" if too few samples show it.
 std::string function_in_steps(const run_data& run);
 
+/// The same of the threads that build batches, in the time in which they do.
+std::string function_in_batches(const run_data& run);
+
+/// Returns the function in which the program uses most CPU time while the consumer waits for the
+/// first batches of epochs; "" if too few samples show it.
+std::string function_in_first_waits(const run_facts& f);
+
 /// Returns the threads of the stage before which batches stay longest, or of the first one, if they
 /// sleep during most of the time in which nobody builds a batch.
 std::optional<sleeping_threads> asleep_between_batches(const run_facts& f);

@@ -50,14 +50,19 @@ std::string busiest_function(const thread_samples& samples, const named_stacks& 
                              Counted&& counted, double least = 0) {
   const std::string program = samples.processes.empty() ? "" : samples.processes[0].program;
   std::map<std::string, double> functions;
+  std::map<std::string, std::map<std::string, double>> places;  // of each function
   double all = 0;
   for (const thread_sample& s : samples.samples) {
     const double count = s.waits || stacks.of(s.stack).empty() ? 0 : counted(s);
     all += count;
-    if (count > 0) functions[shown_work(working_place(stacks.of(s.stack), program))] += count;
+    if (count <= 0) continue;
+    const source_place place = working_place(stacks.of(s.stack), program);
+    functions[place.function] += count;
+    places[place.function][shown_work(place)] += count;
   }
   const auto most = most_frequent(functions);
-  return most == functions.end() || most->second < least * all ? std::string() : most->first;
+  if (most == functions.end() || most->second < least * all) return {};
+  return most_frequent(places[most->first])->first;
 }
 
 /// Returns the function in which the program used most CPU time during a span of the time since
@@ -85,12 +90,17 @@ void add_steps(const run_data& run, std::map<std::uint64_t, intervals>& times) {
   }
 }
 
-/// The times in which threads with records did recorded work, by thread id, sorted.
-std::map<std::uint64_t, intervals> recorded_times(const run_data& run) {
-  std::map<std::uint64_t, intervals> times;
+/// Adds the times in which batches were being built, by the numbers of the threads' logs.
+void add_preprocessings(const run_data& run, std::map<std::uint64_t, intervals>& times) {
   for (const preprocessing_span& s : run.batches.preprocessing_spans()) {
     if (s.file) times[run.log(*s.file).number].push_back({s.start_ns, s.end_ns()});
   }
+}
+
+/// The times in which threads with records did recorded work, by thread id, sorted.
+std::map<std::uint64_t, intervals> recorded_times(const run_data& run) {
+  std::map<std::uint64_t, intervals> times;
+  add_preprocessings(run, times);
   add_steps(run, times);
   for (auto& [thread, all] : times) all = joined(std::move(all));
   return times;
@@ -177,43 +187,72 @@ std::string place_of_sleep(const run_data& run, const std::set<std::uint64_t>& t
   return place;
 }
 
-}  // namespace
-
-std::string function_in_steps(const run_data& run) {
+/// Returns the function that has at least half of the CPU samples that count; "" if these are few.
+/// @param counts  bool(const thread_sample&, std::int64_t): whether a sample at this time counts.
+template <class Counts>
+std::string busiest_function(const thread_samples& samples, Counts&& counts) {
   constexpr double fewest = 10;
-  const std::optional<thread_samples> read = samples_of(run);
-  if (!read) return {};
-  const thread_samples& samples = *read;
-  std::map<std::uint64_t, intervals> steps;
-  add_steps(run, steps);
-  std::map<std::uint64_t, intervals> operations;
-  for (auto& [number, all] : steps) all = joined(std::move(all));
-  for (std::size_t file = 0; file < run.files->files.size(); ++file) {
-    const std::uint64_t number = run.files->files[file].number;
-    if (steps.count(number) == 0 || !run.has_operations(file)) continue;
-    intervals& all = operations[number];
-    run.for_each_operation(file, [&](const operation& op) {
-      all.push_back({op.start_ns, op.end_ns()});
-    });
-    all = joined(std::move(all));
-  }
   const std::int64_t first_ns = samples.time_ns - static_cast<std::int64_t>(samples.duration_ns);
   double all = 0;
   std::string function = busiest_function(
       samples, named_stacks(samples),
       [&](const thread_sample& s) {
-        const auto own = steps.find(samples.threads[s.thread].tid);
-        if (own == steps.end()) return 0.0;
         const auto n = std::count_if(s.at_ms.begin(), s.at_ms.end(), [&](std::uint32_t at_ms) {
-          const std::int64_t at_ns = first_ns + std::int64_t{1'000'000} * at_ms;
-          return covered(own->second, at_ns, at_ns + 1'000'000) >= 0.5e6 &&
-                 covered(operations[own->first], at_ns, at_ns + 1'000'000) < 0.5e6;
+          return counts(s, first_ns + std::int64_t{1'000'000} * at_ms);
         });
         all += static_cast<double>(n);
         return static_cast<double>(n);
       },
       0.5);
   return all < fewest ? std::string() : function;
+}
+
+/// Returns the function in which threads with records use most CPU time in these spans of their
+/// logs, but outside of all operations; "" if too few samples show it.
+std::string function_outside_operations(const run_data& run,
+                                        std::map<std::uint64_t, intervals> spans) {
+  const std::optional<thread_samples> samples = samples_of(run);
+  if (!samples) return {};
+  std::map<std::uint64_t, intervals> operations;
+  for (auto& [number, all] : spans) all = joined(std::move(all));
+  for (std::size_t file = 0; file < run.files->files.size(); ++file) {
+    const std::uint64_t number = run.files->files[file].number;
+    if (spans.count(number) == 0 || !run.has_operations(file)) continue;
+    intervals& all = operations[number];
+    run.for_each_operation(file, [&](const operation& op) {
+      all.push_back({op.start_ns, op.end_ns()});
+    });
+    all = joined(std::move(all));
+  }
+  return busiest_function(*samples, [&](const thread_sample& s, std::int64_t at_ns) {
+    const std::uint64_t number = samples->threads[s.thread].tid;
+    const auto own = spans.find(number);
+    return own != spans.end() && covered(own->second, at_ns, at_ns + 1'000'000) >= 0.5e6 &&
+           covered(operations[number], at_ns, at_ns + 1'000'000) < 0.5e6;
+  });
+}
+
+}  // namespace
+
+std::string function_in_steps(const run_data& run) {
+  std::map<std::uint64_t, intervals> steps;
+  add_steps(run, steps);
+  return function_outside_operations(run, std::move(steps));
+}
+
+std::string function_in_batches(const run_data& run) {
+  std::map<std::uint64_t, intervals> batches;
+  add_preprocessings(run, batches);
+  return function_outside_operations(run, std::move(batches));
+}
+
+std::string function_in_first_waits(const run_facts& f) {
+  const std::optional<thread_samples> samples = samples_of(f.run);
+  if (!samples) return {};
+  const intervals waits = joined(f.waits.first_spans);
+  return busiest_function(*samples, [&](const thread_sample&, std::int64_t at_ns) {
+    return covered(waits, at_ns, at_ns + 1'000'000) >= 0.5e6;
+  });
 }
 
 std::optional<sleeping_threads> asleep_between_batches(const run_facts& f) {

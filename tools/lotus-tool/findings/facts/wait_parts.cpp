@@ -91,6 +91,7 @@ class divider {
     if (is_first) {
       const auto ns = static_cast<double>(ready_ns - begin_ns);
       sum_.first_ns += ns;
+      sum_.first_spans.push_back({begin_ns, ready_ns});
       sum_.longest_first_ns = std::max(sum_.longest_first_ns, ns);
     } else {
       const std::int64_t other_ns = std::clamp(later_ready_[i], begin_ns, ready_ns);

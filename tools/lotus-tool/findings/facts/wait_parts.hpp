@@ -41,6 +41,7 @@ struct wait_parts {
   std::size_t ready_before = 0;  ///< waits for batches that were ready before the wait began
   double mean_ready_for_ns = 0;  ///< mean time from ready to received, of these batches
   wait_patterns patterns;
+  std::vector<time_span> first_spans;  ///< the times that first_ns sums up
 
   /// Returns the share (0..1) of the consumer's time during which it waited.
   double share() const noexcept { return all_ns > 0 ? all_ns / (all_ns + steps_ns) : 0; }

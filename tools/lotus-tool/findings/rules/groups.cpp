@@ -269,13 +269,16 @@ std::optional<finding> work_outside_operations(const run_facts& f) {
       outside < worth_naming || outside <= f.states_of(most->name).all) {
     return std::nullopt;
   }
-  return finding{
-      "outside-operations",
-      {"workers spend % of the critical path outside of all operations.", {share_word{outside}}},
-      {"Put LOTUS_SCOPE into what they do there."},
-      outside,
-      verdict::preprocessing_bound,
-      gives_reason};
+  phrase because{"workers spend % of the critical path outside of all operations",
+                 {share_word{outside}}};
+  const std::string function = function_in_batches(f.run);
+  if (!function.empty()) because.add(", on a CPU mostly in %", {name_word{function}});
+  return finding{"outside-operations",
+                 std::move(because.add(".")),
+                 {"Put LOTUS_SCOPE into what they do there."},
+                 outside,
+                 verdict::preprocessing_bound,
+                 gives_reason};
 }
 
 std::optional<finding> steps_take_the_run(const run_facts& f) {

@@ -45,7 +45,11 @@ bool are_new_threads(const run_facts& f) {
 /// Adds what was done before the first batches, if that was recorded and is most of the wait.
 phrase with_operation(phrase because, const run_facts& f) {
   const std::optional<operation_sum> of = largest_at_start(f.run);
-  if (!of || of->self_ns < 0.5 * f.waits.first_ns) return because;
+  if (!of || of->self_ns < 0.5 * f.waits.first_ns) {
+    const std::string function = function_in_first_waits(f);
+    if (function.empty()) return because;
+    return because.add(" Meanwhile, the program used a CPU mostly in %.", {name_word{function}});
+  }
   because.add(" Before that, % takes %",
               {name_word{of->name}, time_word{of->self_ns / static_cast<double>(of->calls)}});
   if (of->calls > 1) because.add(", % times", {count_word{of->calls}});

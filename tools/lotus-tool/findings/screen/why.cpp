@@ -64,18 +64,7 @@ phrase with_wait(const diagnosis& d, phrase reason) {
 }
 
 phrase busy_workers(const diagnosis& d) {
-  if (d.queued_longer_than_ran) {
-    phrase text = without_cpu_words(d);
-    if (!d.cpus) return text;
-    // Workers that hardly sleep only take turns if there are more of them than CPUs. While others
-    // wait for a CPU, a sleep is not on the path, but one more worker still uses that time.
-    constexpr double hardly = 0.1;
-    const bool many = static_cast<double>(d.workers) >= 2 * *d.cpus &&
-                      states_of(d.path).blocked < hardly && d.blocked_of_work < hardly;
-    return many ? text.add(" Try %: more of them take turns.",
-                           {count_word{*d.cpus, "worker", "workers"}})
-                : text;
-  }
+  if (d.queued_longer_than_ran) return without_cpu_words(d);
   const std::string wait = largest_wait(d).text;
   if (!wait.empty()) return {"%.", {name_word{wait}}};
   if (d.mean_preprocess_ns <= 0) return {};
