@@ -34,12 +34,20 @@ bound_gain largest_or_recorded(const diagnosis& d) {
 /// @param unlike  how the simulation differs from the run; empty if it does not.
 phrase why_no_verdict(const run_facts& f, phrase unlike) {
   constexpr double most_of_it = 0.5;
+  constexpr double worth_naming = 0.25;
   if (claims(f.d).seems_service()) {
     return service_words(*f.d.preprocessing_capacity, *f.d.achieved);
   }
   const bool alone = unlike.empty();
   if (f.waits.all_ns <= 0 || f.waits.idle_ns() < most_of_it * f.waits.all_ns) {
     if (!alone) return unlike;
+    // Then a finding says what this code is.
+    if (f.unmarked_share >= worth_naming && f.unmarked_in) {
+      return {
+          "the consumer waited for data % of its time, and % of the program's CPU time is "
+          "outside of all markers",
+          {exact_share_word{f.d.wait_share}, share_word{f.unmarked_share}}};
+    }
     return {
         "the consumer waited for data % of its time, but the logs do not show what it waited for",
         {exact_share_word{f.d.wait_share}}};

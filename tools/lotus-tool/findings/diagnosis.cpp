@@ -196,6 +196,14 @@ void predict(const run_data& run, const what_if& asked, const claims& facts, dia
   }
 }
 
+/// Returns the part whose times grow all through the run; "" if there is none.
+std::string growing_part(const std::vector<time_change>& changes) {
+  const auto at = std::find_if(changes.begin(), changes.end(), [](const time_change& c) {
+    return c.is == time_change::shape::trend && c.after_ns >= 2 * c.before_ns;
+  });
+  return at == changes.end() ? std::string() : at->of;
+}
+
 /// Finds out what limits the run, from facts and from simulations. Without a verdict, stores the
 /// reason in d.why_silent. Returns the simulation; nullptr if there is none.
 std::shared_ptr<const what_if> judge(const run_data& run, recording recorded, critical_path path,
@@ -222,6 +230,7 @@ std::shared_ptr<const what_if> judge(const run_data& run, recording recorded, cr
   if (!d.why_silent.empty()) return simulated;
   const run_facts f = facts_of(run, d, d.path);
   d.findings = find_all(f);
+  d.growing = growing_part(f.changes);
   const claims facts(d);
   decide(asked, facts, f, d);
   if (!d.is || wanted == predictions::none) return simulated;

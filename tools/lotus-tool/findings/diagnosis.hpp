@@ -136,6 +136,7 @@ struct diagnosis {
   std::vector<slow_sample> slow_samples;  ///< calls that took unusually long, slowest first
   /// Workers that need longer for a batch than others, slowest first.
   std::vector<slow_worker> slow_workers;
+  std::string growing;  ///< part whose times grow all through the run; "": none
   record_counts records;
 
   bool has(std::string_view check_id) const noexcept;

@@ -177,10 +177,13 @@ class composer {
   }
 
   /// Returns the share of the run time that a change saves, which counts less if the change is more
-  /// than a number to set.
-  static double worth(const suggestion& m) {
+  /// than a number to set. A part that takes longer and longer is what to mend.
+  double worth(const suggestion& m) const {
     static constexpr double weights[] = {1, 0.8, 0.6};  // of a setting, of code, of hardware
-    return (1 - 1 / m.would_be.gain) * weights[static_cast<std::size_t>(effort_of(m.change))];
+    const bool grows = std::any_of(m.change.faster.begin(), m.change.faster.end(),
+                                   [&](const auto& part) { return d_.growing == part.first; });
+    return (1 - 1 / m.would_be.gain) *
+           (grows ? 1.5 : weights[static_cast<std::size_t>(effort_of(m.change))]);
   }
 
   /// Lists the suggestions: first those that certainly gain, then those that may gain nothing.
@@ -193,7 +196,7 @@ class composer {
     }
     if (d_.faster_step) advised_.push_back(&*d_.faster_step);
     std::stable_sort(advised_.begin(), advised_.end(),
-                     [](const suggestion* a, const suggestion* b) {
+                     [this](const suggestion* a, const suggestion* b) {
                        const bool a_gains = min_gain(a->would_be) > 1;
                        const bool b_gains = min_gain(b->would_be) > 1;
                        return a_gains != b_gains ? a_gains : worth(*a) > worth(*b);
