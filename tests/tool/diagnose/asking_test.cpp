@@ -325,3 +325,32 @@ TEST_CASE("a consumer that asks after its step may be hardly slower than the wor
   CHECK(a.verdict() == "consumer-bound");
   CHECK(contains(a.text(), "consumer's step 2x faster"));
 }
+
+TEST_CASE("a part that takes longer and longer is suggested before more workers") {
+  for (const bool grows : {true, false}) {
+    planted_logs logs(8);
+    generator random(7);
+    std::int64_t free[2] = {};  // when each worker begins its next batch
+    std::int64_t now = 0;
+    for (std::int64_t i = 0; i < 240; ++i) {
+      const std::int64_t read = 3 * ms + static_cast<std::int64_t>(random() % (ms / 2));
+      const std::int64_t dedupe = (grows ? ms / 2 + i * ms / 24 : 5 * ms) + ms / 8;
+      const int log = 1 + static_cast<int>(i % 2);
+      std::int64_t& begin = free[i % 2];
+      const std::int64_t end = begin + read + dedupe;
+      logs.made(log, i, begin, end - begin);
+      logs.op(log, "Read", begin + 1000, read - 2000);
+      logs.off_cpu(log, begin + read - 1000, read - 4000, 0);
+      logs.op(log, "Dedupe", begin + read, dedupe - 1000);
+      begin = end + 10'000;
+      now = received_when(logs, i, now, end + 20'000) + ms;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    const std::size_t part = a.text().find("Dedupe 2x faster");
+    const std::size_t more = a.text().find(" workers instead of 2");
+    REQUIRE(more != std::string::npos);
+    REQUIRE(part != std::string::npos);
+    CHECK((part < more) == grows);
+  }
+}

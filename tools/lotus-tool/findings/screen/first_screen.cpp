@@ -177,13 +177,16 @@ class composer {
   }
 
   /// Returns the share of the run time that a change saves, which counts less if the change is more
-  /// than a number to set. A part that takes longer and longer is what to mend.
-  double worth(const suggestion& m) const {
+  /// than a number to set.
+  static double worth(const suggestion& m) {
     static constexpr double weights[] = {1, 0.8, 0.6};  // of a setting, of code, of hardware
-    const bool grows = std::any_of(m.change.faster.begin(), m.change.faster.end(),
-                                   [&](const auto& part) { return d_.growing == part.first; });
-    return (1 - 1 / m.would_be.gain) *
-           (grows ? 1.5 : weights[static_cast<std::size_t>(effort_of(m.change))]);
+    return (1 - 1 / m.would_be.gain) * weights[static_cast<std::size_t>(effort_of(m.change))];
+  }
+
+  /// Whether a change makes the part faster that takes longer and longer, which no other mends.
+  bool is_of_growing(const suggestion& m) const {
+    return std::any_of(m.change.faster.begin(), m.change.faster.end(),
+                       [this](const auto& part) { return part.first == d_.growing; });
   }
 
   /// Lists the suggestions: first those that certainly gain, then those that may gain nothing.
@@ -199,7 +202,10 @@ class composer {
                      [this](const suggestion* a, const suggestion* b) {
                        const bool a_gains = min_gain(a->would_be) > 1;
                        const bool b_gains = min_gain(b->would_be) > 1;
-                       return a_gains != b_gains ? a_gains : worth(*a) > worth(*b);
+                       if (a_gains != b_gains) return a_gains;
+                       const bool a_grows = is_of_growing(*a);
+                       if (a_grows != is_of_growing(*b)) return a_grows;
+                       return worth(*a) > worth(*b);
                      });
     if (advised_.size() > max_advice) advised_.resize(max_advice);
     for (const suggestion* const m : advised_) {
