@@ -87,6 +87,8 @@ const std::vector<cause>& causes() {
        "without markers (mostly `planted::", how_recorded::by_run},
       {"checksum", "preprocessing-bound", "on a CPU mostly in `planted::add_checksum`",
        how_recorded::by_run},
+      {"no-scopes", "preprocessing-bound", "use the CPU mostly in `planted::add_checksum`",
+       how_recorded::by_run},
       {"index", "start-up-bound", "used a CPU mostly in `planted::load_index`",
        how_recorded::by_run},
       {"optimizer", "consumer-bound", "use the CPU mostly in `planted::update_weights`",

@@ -1,6 +1,8 @@
 // Tests what is said about starts: of a run, of its workers, and what belongs to several batches.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -180,5 +182,113 @@ TEST_CASE("a lock whose holders fill the run once limits it, although few waits 
     const answer a = diagnose(logs);
     INFO(a.text());
     CHECK((a.verdict() == "lock-bound") == once);
+  }
+}
+
+TEST_CASE("a consumer that builds several batches in one wait builds them itself") {
+  planted_logs logs(8);
+  std::int64_t now = 0;
+  for (std::int64_t window = 0; window < 20; ++window) {
+    const std::int64_t asked = now;
+    for (std::int64_t k = 0; k < 8; ++k) {
+      logs.made(0, 8 * window + k, now + 10'000, 6 * ms);
+      logs.op(0, "ReadCube", now + 20'000, 6 * ms - 20'000);
+      logs.off_cpu(0, now + 6 * ms, 6 * ms - 200'000, 0);
+      now += 6 * ms + 10'000;
+    }
+    for (std::int64_t k = 0; k < 8; ++k) {
+      const std::int64_t from = k == 0 ? asked : now;
+      now += 10'000;
+      logs.waited(0, 8 * window + k, from, now - from);
+      logs.used(0, 8 * window + k, now);
+      now += 4 * ms;
+    }
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(a.verdict() == "preprocessing-bound");
+  CHECK(contains(a.text(), "batches are built on the consumer's own thread"));
+  CHECK(contains(a.text(), "batches built ahead by"));
+  CHECK(contains(a.text(), "ReadCube                          60 %"));
+}
+
+TEST_CASE("calls of one thread may be served in succession while those of others wait") {
+  for (const bool limited : {true, false}) {
+    planted_logs logs(8);
+    generator random(3);
+    constexpr std::size_t threads = 4;
+    std::int64_t free[threads] = {};  // when each thread asks again
+    std::int64_t turn = 0;
+    std::int64_t now = 0;
+    std::int64_t next_batch = 0;
+    std::size_t own = 0;
+    // A thread that was served is mostly served again. The others wait meanwhile.
+    for (std::int64_t served = 0; served < 240; ++served) {
+      if (random() % 6 == 0) own = random() % threads;
+      const std::int64_t start = free[own];
+      const std::int64_t noise = limited ? 0 : static_cast<std::int64_t>(random() % (12 * ms));
+      turn = std::max(turn, start) + 6 * ms + noise;
+      const int log = 1 + static_cast<int>(own);
+      logs.made(log, next_batch, start, turn - start + 10'000);
+      logs.op(log, "GetTile", start + 1000, turn - start - 1000);
+      logs.off_cpu(log, turn, turn - start - 10'000, 0);
+      free[own] = turn + 20'000;
+      now = received_when(logs, next_batch, now, turn + 30'000) + ms / 10;
+      ++next_batch;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(contains(found(a, "calls-at-a-rate"),
+                   "calls of GetTile end at a steady 166 per second") == limited);
+    if (limited) CHECK(found(a, "slow-worker").empty());
+  }
+}
+
+TEST_CASE("a few clusters of slow batches have no period") {
+  for (const bool all_through : {true, false}) {
+    planted_logs logs(8);
+    generator random(4);
+    std::int64_t built = 0;
+    std::int64_t now = 0;
+    for (std::int64_t i = 0; i < 200; ++i) {
+      const bool slow = i % (all_through ? 9 : 3) == 0 && (all_through || i % 60 < 15);
+      const std::int64_t took =
+          (slow ? 60 * ms : 4 * ms) + static_cast<std::int64_t>(random() % (3 * ms));
+      slept(logs, 1, i, built + 10'000, took);
+      built += took + 10'000;
+      now = received_when(logs, i, now, built + 20'000) + ms;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(contains(found(a, "changes-over-time"), "at every 9th batch") == all_through);
+    CHECK(contains(found(a, "changes-over-time"), "at 20 batches") == !all_through);
+  }
+}
+
+TEST_CASE("processes at the other ends of many pipes are no other programs") {
+  for (const bool many : {true, false}) {
+    planted_logs logs(2);
+    std::int64_t built = 0;
+    std::int64_t now = 0;
+    for (std::int64_t i = 0; i < 80; ++i) {
+      logs.made(1, i, built + 10'000, 15 * ms);
+      logs.op(1, "PdfToText", built + 11'000, 15 * ms - 2000);
+      logs.off_cpu(1, built + 15 * ms, 14 * ms, 0);
+      for (const std::int64_t part : {4, 9}) {
+        const std::int64_t at = built + part * ms;
+        many ? logs.wait_sample(1, at, "pipe", "pipe:[" + std::to_string(i) + ']', 0, 0)
+             : logs.wait_sample(1, at, "sleep", 10 * ms);
+      }
+      built += 15 * ms + 10'000;
+      now = received_when(logs, i, now, built + 20'000) + ms;
+    }
+    logs.cpu_time(0, 0, 0);
+    logs.cpu_time(now, 80 * ms, now / 10);
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(contains(a.text(), "waits for 80 pipes during") == many);
+    CHECK(found(a, "many-pipes").empty() == !many);
+    CHECK_FALSE((many && contains(a.text(), "Record again on an idle machine")));
+    CHECK_FALSE((many && suggests(a, "workers")));
   }
 }

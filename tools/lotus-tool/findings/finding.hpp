@@ -97,8 +97,8 @@ finding_rule worker_ended_early, thread_for_each_batch, batches_pile_up, worked_
 finding_rule wait_contains_work, wait_polls, wait_spins, wait_of_fixed_time, slow_hand_over,
     refilled_in_windows, passed_on_together;
 finding_rule cpu_limit, pinned_threads, unmarked_threads, time_in_kernel;
-finding_rule step_waits_for_lock, perhaps_a_lock, waits_for_one_pipe, time_changes,
-    slow_worker_found;
+finding_rule step_waits_for_lock, perhaps_a_lock, waits_for_one_pipe, waits_for_many_pipes,
+    time_changes, slow_worker_found;
 finding_rule workers_start_anew, workers_start_again, waits_at_start, waits_while_built,
     waits_for_order;
 finding_rule step_waits_for_cpu, steps_take_the_run, step_operation, forked_batches,

@@ -120,6 +120,9 @@ struct fitted_model {
   /// and scalable multiprocessor fair scheduling", PPoPP 2009): if n of n + m threads that want a
   /// CPU belong to the run, it gets n / (n + m) of all CPUs.
   cpu_range cpus_with(const pipeline_change& change) const;
+  /// Returns how many times as much CPU time per second a change lets the same threads want: after
+  /// a wait for something else becomes shorter, they process more batches if they get all CPUs.
+  double wants_more(pipeline_change change) const;
   replay_plan plan(const pipeline_change& change, const speed_law& law, const drawn_units& drawn,
                    const assumed_servers& assumed, bool queued) const;
   /// Simulates the run with a change. With time slices, a tiny difference can decide which thread

@@ -165,6 +165,13 @@ const cause_map& cpu_causes() {
          };
          l.run([](int) { train(0, 0.5); });
        }},
+      {"no-scopes",
+       [] {
+         loader l;
+         l.batches = batches_of(slow ? 9 : 3);
+         l.make = [](int) { slow ? add_checksum(8) : nap(3); };
+         l.run([](int) { train(1); });
+       }},
       {"index",
        [] {
          loader l;

@@ -66,7 +66,10 @@ std::optional<time_change> find_rare(const std::vector<double>& all) {
     const double usual = quantile(gaps, 0.5);
     const auto regular =
         std::count_if(gaps.begin(), gaps.end(), [&](double g) { return std::abs(g - usual) <= 1; });
-    if (usual >= 3 && 10 * static_cast<std::size_t>(regular) >= 9 * gaps.size()) {
+    // A few clusters with a period of their own are no period of the run.
+    const bool all_through =
+        2 * usual * static_cast<double>(rare.size()) >= static_cast<double>(all.size());
+    if (usual >= 3 && all_through && 10 * static_cast<std::size_t>(regular) >= 9 * gaps.size()) {
       found.every = static_cast<std::size_t>(usual);
     }
   }

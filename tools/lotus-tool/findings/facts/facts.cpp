@@ -204,6 +204,25 @@ path_states sum_states(const critical_path& path, Has&& has) {
   return sum;
 }
 
+/// Returns whether many calls wait while others of the same thread follow each other, for times
+/// that differ. Calls of which every n-th takes long, on a few threads, look alike, but the long
+/// ones take equally long.
+bool wait_in_succession(const std::vector<time_span>& calls, const std::vector<double>& durations) {
+  constexpr double fewest_at_once = 3.5;
+  constexpr double differ = 1.25;
+  const double all_ns = std::accumulate(durations.begin(), durations.end(), 0.0);
+  const auto run_ns = static_cast<double>(calls.back().end_ns - calls.front().end_ns);
+  if (all_ns < fewest_at_once * run_ns) return false;
+  const double median = quantile(durations, 0.5);
+  std::vector<double> longer;
+  for (const double ns : durations) {
+    if (ns >= 2 * median) longer.push_back(ns);
+  }
+  if (longer.size() < 10) return false;
+  const double middle = quantile(longer, 0.5);
+  return quantile(longer, 0.9) >= differ * middle && middle >= differ * quantile(longer, 0.1);
+}
+
 }  // namespace
 
 path_states states_of(const critical_path& path) {
@@ -309,11 +328,23 @@ std::optional<double> steady_ends_per_s(const run_data& run, std::string_view op
   std::vector<time_span> calls = calls_of(run, operation);
   std::sort(calls.begin(), calls.end(),
             [](const time_span& a, const time_span& b) { return a.end_ns < b.end_ns; });
-  std::vector<double> between;
+  std::vector<std::int64_t> first_start_ns(calls.size());  // of a call and those that end after it
+  std::size_t together = 0;  // number of calls that began before the one before ended
   std::vector<double> durations;
-  for (std::size_t i = 0; i < calls.size(); ++i) {
+  for (std::size_t i = calls.size(); i-- > 0;) {
+    first_start_ns[i] = calls[i].start_ns;
+    if (i + 1 < calls.size())
+      first_start_ns[i] = std::min(first_start_ns[i], first_start_ns[i + 1]);
+    if (i > 0 && calls[i].start_ns < calls[i - 1].end_ns) ++together;
     durations.push_back(static_cast<double>(calls[i].duration_ns()));
-    if (i == 0 || calls[i].start_ns >= calls[i - 1].end_ns) continue;
+  }
+  // One thread may be served several times in succession, while the calls of others wait.
+  const bool in_succession = 2 * together < calls.size();
+  if (in_succession && !wait_in_succession(calls, durations)) return std::nullopt;
+  std::vector<double> between;
+  for (std::size_t i = 1; i < calls.size(); ++i) {
+    const std::int64_t start_ns = in_succession ? first_start_ns[i] : calls[i].start_ns;
+    if (start_ns >= calls[i - 1].end_ns) continue;
     between.push_back(static_cast<double>(calls[i].end_ns - calls[i - 1].end_ns));
   }
   if (between.size() < fewest || 2 * between.size() < calls.size()) return std::nullopt;
@@ -321,7 +352,7 @@ std::optional<double> steady_ends_per_s(const run_data& run, std::string_view op
   if (usual_ns <= 0) return std::nullopt;  // they end together
   // Calls that are no longer than an interval wait for no other one: something else lets threads
   // that call in turn come at this rate.
-  if (quantile(durations, 0.5) < 1.3 * usual_ns) return std::nullopt;
+  if (!in_succession && quantile(durations, 0.5) < 1.3 * usual_ns) return std::nullopt;
   // What serves calls more than twice as fast as they come limits nothing.
   const auto all_ns = static_cast<double>(calls.back().end_ns - calls.front().end_ns);
   if (all_ns > 2 * usual_ns * static_cast<double>(calls.size())) return std::nullopt;

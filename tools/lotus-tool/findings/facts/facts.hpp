@@ -123,6 +123,9 @@ std::optional<time_change> change_of(const run_data& run, std::string_view name)
 /// a lock inside its scope counts as well.
 std::size_t most_at_once(const run_data& run, std::string_view name);
 
+/// The calls of a longer run are not searched, because they would take much memory.
+inline constexpr std::uint64_t most_searched_operations = 2'000'000;
+
 /// Returns how many calls of an operation end per second, if they end at steady intervals however
 /// many of them overlap; nullopt otherwise. Some calls must take hardly longer than an interval,
 /// calls that begin together must end in turn, or calls that begin late must not end late. Neither

@@ -57,9 +57,15 @@ std::optional<finding> slow_worker_found(const run_facts& f) {
   const slow_worker& w = f.d.slow_workers.front();
   constexpr double hardly_slower = 1.25;
   if (slower_by_work(f, w) < hardly_slower) return std::nullopt;
-  // Of threads that share a lock of the C library, one may get it less often than the others.
+  // Of threads that share a lock of the C library or a slow service, one may get it less often than
+  // the others.
   const std::optional<finding> lock = perhaps_a_lock(f);
   if (lock && lock->id == "library-lock") return std::nullopt;
+  const path_share* const most = f.largest_work();
+  const bool is_served = most != nullptr && f.states_of(most->name).blocked >= 0.3 &&
+                         f.run.operations <= most_searched_operations &&
+                         steady_ends_per_s(f.run, most->name);
+  if (is_served) return std::nullopt;
   phrase because{"Worker % needs % for a batch",
                  {name_word{std::to_string(w.worker)}, time_word{w.mean_ns}}};
   if (!w.stage.empty()) because.add(" in %", {name_word{w.stage}});
@@ -73,9 +79,9 @@ std::optional<finding> time_changes(const run_facts& f) {
   const auto at = std::find_if(f.changes.begin(), f.changes.end(), [&](const time_change& c) {
     // Threads that contend for a lock of the C library may fall into step, and then take longer.
     if (library_lock_of(f, c.of) != nullptr) return false;
-    // Waits for a lock and a slow worker make some calls slow, too, and explain more.
+    // Waits for a lock or a turn and a slow worker make some calls slow, too, and explain more.
     return c.is != time_change::shape::now_again ||
-           (!slow_worker_found(f) && lock_of(f.d.blocked_on, c.of) == nullptr);
+           (!slow_worker_found(f) && !rate_limit(f) && lock_of(f.d.blocked_on, c.of) == nullptr);
   });
   if (at == f.changes.end()) return std::nullopt;
   return finding{"changes-over-time",

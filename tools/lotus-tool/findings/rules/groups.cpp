@@ -99,6 +99,16 @@ bool limits_unmarked(const run_facts& f) {
   return (idle && could_do_more(f, f.d.preprocessing_capacity)) || begins_late(f);
 }
 
+/// What the workers of a loader do that has only the markers of batches, if samples show it.
+std::optional<finding> work_without_scopes(const run_facts& f, double share) {
+  const std::string function = function_in_batches(f.run);
+  if (function.empty()) return std::nullopt;
+  return finding{"outside-operations",
+                 {"the threads that build batches use the CPU mostly in %.", {name_word{function}}},
+                 {"Put LOTUS_SCOPE into the parts of their work to see what each of them takes."},
+                 share};
+}
+
 }  // namespace
 
 phrase when_idle(const run_facts& f) {
@@ -265,10 +275,11 @@ std::optional<finding> work_outside_operations(const run_facts& f) {
   constexpr double worth_naming = 0.3;
   const path_share* const most = f.largest_work();
   const double outside = f.states(path_kind::unrecorded).all;
-  if (f.d.pushed || f.d.makes_itself || f.d.on_demand || most == nullptr ||
-      outside < worth_naming || outside <= f.states_of(most->name).all) {
+  if (f.d.pushed || f.d.makes_itself || f.d.on_demand || outside < worth_naming ||
+      (most != nullptr && outside <= f.states_of(most->name).all)) {
     return std::nullopt;
   }
+  if (most == nullptr) return work_without_scopes(f, outside);
   phrase because{"workers spend % of the critical path outside of all operations",
                  {share_word{outside}}};
   const std::string function = function_in_batches(f.run);

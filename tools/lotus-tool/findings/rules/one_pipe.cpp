@@ -1,4 +1,6 @@
-// The largest part of the path waits for the other end of one pipe, such as standard input.
+// The largest part of the path waits for the other end of one pipe, such as standard input, or of
+// many, such as those to child processes.
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -34,6 +36,34 @@ std::optional<finding> waits_for_one_pipe(const run_facts& f) {
       share,
       {},
       forbids_threads | forbids_faster_others};
+}
+
+std::optional<finding> waits_for_many_pipes(const run_facts& f) {
+  constexpr std::size_t many = 8;
+  constexpr double worth_saying = 0.3;
+  const path_share* const work = f.largest_work();
+  const blocked_list* const list = work == nullptr ? nullptr : f.d.blocked_on.of('S' + work->name);
+  if (list == nullptr) return std::nullopt;
+  std::size_t pipes = 0;
+  double of_pipes = 0;
+  for (const blocked_on& one : list->by) {
+    if (one.reason != wait_reason::pipe) continue;
+    ++pipes;
+    of_pipes += one.share;
+  }
+  const double share = of_pipes * f.states_of(work->name).blocked;
+  if (pipes < many || share < worth_saying) return std::nullopt;
+  const bool is_full = f.cpus > 0 && f.others_cpus.value_or(0) >= 0.6 * f.cpus;
+  return finding{
+      "many-pipes",
+      {"% waits for other processes, at many pipes; the CPUs that these use count as used by other "
+       "programs.",
+       {name_word{work->name}}},
+      {"If it starts a process for each call, keep one that answers many calls, or call a "
+       "library."},
+      share,
+      {},
+      explains_queues | (is_full ? forbids_threads : 0U)};
 }
 
 }  // namespace lotus::tool

@@ -19,10 +19,9 @@ phrase steady_rate_words(const std::string& operation, double per_s) {
 }
 
 std::optional<finding> rate_limit(const run_facts& f) {
-  // A longer run is not searched, because its calls would take much memory.
-  constexpr std::uint64_t most_operations = 2'000'000;
   const path_share* const most = f.largest_work();
-  if (most == nullptr || f.waits.share() < waits_much || f.run.operations > most_operations) {
+  if (most == nullptr || f.waits.share() < waits_much ||
+      f.run.operations > most_searched_operations) {
     return std::nullopt;
   }
   const double blocked = f.states_of(most->name).blocked;

@@ -28,6 +28,7 @@ std::vector<finding> find_all(const run_facts& facts) {
       slow_worker_found,
       perhaps_a_lock,
       waits_for_one_pipe,
+      waits_for_many_pipes,
       time_in_kernel,
       built_on_demand,
       limited_batches,

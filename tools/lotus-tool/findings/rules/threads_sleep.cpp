@@ -31,7 +31,10 @@ std::size_t busy_threads_of(const run_facts& f, const path_share& work) {
       std::find_if(f.d.stages.begin(), f.d.stages.end(),
                    [&](const stage_figures& s) { return s.name == work.name && !s.pool; });
   if (stage != f.d.stages.end()) return stage->shares.busy >= nearly_always ? stage->slots : 0;
-  const bool all = f.idle.building >= nearly_always * static_cast<double>(f.idle.workers);
+  const auto workers = static_cast<double>(f.idle.workers);
+  const double busy_ns = f.d.mean_preprocess_ns * static_cast<double>(f.d.received);
+  const bool all =
+      f.idle.building >= nearly_always * workers && busy_ns >= nearly_always * workers * f.run_ns;
   return work.kind == path_kind::operation && all ? f.idle.workers : 0;
 }
 

@@ -63,12 +63,20 @@ phrase with_wait(const diagnosis& d, phrase reason) {
   return wait.empty() ? reason.add(".") : reason.add(". %.", {name_word{wait}});
 }
 
+phrase path_words(const diagnosis& d) {
+  return with_wait(
+      d, {"the work on batches has % of the critical path", {share_word{work_on_batches(d.path)}}});
+}
+
 phrase busy_workers(const diagnosis& d) {
   if (d.queued_longer_than_ran) return without_cpu_words(d);
   const std::string wait = largest_wait(d).text;
   if (!wait.empty()) return {"%.", {name_word{wait}}};
   if (d.mean_preprocess_ns <= 0) return {};
   const double workers_ns = d.mean_preprocess_ns / static_cast<double>(d.workers);
+  const bool is_less =
+      workers_ns < d.mean_step_ns && d.consumer_capacity && workers_ns < 1e9 / *d.consumer_capacity;
+  if (is_less) return path_words(d);
   phrase text = d.workers == 1 ? phrase{"the worker needs "}
                                : phrase{"% workers together need ", {count_word{d.workers}}};
   text.add("% per batch", {time_word{workers_ns}});
@@ -85,8 +93,7 @@ phrase busy_workers(const diagnosis& d) {
 /// Returns the evidence for the verdict.
 phrase why(const diagnosis& d) {
   if (*d.is == verdict::preprocessing_bound && !d.predicted) {
-    return with_wait(d, {"the work on batches has % of the critical path",
-                         {share_word{work_on_batches(d.path)}}});
+    return path_words(d);
   }
   if (d.makes_itself && *d.is != verdict::consumer_bound) {
     return {d.on_demand ? "each batch is built only when the consumer asks for it. No batch is "

@@ -233,7 +233,9 @@ class path_walker {
     const delivered& h = (*deliveries_)[reception_];
     const batch& b = batches_.at(h.batch);
     const batch_record* const wait = batches_.record(b.wait);
-    const optional_span last = last_span(b, h.at_ns);
+    optional_span last = last_span(b, h.at_ns);
+    // Before it receives a batch, a consumer that builds batches itself may build others.
+    if (last && by_consumer(spans_[*last])) last = last_of_consumer(*last, h.at_ns);
     if (batches_.pushed()) return last ? last : begin();
     const bool waited = wait != nullptr && !wait->is_marker();
     if (waited && last && spans_[*last].end_ns() > wait->start_ns) {
@@ -314,7 +316,7 @@ class path_walker {
   /// the consumer received another batch, to whose index `reception_` is set.
   optional_span at_start(span_number n) {
     const preprocessing_span& s = spans_[n];
-    if (by_consumer(s)) return consumer_before(s);
+    if (by_consumer(s)) return consumer_before(n);
     const optional_span before = links_.before(n);
     const optional_span earlier = links_.earlier(n);
     if (before && links_.just_before(spans_[*before].end_ns(), s.start_ns)) {
@@ -430,8 +432,31 @@ class path_walker {
     return s.file && run_.log(*s.file).number == run_.log(used->file).number;
   }
 
-  optional_span consumer_before(const preprocessing_span& s) {
+  /// Returns the last span of the consumer's own thread before `at_ns`.
+  /// @param n  one of its spans that began before.
+  optional_span last_of_consumer(span_number n, std::int64_t at_ns) {
+    if (next_.empty()) {
+      next_.resize(spans_.size());
+      for (span_number m = 0; m < spans_.size(); ++m) {
+        if (const optional_span before = links_.before(m)) next_[*before] = m;
+      }
+    }
+    const auto is_next = [&](optional_span m) {
+      return m && spans_[*m].start_ns < at_ns && by_consumer(spans_[*m]);
+    };
+    while (is_next(next_[n])) n = *next_[n];
+    return n;
+  }
+
+  optional_span consumer_before(span_number n) {
+    const preprocessing_span& s = spans_[n];
     const std::optional<std::size_t> reception = delivery_before(s.start_ns);
+    const optional_span before = links_.before(n);
+    const std::int64_t received_ns = reception ? (*deliveries_)[*reception].at_ns : begin_ns_;
+    if (before && by_consumer(spans_[*before]) && spans_[*before].end_ns() > received_ns) {
+      pass(path_kind::unrecorded, spans_[*before].end_ns());
+      return before;
+    }
     if (!reception) return begin();
     reception_ = *reception;
     const delivered& h = (*deliveries_)[reception_];
@@ -455,6 +480,7 @@ class path_walker {
   std::vector<preprocessing_interval> intervals_;
   std::vector<path_segment> segments_;
   span_links links_;
+  std::vector<optional_span> next_;  // the next span of the thread, if the consumer builds batches
   awaited_spans awaited_;
   std::vector<path_activity>* activities_;
   path_sum sum_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <vector>
@@ -65,6 +66,7 @@ class policy_finder {
     p_.on_demand = !p_.makes_itself && is_on_demand();
     if (p_.on_demand) p_.makes_itself = true;
     if (!p_.makes_itself) return;
+    if (!p_.on_demand) leave_out_other_batches();
     // Count the time from the start of the consumer's wait to the start of the preprocessing as
     // time to receive the batch. During this time, for example, a thread is started.
     for (std::uint32_t u = 0; u < units_.size(); ++u) {
@@ -74,6 +76,24 @@ class policy_finder {
       if (wait->start_ns >= made->start_ns || made->start_ns > wait->end_ns()) continue;
       p_.takes_ns[u] +=
           without_queueing_ns(run_.side.off_cpu_of(wait->file), wait->start_ns, made->start_ns);
+    }
+  }
+
+  /// A consumer that builds several batches in one wait receives the first of them after the last
+  /// is ready. Only the time after that is time to receive a batch.
+  void leave_out_other_batches() {
+    std::vector<std::int64_t> ends_ns;
+    for (std::uint32_t u = 0; u < units_.size(); ++u) {
+      for (const span_number n : units_[u].spans) ends_ns.push_back(span(n).end_ns());
+    }
+    std::sort(ends_ns.begin(), ends_ns.end());
+    for (std::uint32_t u = 0; u < units_.size(); ++u) {
+      const std::optional<std::int64_t> received_ns = run_.batches.delivery_ns(batch_of(u));
+      if (!received_ns) continue;
+      const auto after = std::upper_bound(ends_ns.begin(), ends_ns.end(), *received_ns);
+      if (after == ends_ns.begin()) continue;
+      p_.takes_ns[u] =
+          std::min(p_.takes_ns[u], static_cast<double>(*received_ns - *std::prev(after)));
     }
   }
 

@@ -20,11 +20,13 @@ std::string named(const wait_object& of) {
   return of.files == 0 ? of.name : of.name + " (" + std::to_string(of.files) + " files)";
 }
 
-/// Returns words for all waits of a list for files, or for network connections; "" if one of these
-/// has most of them, so that it can be named.
+/// Returns words for all waits of a list for files, for network connections or for pipes; "" if one
+/// of these has most of them, so that it can be named.
 std::string words_for_several(const blocked_list& list, wait_reason reason) {
   constexpr double most_of_it = 0.7;
-  if (reason != wait_reason::file && reason != wait_reason::socket) return {};
+  const bool is_many =
+      reason == wait_reason::file || reason == wait_reason::socket || reason == wait_reason::pipe;
+  if (!is_many) return {};
   std::size_t number = 0;
   double largest = 0;
   double all = 0;
@@ -35,6 +37,7 @@ std::string words_for_several(const blocked_list& list, wait_reason reason) {
     all += one.share;
   }
   if (largest >= most_of_it * all) return {};
+  if (reason == wait_reason::pipe) return "waits for " + counted(number, "pipe", "pipes");
   return reason == wait_reason::file
              ? "waits for the disk (" + counted(number, "file", "files") + ')'
              : "waits for the network (" + counted(number, "connection", "connections") + ')';
