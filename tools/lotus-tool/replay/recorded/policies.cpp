@@ -83,8 +83,8 @@ class policy_finder {
   /// is ready. Only the time after that is time to receive a batch.
   void leave_out_other_batches() {
     std::vector<std::int64_t> ends_ns;
-    for (std::uint32_t u = 0; u < units_.size(); ++u) {
-      for (const span_number n : units_[u].spans) ends_ns.push_back(span(n).end_ns());
+    for (const spans_of_unit& unit : units_) {
+      for (const span_number n : unit.spans) ends_ns.push_back(span(n).end_ns());
     }
     std::sort(ends_ns.begin(), ends_ns.end());
     for (std::uint32_t u = 0; u < units_.size(); ++u) {
