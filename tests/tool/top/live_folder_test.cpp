@@ -373,7 +373,7 @@ TEST_CASE("top goes on while a process renames and deletes its logs") {
   for (const lotus::log_format format : formats) {
     const lotus::tool_test::temp_dir dir;
     const recording_child child(
-        dir.path() + "/lotustrace_log", 1, [] { consume(0, 1'000'000'000, 0); }, 1024, format,
+        dir.path() + "/lotustrace_log", 1, [] { consume(0, 1'000'000'000, 100); }, 1024, format,
         1 << 16);
     lotus::tool::live_runs runs({dir.path()}, "lotustrace_log", whole_run_ns);
     std::size_t seen = 0;
