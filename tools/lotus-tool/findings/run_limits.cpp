@@ -184,7 +184,8 @@ phrase without_cpu_words(const diagnosis& d) {
         waiting_text(d.blocked_on, most->name, most->cpu->blocked_ns, most->ns, worth_telling);
     if (!wait.empty()) text.add(" %.", {name_word{wait}});
   }
-  return take_turns(d)
+  // Beside other programs, more threads get more of the CPUs.
+  return own && take_turns(d)
              ? text.add(" Try %: more of them take turns.", {count_word{cpus, "worker", "workers"}})
              : text;
 }

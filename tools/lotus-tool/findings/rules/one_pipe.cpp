@@ -56,8 +56,9 @@ std::optional<finding> waits_for_many_pipes(const run_facts& f) {
   const bool is_full = f.cpus > 0 && f.others_cpus.value_or(0) >= 0.6 * f.cpus;
   return finding{
       "many-pipes",
-      {"% waits for other processes, at many pipes; the CPUs that these use count as used by other "
-       "programs.",
+      {"the other ends of the pipes for which % waits are probably processes; the CPUs that these "
+       "use "
+       "count as used by other programs.",
        {name_word{work->name}}},
       {"If it starts a process for each call, keep one that answers many calls, or call a "
        "library."},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -235,7 +236,7 @@ class path_walker {
     const batch_record* const wait = batches_.record(b.wait);
     optional_span last = last_span(b, h.at_ns);
     // Before it receives a batch, a consumer that builds batches itself may build others.
-    if (last && by_consumer(spans_[*last])) last = last_of_consumer(*last, h.at_ns);
+    if (last && by_consumer(spans_[*last])) last = last_of_consumer(*spans_[*last].file, h.at_ns);
     if (batches_.pushed()) return last ? last : begin();
     const bool waited = wait != nullptr && !wait->is_marker();
     if (waited && last && spans_[*last].end_ns() > wait->start_ns) {
@@ -432,25 +433,23 @@ class path_walker {
     return s.file && run_.log(*s.file).number == run_.log(used->file).number;
   }
 
-  /// Returns the last span of the consumer's own thread before `at_ns`.
-  /// @param n  one of its spans that began before.
-  optional_span last_of_consumer(span_number n, std::int64_t at_ns) {
-    if (next_.empty()) {
-      next_.resize(spans_.size());
+  /// Returns the last span of the consumer's own thread that began before `at_ns`.
+  span_number last_of_consumer(file_id file, std::int64_t at_ns) {
+    std::vector<span_number>& own = of_consumer_[run_.log(file).number];
+    if (own.empty()) {
       for (span_number m = 0; m < spans_.size(); ++m) {
-        if (const optional_span before = links_.before(m)) next_[*before] = m;
+        if (is_segmented_[m] && by_consumer(spans_[m])) own.push_back(m);
       }
+      std::sort(own.begin(), own.end(), [this](span_number x, span_number y) {
+        return spans_[x].start_ns < spans_[y].start_ns;
+      });
     }
-    const auto is_next = [&](optional_span m) {
-      return m && spans_[*m].start_ns < at_ns && by_consumer(spans_[*m]);
-    };
-    while (is_next(next_[n])) n = *next_[n];
-    return n;
+    return *std::prev(std::partition_point(
+        own.begin(), own.end(), [&](span_number m) { return spans_[m].start_ns < at_ns; }));
   }
 
   optional_span consumer_before(span_number n) {
-    const preprocessing_span& s = spans_[n];
-    const std::optional<std::size_t> reception = delivery_before(s.start_ns);
+    const std::optional<std::size_t> reception = delivery_before(spans_[n].start_ns);
     const optional_span before = links_.before(n);
     const std::int64_t received_ns = reception ? (*deliveries_)[*reception].at_ns : begin_ns_;
     if (before && by_consumer(spans_[*before]) && spans_[*before].end_ns() > received_ns) {
@@ -480,7 +479,8 @@ class path_walker {
   std::vector<preprocessing_interval> intervals_;
   std::vector<path_segment> segments_;
   span_links links_;
-  std::vector<optional_span> next_;  // the next span of the thread, if the consumer builds batches
+  // By the number of its log: the spans of a consumer that builds batches itself, sorted by start.
+  std::map<std::uint64_t, std::vector<span_number>> of_consumer_;
   awaited_spans awaited_;
   std::vector<path_activity>* activities_;
   path_sum sum_;
