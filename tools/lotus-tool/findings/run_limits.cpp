@@ -168,12 +168,13 @@ phrase without_cpu_words(const diagnosis& d) {
   constexpr double worth_telling = 0.2;
   const double cpus = d.cpus.value_or(0);
   const bool own = d.cpu_ns && *d.cpu_ns >= 0.5 * d.run_ns * cpus;
+  const bool others = !own && d.others_cpus.value_or(0) >= 0.5 * cpus && cpus > 0;
   phrase text{"the workers wait for a CPU longer than they run"};
   if (d.cpus && own && static_cast<double>(d.workers) > cpus) {
     text = {
         "% %, so they wait for a CPU longer than they run",
         {count_word{d.workers, "worker shares", "workers share"}, count_word{cpus, "CPU", "CPUs"}}};
-  } else if (!own && d.others_cpus.value_or(0) >= 0.5 * cpus && cpus > 0) {
+  } else if (others) {
     text.add(": other programs use % of %",
              {count_word{*d.others_cpus}, count_word{cpus, "CPU", "CPUs"}});
   }
@@ -185,7 +186,7 @@ phrase without_cpu_words(const diagnosis& d) {
     if (!wait.empty()) text.add(" %.", {name_word{wait}});
   }
   // Beside other programs, more threads get more of the CPUs.
-  return own && take_turns(d)
+  return !others && take_turns(d)
              ? text.add(" Try %: more of them take turns.", {count_word{cpus, "worker", "workers"}})
              : text;
 }
