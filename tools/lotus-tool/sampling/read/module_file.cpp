@@ -313,10 +313,12 @@ class module_file {
     Dwarf_Die die;
     if (dwarf_child(&outer, &die) != 0) return;
     do {
+      Dwarf_Addr base = 0;
       Dwarf_Addr begin = 0;
       Dwarf_Addr end = 0;
-      if (dwarf_tag(&die) == DW_TAG_subprogram && dwarf_lowpc(&die, &begin) == 0 &&
-          dwarf_highpc(&die, &end) == 0) {
+      // A function may have several ranges: compilers put rarely used code elsewhere.
+      std::ptrdiff_t at = dwarf_tag(&die) == DW_TAG_subprogram ? 0 : -1;
+      while (at >= 0 && (at = dwarf_ranges(&die, at, &base, &begin, &end)) > 0) {
         to.push_back({begin, end, die});
       }
       add_functions(die, to);
