@@ -279,8 +279,7 @@ class policy_finder {
     std::vector<std::int64_t> takes;
     std::vector<begin_of_unit> given;
     for (std::uint32_t u = e.first_batch; u < e.end_unit; ++u) {
-      const std::int64_t at_ns = when_received(run_.batches, batch_of(u));
-      takes.insert(takes.end(), std::max<std::uint32_t>(1, p_.units[u].items), at_ns);
+      takes.insert(takes.end(), std::max<std::uint32_t>(1, p_.units[u].items), when_taken(u));
       const batch_record* const queued = run_.batches.record(batch_of(u).queued);
       if (queued != nullptr) given.push_back({queued->start_ns, true});
     }
@@ -293,6 +292,18 @@ class policy_finder {
     } else {
       out_.add(all_begins, takes, late_ns_);
     }
+  }
+
+  /// Returns when a batch was no longer in flight. A consumer that waits takes a batch as soon as it
+  /// is ready, but receives it later if it first needs a CPU.
+  std::int64_t when_taken(std::uint32_t u) const {
+    const std::int64_t received_ns = when_received(run_.batches, batch_of(u));
+    const batch_record* const wait = run_.batches.record(batch_of(u).wait);
+    const std::optional<time_span> made = run_.batches.made(batch_of(u));
+    if (wait == nullptr || wait->is_marker() || !made || p_.takes_ns[u] > late_ns_) {
+      return received_ns;
+    }
+    return std::min(received_ns, std::max(wait->start_ns, made->end_ns));
   }
 
   /// Looks for a limit on the units in flight, which may have stopped threads of the first stage.
