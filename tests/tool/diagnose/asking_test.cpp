@@ -90,6 +90,56 @@ TEST_CASE("a worker may begin before the reception that lets it begin is recorde
   CHECK(a.verdict() == "prefetch-bound");
 }
 
+TEST_CASE("a worker and a consumer that swap two buffers have one batch in flight") {
+  planted_logs logs(8);
+  generator random(5);
+  const auto varied = [&random](int of) {
+    return (random() % static_cast<unsigned>(of) == 0 ? 16 : 2) * ms;
+  };
+  std::int64_t begin = 0;  // when the worker begins its next batch
+  std::int64_t asked = 0;
+  for (std::int64_t i = 0; i < 120; ++i) {
+    const std::int64_t took = varied(3);
+    slept(logs, 1, i, begin, took);
+    const std::int64_t ready = begin + took;
+    if (ready >= asked) {
+      // The worker goes on at once, and the consumer that it wakes waits for a CPU.
+      logs.waited(0, i, asked, ready + 180'000 - asked);
+      logs.off_cpu(0, ready + 179'000, ready + 170'000 - asked, 150'000);
+      logs.used(0, i, ready + 180'000);
+      begin = ready + 30'000;
+      asked = ready + 180'000 + varied(4);
+    } else {
+      received(logs, i, asked, asked + 5000);
+      begin = asked + 60'000;
+      asked += varied(4);
+    }
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(a.verdict() == "prefetch-bound");
+  CHECK(suggests(a, "prefetch"));
+}
+
+TEST_CASE("an operation that only waits for other threads gains nothing by itself") {
+  for (const bool waits : {true, false}) {
+    planted_logs logs(8);
+    std::int64_t now = 0;
+    for (std::int64_t i = 0; i < 80; ++i) {
+      const std::int64_t start = i * 10 * ms;
+      logs.made(1, i, start, 9 * ms);
+      logs.op(1, "Collect", start + 1000, 9 * ms - 2000);
+      logs.off_cpu(1, start + 9 * ms - 2000, 9 * ms - 100'000, 0);
+      logs.wait_sample(1, start + 4 * ms, waits ? "condition" : "sleep", "inbox", 77, 0);
+      now = received_when(logs, i, now, start + 9 * ms + 40'000) + 2 * ms;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(suggests(a, "faster"));
+    CHECK(contains(a.text(), "if what it waits for comes sooner") == waits);
+  }
+}
+
 TEST_CASE("more threads are suggested before small parts of the critical path are listed") {
   planted_logs logs(8);
   std::int64_t read = 15 * ms;   // when its thread begins its next batch

@@ -245,41 +245,53 @@ std::shared_ptr<const what_if> judge(const run_data& run, recording recorded, cr
   return simulated;
 }
 
-/// Returns whether the operation or stage with the largest share of the critical path spends most
-/// of its time waiting for other threads or processes.
-bool waits_for_others(const diagnosis& d) {
-  constexpr std::uint64_t fewest_samples = 10;
+/// Returns the share (0..1) of its time during which the operation or stage with the largest share
+/// of the critical path waits for other threads or processes, and its name.
+struct waits_for_others {
+  std::string name;
+  double share = 0;
+};
+waits_for_others largest_that_waits(const diagnosis& d) {
+  constexpr double fewest_samples = 10;
   const auto most = std::find_if(d.path.shares.begin(), d.path.shares.end(), is_work);
-  if (most == d.path.shares.end() || !most->cpu ||
-      2 * most->cpu->blocked_ns.value_or(0) < most->ns) {
-    return false;
-  }
+  if (most == d.path.shares.end() || !most->cpu || most->ns <= 0) return {};
   const blocked_list* const list = d.blocked_on.of('S' + most->name);
-  if (list == nullptr || list->samples < fewest_samples) return false;
-  std::uint64_t others = 0;
+  if (list == nullptr || static_cast<double>(list->samples) < fewest_samples) return {};
+  double others = 0;
   for (const blocked_on& by : list->by) {
     const bool other = by.reason == wait_reason::condition || by.reason == wait_reason::process;
-    if (other) others += by.samples;
+    if (other) others += static_cast<double>(by.samples);
   }
-  return 2 * others > list->samples;
+  const auto blocked_ns = static_cast<double>(most->cpu->blocked_ns.value_or(0));
+  const double share = blocked_ns / static_cast<double>(most->ns);
+  // Few waits for others say nothing, however long the operation is blocked.
+  if (2 * others <= static_cast<double>(list->samples) || share < 0.5) return {};
+  return {most->name, share * others / static_cast<double>(list->samples)};
 }
 
-/// Moves suggestions of more workers from the certain to the uncertain suggestions, if workers wait
-/// for other threads that do part of their work, or for a slow worker. More workers help only if
-/// these threads can do more work, and the recording does not show whether they can.
-void doubt_more_workers(diagnosis& d) {
+/// Moves suggestions from the certain to the uncertain ones: of more workers, if workers wait for
+/// other threads that do part of their work, or for a slow worker; of a faster operation that does
+/// little but wait for others. They gain only if the others do more, and the recording does not
+/// show whether they can.
+void doubt_what_waits(diagnosis& d) {
   const bool has_slow = first_with(doubts_threads, d.findings) != nullptr;
-  if (!has_slow && !waits_for_others(d)) return;
-  const auto is_sure = [](const suggestion& m) {
-    return !m.change.workers && m.change.threads.empty();
+  const waits_for_others waits = largest_that_waits(d);
+  const bool only_waits = waits.share >= 0.8;
+  const auto adds_threads = [](const suggestion& m) {
+    return m.change.workers || !m.change.threads.empty();
   };
-  // The assumptions belong to the first suggestion. If this suggestion adds threads, it becomes an
-  // uncertain one below, so remove its assumptions.
+  const auto is_sure = [&](const suggestion& m) {
+    if (adds_threads(m)) return !has_slow && waits.name.empty();
+    return !only_waits || m.change.faster.count(waits.name) == 0;
+  };
+  // The assumptions belong to the first suggestion. If it becomes an uncertain one below, remove
+  // its assumptions.
   if (!d.suggestions.empty() && !is_sure(d.suggestions.front())) d.assumptions.clear();
   const auto doubtful = std::stable_partition(d.suggestions.begin(), d.suggestions.end(), is_sure);
   const auto doubt = [&](suggestion& m) {
-    m.condition = {has_slow ? "if the slow worker does not get as many batches as the others"
-                            : "if what the workers wait for can serve more at once"};
+    m.condition = {!adds_threads(m) ? "if what it waits for comes sooner"
+                   : has_slow ? "if the slow worker does not get as many batches as the others"
+                              : "if what the workers wait for can serve more at once"};
     m.only_if = true;
     m.would_be.low = std::min(m.would_be.low, d.achieved.value_or(m.would_be.low));
   };
@@ -415,7 +427,7 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   std::shared_ptr<const what_if> simulated =
       judge(run, std::move(operations.recorded), std::move(operations.path), wanted, d);
   find_lock(run, skip_batches, d);
-  doubt_more_workers(d);
+  doubt_what_waits(d);
   return {std::move(d), {}, std::move(simulated)};
 }
 
