@@ -265,6 +265,34 @@ TEST_CASE("waits that begin after the batch was received are found") {
   }
 }
 
+TEST_CASE("batches that the consumer builds before it waits are found") {
+  for (const int together : {1, 10, 40}) {
+    for (const bool inside : {true, false}) {
+      planted_logs logs;
+      std::int64_t now = ms;
+      for (int first = 0; first < 40; first += together) {
+        std::int64_t waits_from = now;
+        for (int i = first; i < first + together; ++i) {
+          made_as_one(logs, 0, i, now, 8 * ms);
+          now += 8 * ms + 2000;
+        }
+        if (!inside) waits_from = now - 1000;
+        for (int i = first; i < first + together; ++i) {
+          logs.waited(0, i, waits_from, now + 3000 - waits_from);
+          logs.used(0, i, now + 3000);
+          now += 2 * ms;
+          waits_from = now;
+        }
+      }
+      const answer a = diagnose(logs);
+      CAPTURE(together, inside, a.text());
+      CHECK(a.checks.count("late-waits") == (inside ? 0 : 1));
+      CHECK((a.verdict() == "none") != inside);
+      CHECK_FALSE(contains(a.text(), "how far the workers built ahead"));
+    }
+  }
+}
+
 TEST_CASE("items that are marked as batches are found") {
   planted_logs logs;
   for (int i = 0; i < 400; ++i) made_as_one(logs, 1, i, i * ms, ms - 1000);

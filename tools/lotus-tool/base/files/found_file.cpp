@@ -26,7 +26,9 @@ int open_found(const std::string& path) {
   const char* const why = lotus::detail::file_error_text(-fd);
   const bool refused = lotus::detail::is_refusal(-fd);
   const std::string text = path + (refused ? ": not read, it " : ": cannot be read: ") + why;
-  if (fd == -ENOENT) throw vanished_file(text);
+  if (fd == -ENOENT) {
+    throw vanished_file(text + " (a running program renames and deletes logs; try again)");
+  }
   throw input_error(text);
 }
 

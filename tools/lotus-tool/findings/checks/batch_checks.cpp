@@ -31,6 +31,27 @@ std::size_t consumed_too_early(const run_batches& batches, bool& before_it_began
   return early;
 }
 
+/// Returns whether the consumers' threads themselves built nearly all batches, outside of their
+/// waits, and took a tenth of the run or more for that.
+bool built_outside_of_waits(const run_data& run) {
+  const run_batches& batches = run.batches;
+  std::size_t received = 0;
+  std::size_t outside = 0;
+  std::int64_t outside_ns = 0;
+  for (const preprocessing_span& s : batches.preprocessing_spans()) {
+    if (!s.batch || !s.file) continue;
+    const batch& b = batches.at(*s.batch);
+    const batch_record* const wait = batches.record(b.wait);
+    if (wait == nullptr || wait->is_marker()) continue;
+    ++received;
+    if (run.log(*s.file).number != run.log(wait->file).number || s.end_ns() > wait->start_ns)
+      continue;
+    ++outside;
+    outside_ns += s.duration_ns;
+  }
+  return received > 0 && 10 * outside >= 9 * received && 10 * outside_ns >= batches.length_ns();
+}
+
 }  // namespace
 
 /// Macros of batches in the loop over items: far more batches were built than received.
@@ -49,12 +70,21 @@ void items_as_batches(checked_run& r) {
           "LOTUS_STAGE(name, item) and LOTUS_BATCH_TAKES(batch, item)"});
 }
 
-/// A wait that is created after the call that returns the batch: each batch became ready just
-/// before a wait of nearly no time, again and again.
+/// A wait that is created after the call that returns the batch: the consumer's own thread built
+/// the batches before, or each batch became ready just before a wait of nearly no time, again and
+/// again.
 void late_waits(checked_run& r) {
   constexpr double hardly = 0.01;
   const wait_parts& waits = r.waits;
   if (waits.waits < few_batches || waits.share() > hardly || waits.steps_ns <= 0) return;
+  if (built_outside_of_waits(r.run)) {
+    return r.fail(
+        "late-waits", true,
+        {"the consumer's own thread builds the batches, but outside of its waits, so these "
+         "take almost no time"},
+        {"create lotus::batch_wait before this thread builds a batch, or the first of "
+         "several"});
+  }
   const double step_ns = waits.steps_ns / static_cast<double>(waits.waits);
   std::size_t just_ready = 0;
   std::size_t in_step = 0;  // batches whose work also began in this step

@@ -142,7 +142,7 @@ std::optional<finding> forked_batches(const run_facts& f) {
 
 std::optional<finding> batches_pile_up(const run_facts& f) {
   const run_batches& batches = f.run.batches;
-  if (f.d.pushed || batches.epochs().size() != 1) return std::nullopt;
+  if (f.d.pushed || f.d.makes_itself || batches.epochs().size() != 1) return std::nullopt;
   std::vector<std::int64_t> built;
   std::vector<std::int64_t> received;
   for (const batch& b : batches.all()) {
