@@ -297,6 +297,27 @@ TEST_CASE("stages that build each batch only when the consumer asks are told fro
   }
 }
 
+TEST_CASE("work outside of all operations that takes long now and then is told") {
+  planted_logs logs(8);
+  std::int64_t now = 0;
+  for (std::int64_t i = 0; i < 160; ++i) {
+    const std::int64_t took = i % 16 == 15 ? 50 * ms : ms / 2;
+    logs.made(0, i, now + 2000, took);
+    logs.op(0, "Read", now + 3000, ms / 4);
+    logs.off_cpu(0, now + took, took - 100'000, 0);
+    logs.waited(0, i, now, took + 5000);
+    logs.used(0, i, now + took + 5000);
+    now += took + 5000 + 5 * ms;
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  // The steps take 60 % of the run, but no batch is built meanwhile.
+  CHECK(a.verdict() == "preprocessing-bound");
+  CHECK(contains(a.text(), "The work outside of all operations takes 49.7"));
+  CHECK(contains(a.text(), "at every 16th batch"));
+  CHECK(contains(a.text(), "Put LOTUS_SCOPE into what it consists of."));
+}
+
 TEST_CASE("what is passed on together is told from a slow batch for which later ones wait") {
   for (const bool together : {true, false}) {
     planted_logs logs(8);

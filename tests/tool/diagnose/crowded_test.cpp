@@ -101,7 +101,30 @@ TEST_CASE("workers that sleep in between are not said to only take turns") {
     const answer a = diagnose(logs);
     INFO(a.text());
     CHECK(contains(a.text(), "wait for a CPU longer than they run"));
-    CHECK(contains(a.text(), "more of them take turns") == (sleep == 0));
+    CHECK(contains(a.text(), "more of them only take turns") == (sleep == 0));
+  }
+}
+
+TEST_CASE("a worker that happens to build the slow batches is not slow itself") {
+  for (const bool by_chance : {true, false}) {
+    planted_logs logs(4);
+    std::int64_t free[] = {0, 0, 0};
+    std::int64_t left[6] = {};  // when the last six batches were received
+    std::int64_t now = 0;
+    for (int i = 0; i < 240; ++i) {
+      const int worker = i % 3;
+      const bool slow = by_chance ? i % 15 == 0 : worker == 0;
+      const std::int64_t took = (slow ? (by_chance ? 60 : 12) : 3) * ms + i % 7 * ms / 50;
+      const std::int64_t start = std::max(free[worker], left[i % 6]) + 20'000;
+      slept(logs, 1 + worker, i, start, took);
+      free[worker] = start + took;
+      now = left[i % 6] = received_when(logs, i, now, free[worker] + 20'000);
+      now += ms;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(found(a, "slow-worker").empty() == by_chance);
+    CHECK(a.whole["slow_workers"].array().empty() == by_chance);
   }
 }
 
@@ -139,6 +162,7 @@ TEST_CASE("worker processes that are bound to the same CPU are told like threads
     INFO(a.text());
     const bool said = contains(found(a, "bound-threads"), "3 threads share 1 CPU");
     CHECK(said == same);
+    CHECK(contains(a.text(), "The CPUs are the bottleneck (preprocessing-bound).") == same);
   }
 }
 

@@ -105,7 +105,7 @@ TEST_CASE("the operation that fills the consumer's steps is named") {
     for (std::int64_t i = 0; i < 80; ++i) {
       slept(logs, 1, i, now - 4 * ms, 2 * ms);
       received(logs, i, now, now + 50'000);
-      logs.op(0, "Upload", now + 100'000, (most ? 4 : 1) * ms);
+      logs.op(0, "Upload", now + 100'000, (most ? 8 : 3) * ms / 2);
       if (!most) logs.op(0, "Collate", now + 2 * ms, 3 * ms - 200'000);
       now += 5 * ms;
     }
@@ -115,6 +115,7 @@ TEST_CASE("the operation that fills the consumer's steps is named") {
     CHECK(contains(a.text(), "Upload takes 81 % of the time of the consumer's steps") == most);
     CHECK(contains(found(a, "step-operation"),
                    "Collate takes 57 % of the time of the consumer's steps") == !most);
+    CHECK(contains(a.text(), "If one of them prepares data") == !most);
   }
 }
 

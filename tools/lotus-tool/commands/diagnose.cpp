@@ -268,8 +268,11 @@ class screen_printer {
 #else
     next.emplace_back("lotus-tool viz " + dir + " -o trace.json", "a trace for a viewer");
 #endif
-    if (d_.is == verdict::lock_bound && has_thread_samples(d_.dir)) {
-      next.emplace_back("lotus-tool threads " + folder, "the calls that wait");
+    const bool is_locked = d_.is == verdict::lock_bound;
+    // Without a simulation there is nothing that whatif could predict.
+    if ((is_locked || !d_.predicted) && has_thread_samples(d_.dir)) {
+      next.emplace_back("lotus-tool threads " + folder,
+                        is_locked ? "the calls that wait" : "what each thread does");
     } else if (d_.is && with_whatif) {
       next.emplace_back("lotus-tool whatif " + dir, "predict other changes");
     }

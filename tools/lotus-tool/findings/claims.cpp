@@ -84,6 +84,12 @@ bool claims::lacks_cpus() const {
   });
 }
 
+bool claims::loses_cpus_to_unmarked() const {
+  return std::any_of(d_.findings.begin(), d_.findings.end(), [](const finding& one) {
+    return one.has(explains_queues) && one.is == verdict::preprocessing_bound;
+  });
+}
+
 phrase claims::why_not_faster(std::string_view name) const {
   constexpr double no_share = 0.01;
   const std::string shown(name);

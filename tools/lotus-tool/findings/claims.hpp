@@ -33,6 +33,8 @@ class claims {
   /// Whether much of the critical path waits for a CPU, because of a limit or the program's own
   /// threads. Then a faster part alone gains little, but the CPUs are the bottleneck.
   bool lacks_cpus() const;
+  /// Whether code outside of all markers uses CPUs for which the critical path waits.
+  bool loses_cpus_to_unmarked() const;
   /// Whether batches that are built faster may help although the consumer limits the run: it waits
   /// for data, or for a CPU or a lock that the workers use.
   bool may_gain_from_building() const;

@@ -96,6 +96,13 @@ bool is_fed(const run_facts& f) {
          *f.d.preprocessing_capacity >= (1 + worthwhile) * *f.d.consumer_capacity;
 }
 
+/// Whether the consumer builds the batches itself, or has them built only when it asks, for a good
+/// part of the run, although its steps take longer.
+bool could_build_meanwhile(const run_facts& f, const bound_gain& largest) {
+  return f.d.makes_itself && largest.bound == verdict::consumer_bound &&
+         f.waits.share() > waits_much;
+}
+
 }  // namespace
 
 void decide(const what_if& asked, const claims& facts, const run_facts& f, diagnosis& d) {
@@ -116,9 +123,12 @@ void decide(const what_if& asked, const claims& facts, const run_facts& f, diagn
     }
     bound_gain largest = largest_or_recorded(d);
     if (is_fed(f)) largest.bound = verdict::consumer_bound;
+    if (could_build_meanwhile(f, largest)) largest.bound = verdict::preprocessing_bound;
     if (!facts.forbids(largest.bound) && !is_beside_path(f, largest) &&
         !is_consumer_slower(f, largest)) {
-      const bool lacks_cpus = largest.bound == verdict::balanced && facts.lacks_cpus();
+      const bool lacks_cpus =
+          (largest.bound == verdict::balanced && facts.lacks_cpus()) ||
+          (largest.bound == verdict::consumer_bound && facts.loses_cpus_to_unmarked());
       d.is = lacks_cpus ? verdict::preprocessing_bound : largest.bound;
       d.stage = d.is == verdict::stage_bound ? largest.stage : std::string();
       d.predicted = true;

@@ -125,7 +125,7 @@ bool has_fewer_threads(const recorded_pipeline& p, const pipeline_change& change
 }
 
 /// Returns the cheapest setting that is_sensible() accepts and that gains nearly the most: at most
-/// 1 % less, or 5 % less with fewer workers than recorded, or if batches are built on demand now.
+/// 1 % less, or 5 % less with fewer workers than recorded, or if no batch is built ahead now.
 /// Settings within these margins count as equal: if workers share CPUs, the order in which batches
 /// end is random, so the gain varies by a few percent.
 found_setting cheapest_of(const what_if& run, std::vector<found_setting> tried) {
@@ -133,7 +133,8 @@ found_setting cheapest_of(const what_if& run, std::vector<found_setting> tried) 
     double best = 1;
     for (const found_setting& one : tried) best = std::max(best, one.gain);
     const auto is_nearly_best = [&](const found_setting& one) {
-      const bool fewer = run.recorded().on_demand || has_fewer_threads(run.recorded(), one.change);
+      const bool fewer =
+          run.recorded().makes_itself || has_fewer_threads(run.recorded(), one.change);
       return fewer ? one.gain >= 1 + worthwhile && one.gain * (1 + worthwhile) >= best
                    : one.gain >= 0.99 * best;
     };
@@ -186,11 +187,9 @@ best_settings best_settings_of(const what_if& run) {
     both[unordered] = best_settings_of(run, unordered == 1);
   });
   best_settings chosen = both.front();
-  if (both.size() > 1) {
-    const best_settings& unordered = both.back();
-    if (unordered.surely.gain > 1.03 * chosen.surely.best) chosen.surely = unordered.surely;
-    if (unordered.perhaps.gain > 1.03 * chosen.perhaps.best) chosen.perhaps = unordered.perhaps;
-  }
+  const best_settings& last = both.back();
+  if (last.surely.gain > 1.03 * chosen.surely.best) chosen.surely = last.surely;
+  if (last.perhaps.gain > 1.03 * chosen.perhaps.best) chosen.perhaps = last.perhaps;
   return chosen;
 }
 
@@ -300,10 +299,12 @@ void add_setting(const what_if& run, suggester& to) {
     surely = perhaps;
   }
   if (surely.gain >= 1 + worthwhile) to.add(surely.change);
-  const bool is_other = !(perhaps.change == surely.change);
-  if (to.found.possible.empty() && is_other && perhaps.gain > (1 + worthwhile) * surely.gain) {
-    to.add(perhaps.change);
-  }
+  if (!to.found.possible.empty()) return;
+  // Nearly as many workers that gain as much say nothing more.
+  pipeline_change alike = perhaps.change;
+  alike.workers = surely.change.workers;
+  const double sure = alike == surely.change ? run.guess(surely.change).gain : surely.gain;
+  if (perhaps.gain > (1 + worthwhile) * sure) to.add(perhaps.change);
 }
 
 /// Returns the change of the setting that a verdict names; nullopt if it names none.

@@ -24,9 +24,13 @@ double share_without_cpu(const recorded_pipeline& p) {
 /// worker still uses that time.
 bool take_turns(const diagnosis& d) {
   constexpr double hardly = 0.1;
+  // If each batch has a thread of its own, these are batches in flight.
+  const bool per_batch = std::any_of(d.findings.begin(), d.findings.end(), [](const finding& one) {
+    return one.id == "thread-for-each-batch";
+  });
   const double blocked = states_of(d.path).blocked - states_of(d.path, path_kind::step).blocked;
-  return d.cpus && static_cast<double>(d.workers) >= 2 * *d.cpus && blocked < hardly &&
-         d.blocked_of_work < hardly;
+  return !per_batch && d.cpus && static_cast<double>(d.workers) >= 2 * *d.cpus &&
+         blocked < hardly && d.blocked_of_work < hardly;
 }
 
 }  // namespace
@@ -186,9 +190,9 @@ phrase without_cpu_words(const diagnosis& d) {
     if (!wait.empty()) text.add(" %.", {name_word{wait}});
   }
   // Beside other programs, more threads get more of the CPUs.
-  return !others && take_turns(d)
-             ? text.add(" Try %: more of them take turns.", {count_word{cpus, "worker", "workers"}})
-             : text;
+  return !others && take_turns(d) ? text.add(" % would do: more of them only take turns.",
+                                             {count_word{cpus, "worker", "workers"}})
+                                  : text;
 }
 
 phrase others_words(const what_if& run, bool is_predicted) {

@@ -155,6 +155,23 @@ const cause_map& cpu_causes() {
          stop = true;
          for (std::thread& t : pool) t.join();
        }},
+      {"spinners-beside-step",
+       [] {
+         std::atomic<bool> stop{false};
+         std::vector<std::thread> helpers;
+         for (int t = 0; slow && t < 6; ++t) {
+           helpers.emplace_back([&] {
+             while (!stop) {
+             }
+           });
+         }
+         loader l;
+         l.batches = batches_of(slow ? 16 : 12);
+         l.make = [](int) { step("Load", [] { nap(2); }); };
+         l.run([](int) { train(1, 1); });
+         stop = true;
+         for (std::thread& t : helpers) t.join();
+       }},
       {"checksum",
        [] {
          loader l;

@@ -100,10 +100,12 @@ struct worker_batches {
   std::vector<double> times_ns;
   double mean_ns = 0;
   double squares = 0;  ///< sum of squared differences from the mean
+  double most_ns = 0;  ///< three quarters of the times are at most this long
 
   void sum_up() {
     for (const double ns : times_ns) mean_ns += ns / static_cast<double>(times_ns.size());
     for (const double ns : times_ns) squares += (ns - mean_ns) * (ns - mean_ns);
+    most_ns = quantile(times_ns, 0.75);
   }
 };
 
@@ -189,8 +191,11 @@ void slow_among(const timed_work& work, const std::vector<log_file>& logs, const
   }
   for (const auto& [file, w] : of_file) {
     std::vector<std::int64_t> others;
+    std::vector<double> most_of_others;
     for (const auto& [other, of] : of_file) {
-      if (other != file) others.push_back(std::llround(of.mean_ns));
+      if (other == file) continue;
+      others.push_back(std::llround(of.mean_ns));
+      most_of_others.push_back(of.most_ns);
     }
     if (others.empty()) return;
     const double median_ns = describe(others).p50_ns;
@@ -198,6 +203,7 @@ void slow_among(const timed_work& work, const std::vector<log_file>& logs, const
     const std::uint64_t number = logs[file.value()].number;
     // One or two batches are too few to judge a worker, and short threads may share a log.
     if (n < 3 || number > lotus::detail::largest_thread_id) continue;
+    if (w.most_ns < 1.1 * quantile(most_of_others, 0.5)) continue;
     // A few batches of one worker often underestimate the variance, so use at least the pooled
     // variance of all workers.
     const double variance = std::max(squares / freedom, w.squares / (n - 1));

@@ -22,6 +22,8 @@ struct time_change {
   };
   shape is = shape::step;
   std::string of;  ///< name of the operation, without S; "" for the consumer's steps
+  /// Whether this is the time of batches outside of all operations; `of` is then "".
+  bool is_outside = false;
   std::size_t at = 0;
   double before_ns = 0;
   double after_ns = 0;
@@ -50,8 +52,9 @@ struct slow_worker {
 /// Returns the slow workers, slowest first. A worker is slow if its mean preprocess time, or that
 /// in one stage, is more than 1.25 times the median of all workers' means, and exceeds the median
 /// by more than three standard errors. Without the second condition, chance alone could make a
-/// worker look slow. Workers are compared only while several work, and without changes over the
-/// run.
+/// worker look slow; and if the upper quartile of its times is at most 1.1 times as long as those
+/// of the others, it only happened to get some slow batches. Workers are compared only while
+/// several work, and without changes over the run.
 std::vector<slow_worker> slow_workers_of(const run_data& run, const std::vector<bool>& counted);
 
 }  // namespace lotus::tool

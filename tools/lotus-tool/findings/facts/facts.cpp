@@ -108,6 +108,9 @@ double without_queue(const off_cpu_time* off, std::int64_t start_ns, std::int64_
   return all_ns - static_cast<double>(off->split(start_ns, end_ns).run_queue_ns.value_or(0));
 }
 
+/// Stands for the time of a batch outside of all operations.
+constexpr std::uint32_t outside_operations = UINT32_MAX;
+
 /// Returns for each of the operations, by name, its time in each batch, in the order of batches.
 std::map<std::uint32_t, std::vector<double>> times_by_batch(
     const run_data& run, const std::vector<std::uint32_t>& names) {
@@ -134,13 +137,13 @@ std::map<std::uint32_t, std::vector<double>> times_by_batch(
   for_each_span(run, wanted, [&](span_number n, const std::vector<span_segment>& segments) {
     const off_cpu_time* const off = run.side.off_cpu_of(spans[n].file);
     for (const span_segment& s : segments) {
-      if (!s.name) continue;
-      const auto at = all.find(*s.name);
+      const std::uint32_t name = s.name.value_or(outside_operations);
+      const auto at = all.find(name);
       if (at == all.end()) continue;
       const double ns = without_queue(off, s.start_ns, s.end_ns);
       const std::lock_guard<std::mutex> guard(mutex);
       at->second[first[n]] += ns;
-      queued[*s.name] += static_cast<double>(s.end_ns - s.start_ns) - ns;
+      queued[name] += static_cast<double>(s.end_ns - s.start_ns) - ns;
     }
   });
   for (auto& [name, times] : all) {
@@ -156,8 +159,9 @@ std::vector<time_change> changes_of(const run_data& run, const critical_path& pa
   std::vector<time_change> found;
   std::vector<std::uint32_t> names;
   for (const path_share& share : path.shares) {
-    if (!is_work(share)) continue;
     if (static_cast<double>(share.ns) < much * static_cast<double>(path.run_ns)) break;
+    if (share.kind == path_kind::unrecorded) names.push_back(outside_operations);
+    if (!is_work(share)) continue;
     const std::optional<std::uint32_t> name = name_in(run, share.name);
     if (name) names.push_back(*name);
   }
@@ -168,6 +172,11 @@ std::vector<time_change> changes_of(const run_data& run, const critical_path& pa
     if (is_work(share)) {
       const std::optional<std::uint32_t> name = name_in(run, share.name);
       if (name) change = find_change(times.at(*name));
+    } else if (share.kind == path_kind::unrecorded) {
+      const std::vector<double>& outside = times.at(outside_operations);
+      // Most of it may be between batches.
+      const double sum_ns = std::accumulate(outside.begin(), outside.end(), 0.0);
+      if (sum_ns >= much * static_cast<double>(path.run_ns)) change = find_change(outside);
     } else if (share.kind == path_kind::step) {
       std::vector<double> steps;
       for (const batch& b : run.batches.all()) {
@@ -181,6 +190,7 @@ std::vector<time_change> changes_of(const run_data& run, const critical_path& pa
     }
     if (!change) continue;
     change->of = is_work(share) ? share.name : std::string();
+    change->is_outside = share.kind == path_kind::unrecorded;
     found.push_back(*change);
   }
   return found;

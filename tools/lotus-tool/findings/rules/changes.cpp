@@ -17,7 +17,9 @@ namespace lotus::tool {
 namespace {
 
 phrase phrase_of(const time_change& c) {
-  const name_word who{c.of.empty() ? "The consumer's step" : c.of};
+  const name_word who{c.is_outside   ? "The work outside of all operations"
+                      : c.of.empty() ? "The consumer's step"
+                                     : c.of};
   const time_word before{c.before_ns};
   const time_word after{c.after_ns};
   switch (c.is) {
@@ -76,7 +78,14 @@ std::optional<finding> slow_worker_found(const run_facts& f) {
 }
 
 std::optional<finding> time_changes(const run_facts& f) {
+  // Threads that compete for the CPUs differ from moment to moment in what they get.
+  constexpr double clearly_not_by_chance = 4;
+  const std::optional<finding> unmarked = unmarked_threads(f);
+  const bool is_crowded = unmarked && unmarked->has(gives_reason);
   const auto at = std::find_if(f.changes.begin(), f.changes.end(), [&](const time_change& c) {
+    const double factor = std::max(c.before_ns, c.after_ns) / std::min(c.before_ns, c.after_ns);
+    const bool lasts = c.is != time_change::shape::now_again && factor >= clearly_not_by_chance;
+    if (is_crowded && !lasts) return false;
     // Threads that contend for a lock of the C library may fall into step, and then take longer.
     if (library_lock_of(f, c.of) != nullptr) return false;
     // Waits for a lock or a turn and a slow worker make some calls slow, too, and explain more.
@@ -84,10 +93,11 @@ std::optional<finding> time_changes(const run_facts& f) {
            (!slow_worker_found(f) && !rate_limit(f) && lock_of(f.d.blocked_on, c.of) == nullptr);
   });
   if (at == f.changes.end()) return std::nullopt;
-  return finding{"changes-over-time",
-                 phrase_of(*at),
-                 {},
-                 at->of.empty() ? f.states(path_kind::step).all : f.states_of(at->of).all};
+  return finding{"changes-over-time", phrase_of(*at),
+                 at->is_outside ? phrase{"Put LOTUS_SCOPE into what it consists of."} : phrase{},
+                 at->is_outside   ? f.states(path_kind::unrecorded).all
+                 : at->of.empty() ? f.states(path_kind::step).all
+                                  : f.states_of(at->of).all};
 }
 
 }  // namespace lotus::tool

@@ -98,6 +98,7 @@ std::optional<finding> pinned_threads(const run_facts& f) {
 
 std::optional<finding> unmarked_threads(const run_facts& f) {
   constexpr double worth_saying = 0.25;
+  constexpr double takes_cpus = 0.25;
   if (f.unmarked_share < worth_saying || f.cpus <= 0) return std::nullopt;
   // Other programs may be the cause if they use more.
   if (f.unmarked_cpus < 0.5 * f.others_cpus.value_or(0)) return std::nullopt;
@@ -120,6 +121,10 @@ std::optional<finding> unmarked_threads(const run_facts& f) {
   if (is_one && !queues) {
     to_do = {"Mark what this thread does with LOTUS_STAGE(name, i), and make it faster."};
   }
+  // Threads that begin in a lambda whose source is known are rarely those of a library.
+  if (f.unmarked_in && f.unmarked_in->group.threads > 1 && !f.unmarked_in->group.lambda.empty()) {
+    to_do = {"Let these threads sleep while they have nothing to do, or use fewer of them."};
+  }
   if (!f.unmarked_in) {
     to_do.add(" Record with 'lotus-tool run' to see which threads these are.");
   } else {
@@ -138,7 +143,7 @@ std::optional<finding> unmarked_threads(const run_facts& f) {
       std::move(because),
       std::move(to_do),
       share,
-      {},
+      queues && share >= takes_cpus ? std::optional(verdict::preprocessing_bound) : std::nullopt,
       forbids_threads | explains_queues | (share >= (is_seen ? 0.25 : 0.3) ? gives_reason : 0U)};
 }
 
@@ -165,7 +170,12 @@ std::optional<finding> time_in_kernel(const run_facts& f) {
   if (reads_mapped_pages(f)) {
     of.because.add(" Its page faults read a mapped file from the disk.");
     of.to_do = {"Read these pages ahead (posix_madvise, or read() of larger blocks)."};
+    return of;
   }
+  // If the consumer hardly waits, this time may be beside the critical path. Calls that wait for a
+  // lock are no news.
+  constexpr double hardly_waits = 0.05;
+  if (f.waits.share() < hardly_waits || perhaps_a_lock(f)) return std::nullopt;
   return of;
 }
 

@@ -275,13 +275,14 @@ std::optional<finding> work_outside_operations(const run_facts& f) {
   constexpr double worth_naming = 0.3;
   const path_share* const most = f.largest_work();
   const double outside = f.states(path_kind::unrecorded).all;
-  if (f.d.pushed || f.d.makes_itself || f.d.on_demand || outside < worth_naming ||
+  if (f.d.pushed || f.d.on_demand || outside < worth_naming ||
       (most != nullptr && outside <= f.states_of(most->name).all)) {
     return std::nullopt;
   }
   if (most == nullptr) return work_without_scopes(f, outside);
-  phrase because{"workers spend % of the critical path outside of all operations",
-                 {share_word{outside}}};
+  phrase because{"% % of the critical path outside of all operations",
+                 {name_word{f.d.makes_itself ? "building batches takes" : "workers spend"},
+                  share_word{outside}}};
   const std::string function = function_in_batches(f.run);
   if (!function.empty()) because.add(", on a CPU mostly in %", {name_word{function}});
   return finding{"outside-operations",
@@ -289,13 +290,15 @@ std::optional<finding> work_outside_operations(const run_facts& f) {
                  {"Put LOTUS_SCOPE into what they do there."},
                  outside,
                  verdict::preprocessing_bound,
-                 gives_reason};
+                 f.d.makes_itself ? 0U : gives_reason};
 }
 
 std::optional<finding> steps_take_the_run(const run_facts& f) {
   const path_states steps = f.states(path_kind::step);
   const double most = consumer_by_workers(f).value_or(1);
   // Steps that mostly wait for a CPU need one, not less work.
+  const std::optional<finding> unmarked = unmarked_threads(f);
+  if (unmarked && unmarked->is) return std::nullopt;
   if (f.d.pushed || f.waits.share() >= waits_much || steps.all < 0.6 || clearly * most >= 1 ||
       2 * steps.queue > steps.all) {
     return std::nullopt;

@@ -70,7 +70,7 @@ std::optional<finding> thread_for_each_batch(const run_facts& f) {
         threads.all_known
             ? phrase{"each of the % batches was built by a thread of its own",
                      {count_word{threads.batches}}}
-            : phrase{"% threads built only one batch each", {count_word{threads.threads}}};
+            : phrase{"at least % threads built only one batch each", {count_word{threads.threads}}};
     return finding{"thread-for-each-batch",
                    std::move(because.add(".")),
                    {"If these prepare something for themselves (a decoder, a connection), let a "

@@ -26,6 +26,10 @@ std::optional<finding> step_operation(const run_facts& f) {
   double marked = 0;
   for (const operation_sum& of : all) marked += of.self_ns / f.waits.steps_ns;
   phrase because;
+  phrase to_do;
+  // The workers must have time for it.
+  const bool can_move = !f.d.makes_itself && f.d.preprocessing_capacity && f.d.consumer_capacity &&
+                        *f.d.preprocessing_capacity > 1.25 * *f.d.consumer_capacity;
   for (std::size_t i = 0; i < std::min<std::size_t>(2, all.size()); ++i) {
     const double share = all[i].self_ns / f.waits.steps_ns;
     if (share < (i == 0 ? most_of_it : worth_naming)) break;
@@ -33,6 +37,9 @@ std::optional<finding> step_operation(const run_facts& f) {
                        : ", and % takes %, % per call",
                 {name_word{all[i].name}, share_word{share},
                  time_word{all[i].self_ns / static_cast<double>(all[i].calls)}});
+    if (i > 0 && can_move) {
+      to_do = {"If one of them prepares data, let the threads that build batches do it."};
+    }
   }
   const std::string function = 1 - marked < worth_naming ? "" : function_in_steps(f.run);
   if (!because.empty()) {
@@ -45,7 +52,7 @@ std::optional<finding> step_operation(const run_facts& f) {
     because = {"the consumer's steps use the CPU mostly in %.", {name_word{function}}};
   }
   if (because.empty()) return std::nullopt;
-  return finding{"step-operation", std::move(because)};
+  return finding{"step-operation", std::move(because), std::move(to_do)};
 }
 
 std::optional<finding> pauses_between_epochs(const run_facts& f) {

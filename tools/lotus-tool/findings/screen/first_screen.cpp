@@ -117,7 +117,8 @@ class composer {
   }
 
   std::string headline(const char* consumer) const {
-    phrase text{std::string(row_of(*d_.is).title)};
+    const bool lacks_cpus = d_.is == verdict::preprocessing_bound && claims(d_).lacks_cpus();
+    phrase text{lacks_cpus ? "The CPUs are the bottleneck" : std::string(row_of(*d_.is).title)};
     if (d_.is == verdict::stage_bound) text.with.emplace_back(name_word{d_.stage});
     text.add(" (%). ", {name_word{std::string(verdict_name(*d_.is))}});
     if (d_.pushed) {

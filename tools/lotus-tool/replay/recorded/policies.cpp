@@ -294,8 +294,8 @@ class policy_finder {
     }
   }
 
-  /// Returns when a batch was no longer in flight. A consumer that waits takes a batch as soon as it
-  /// is ready, but receives it later if it first needs a CPU.
+  /// Returns when a batch was no longer in flight. A consumer that waits takes a batch as soon as
+  /// it is ready, but receives it later if it first needs a CPU.
   std::int64_t when_taken(std::uint32_t u) const {
     const std::int64_t received_ns = when_received(run_.batches, batch_of(u));
     const batch_record* const wait = run_.batches.record(batch_of(u).wait);

@@ -457,6 +457,10 @@ std::string shown_group(const thread_activity& group) {
     return (group.threads == 1 ? "the process `" : std::to_string(group.threads) + " processes `") +
            name + '`' + path;
   }
+  // The start of threads that end soon is often unknown.
+  if (group.function.empty()) {
+    return std::to_string(group.threads) + " short thread" + (group.threads == 1 ? "" : "s");
+  }
   std::string text =
       (group.threads == 1 ? "1 thread in " : std::to_string(group.threads) + " threads in ") +
       (group.lambda.empty() ? "`" : printable_line(group.lambda) + " of `") +
