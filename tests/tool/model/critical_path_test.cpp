@@ -1,4 +1,6 @@
 // Tests the critical path: each nanosecond must belong to exactly one activity, the right one.
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -133,6 +135,82 @@ TEST_CASE("a reader that waits for room waited for the stage that had to complet
   }
   std::map<std::string, double> shares = shares_of(diagnose(logs));
   CHECK(shares["Process"] > 90);
+}
+
+TEST_CASE("a worker that waits for room waited for the step before the next batch was taken") {
+  // The thread that takes a batch wakes up the worker first, and records that it took it after
+  // that.
+  for (const bool preempted : {false, true}) {
+    CAPTURE(preempted);
+    constexpr std::int64_t batches = 200;
+    constexpr std::int64_t room = 4;
+    planted_logs logs(4);
+    std::vector<std::int64_t> taken;
+    std::vector<std::int64_t> ready;
+    std::int64_t begin_ns = 0;
+    std::int64_t asked_ns = 0;
+    for (std::int64_t i = 0; i < batches; ++i) {
+      const std::int64_t make_ns = (i % 25 == 24 ? 30 : 1) * ms;
+      if (!ready.empty() && begin_ns > ready.back() + ms / 10) {
+        const std::int64_t gap_ns = begin_ns - ready.back();
+        logs.off_cpu(1, begin_ns, gap_ns, preempted ? gap_ns : 0);
+      }
+      logs.made(1, i, begin_ns, make_ns);
+      logs.op(1, "Read", begin_ns, make_ns);
+      ready.push_back(begin_ns + make_ns);
+      const std::int64_t at_ns = std::max(asked_ns + 15'000, ready.back() + 20'000);
+      logs.waited(0, i, asked_ns, at_ns - asked_ns);
+      logs.used(0, i, at_ns);
+      taken.push_back(at_ns - 10'000);
+      asked_ns = at_ns + 3 * ms;
+      // The batch is in the queue when there is room for it.
+      begin_ns = ready.back() + 1000;
+      if (i >= room) begin_ns = std::max(begin_ns, taken[static_cast<std::size_t>(i - room)]);
+    }
+    std::map<std::string, double> shares = shares_of(diagnose(logs));
+    CHECK((shares["unrecorded"] > 20) == preempted);
+    CHECK((shares["step"] > 60) == !preempted);
+  }
+}
+
+TEST_CASE("a worker that hands over its batch late works until then") {
+  planted_logs logs(4);
+  std::int64_t asked_ns = 0;
+  for (std::int64_t i = 0; i < 100; ++i) {
+    const std::int64_t begin_ns = 8 * i * ms;
+    if (i > 0) logs.off_cpu(1, begin_ns, 29 * ms / 10, 0);
+    logs.made(1, i, begin_ns, 5 * ms);
+    logs.op(1, "Read", begin_ns, 5 * ms);
+    const std::int64_t at_ns = begin_ns + 8 * ms + 20'000;
+    logs.waited(0, i, asked_ns, at_ns - asked_ns);
+    logs.used(0, i, at_ns);
+    asked_ns = at_ns + 2 * ms;
+  }
+  std::map<std::string, double> shares = shares_of(diagnose(logs));
+  CHECK(shares["unrecorded"] == Approx(37).margin(2));
+  CHECK(shares["Read"] == Approx(62).margin(2));
+}
+
+TEST_CASE("a stage that waits for room waited until the next stage took an item") {
+  planted_logs logs(4);
+  for (std::int64_t k = 0; k < 60; ++k) {
+    // Process looks for items every 10 ms, and finds one in the queue and one at the reader, which
+    // goes on at once. It records that it begins after that.
+    const std::int64_t taken_ns = 10 * k * ms + 7 * ms;
+    if (k == 0) {
+      logs.stage(1, "Read", 0, ms, 3 * ms - 1);
+      logs.stage(1, "Read", 1, 4 * ms, 3 * ms - 1);
+    }
+    logs.off_cpu(2, taken_ns, 8 * ms - 10'000, 0);
+    logs.stage(2, "Process", 2 * k, taken_ns + 5000, ms - 6000);
+    logs.stage(2, "Process", 2 * k + 1, taken_ns + ms, ms);
+    if (k > 0) logs.off_cpu(1, taken_ns, 4 * ms - 10'000, 0);
+    logs.stage(1, "Read", 2 * k + 2, taken_ns, 3 * ms - 1);
+    logs.stage(1, "Read", 2 * k + 3, taken_ns + 3 * ms, 3 * ms - 1);
+  }
+  std::map<std::string, double> shares = shares_of(diagnose(logs));
+  CHECK(shares["Read"] == Approx(30).margin(2));
+  CHECK(shares["hand-over"] == Approx(70).margin(2));
 }
 
 TEST_CASE("threads that are started for one batch waited for those of the batch before") {

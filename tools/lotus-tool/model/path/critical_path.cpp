@@ -278,6 +278,13 @@ class path_walker {
     }
     const optional_span freeing = links_.freeing_span(s);
     if (freeing && !worked_between(before, s)) return freeing;
+    if (waited_between(before, s)) {
+      if (const optional_span taking = links_.taking_span(n)) return at_start_of_fetching(*taking);
+      if (const std::optional<std::size_t> taken = taken_at_start(n)) {
+        reception_ = *taken;
+        return std::nullopt;
+      }
+    }
     if (const optional_span handing = handing_before(n)) return handing;
     return latest(before, earlier, reception);
   }
@@ -297,6 +304,41 @@ class path_walker {
     if (!before || off == nullptr) return false;
     const std::int64_t from_ns = spans_[*before].end_ns();
     return 2 * off->split(from_ns, s.start_ns).cpu_ns > s.start_ns - from_ns;
+  }
+
+  /// Returns whether the thread of `s` may have waited for another thread for most of the time from
+  /// its previous span, `before`, to `s`.
+  bool waited_between(optional_span before, const preprocessing_span& s) const {
+    const off_cpu_time* const off = run_.side.off_cpu_of(s.file, s.stage == preprocess_stage);
+    if (!before || off == nullptr) return true;
+    const std::int64_t from_ns = spans_[*before].end_ns();
+    const cpu_split split = off->split(from_ns, s.start_ns);
+    return 2 * (split.cpu_ns + split.run_queue_ns.value_or(0)) <= s.start_ns - from_ns;
+  }
+
+  /// Returns the index in `deliveries_` of the batch that the consumer took when span `n` began;
+  /// nullopt if it took none. If the thread of `n` waited for room in a full queue, it was woken up
+  /// while the consumer took that batch, so it may begin before the reception is recorded.
+  std::optional<std::size_t> taken_at_start(span_number n) const {
+    const std::int64_t start_ns = spans_[n].start_ns;
+    const std::optional<std::size_t> reception = delivery_before(start_ns);
+    const std::size_t next = reception ? *reception + 1 : 0;
+    if (next >= deliveries_->size()) return std::nullopt;
+    const delivered& h = (*deliveries_)[next];
+    const batch& taken = batches_.at(h.batch);
+    const optional_span last = last_span(taken, h.at_ns);
+    if (!last || spans_[*last].end_ns() > start_ns) return std::nullopt;
+    const batch_record* const wait = batches_.record(taken.wait);
+    const bool waited = wait != nullptr && !wait->is_marker();
+    if (waited && wait->start_ns > start_ns) return std::nullopt;
+    const bool at_once = waited && spans_[*last].end_ns() <= wait->start_ns &&
+                         links_.just_before(wait->start_ns, start_ns);
+    const bool soon = links_.just_before(start_ns, h.at_ns);
+    // A thread that completes its batch outside of the span, and then begins the next one, also
+    // begins just before its batch is received, but by then the consumer has waited for it.
+    const optional_span before = links_.before(n);
+    const bool is_own = before && spans_[*before].batch == h.batch;
+    return (is_own ? at_once && soon : at_once || soon) ? std::optional(next) : std::nullopt;
   }
 
   /// `reception` is the index of a received batch in `deliveries_`. Returns the consumer's wait for
@@ -319,16 +361,16 @@ class path_walker {
            links_.just_before(wait->start_ns, s.start_ns);
   }
 
-  /// `fetching` is a span of the next stage that took an item out of a full queue. Finds the event
+  /// `fetching` is a span of the next stage that took an item out of a full queue. It began just
+  /// before or after `now_ns_`. Finds the event
   /// that allowed this span to begin: the end of the previous span of its thread, or of the
   /// previous span of its batch or item.
   optional_span at_start_of_fetching(span_number fetching) {
     const optional_span before = links_.before(fetching);
     const optional_span earlier = links_.earlier(fetching);
     const bool idle = !before || !links_.just_before(spans_[*before].end_ns(), now_ns_);
-    if (const optional_span handing = idle ? handing_before(fetching) : std::nullopt) {
-      return handing;
-    }
+    const optional_span handing = idle ? handing_before(fetching) : std::nullopt;
+    if (handing && spans_[*handing].end_ns() <= now_ns_) return handing;
     if (before && spans_[*before].end_ns() <= now_ns_ &&
         (!earlier || spans_[*earlier].end_ns() <= spans_[*before].end_ns())) {
       return before;

@@ -93,7 +93,7 @@ struct critical_path {
 /// moment when the previous batch was received, and the time in between is the consumer's step. In
 /// a preprocessing span, the walk goes back to the start of the span, through the spans of other
 /// threads for which its thread waited there (awaited_spans), and continues at the event
-/// just before the start that allowed the span to begin. This is one of:
+/// just before the start, or recorded just after it, that let the span begin. This is one of:
 /// - the end of the thread's previous span; for a thread's first one, of a span of the same stage
 /// - the end of the batch's previous stage
 /// - if the output queue was full: the start of the next stage's span that took an item out of it

@@ -69,6 +69,22 @@ optional_span span_links::fetching_span(const preprocessing_span& span) const {
   return fetching;
 }
 
+optional_span span_links::taking_span(span_number span) const {
+  const std::int64_t start_ns = spans_[span].start_ns;
+  const auto next = next_stage_.find(spans_[span].stage);
+  if (next == next_stage_.end() || next->second == spans_[span].stage) return std::nullopt;
+  const auto starts = starts_.find(next->second);
+  if (starts == starts_.end()) return std::nullopt;
+  const auto later =
+      std::upper_bound(starts->second.begin(), starts->second.end(), start_ns,
+                       [this](std::int64_t t, span_number n) { return t < spans_[n].start_ns; });
+  if (later == starts->second.end()) return std::nullopt;
+  if (!just_before(start_ns, spans_[*later].start_ns)) return std::nullopt;
+  const optional_span from = earlier_[*later];
+  if (!from || from == before_[span] || spans_[*from].end_ns() > start_ns) return std::nullopt;
+  return *later;
+}
+
 optional_span span_links::freeing_span(const preprocessing_span& span) const {
   const auto next = next_stage_.find(span.stage);
   if (next == next_stage_.end() || next->second == span.stage) return std::nullopt;

@@ -31,6 +31,10 @@ class span_links {
   /// it began, it took an item out of the queue between the two stages. If this queue was full,
   /// this allowed `span` to begin.
   optional_span fetching_span(const preprocessing_span& span) const;
+  /// Returns the span of the next stage that began just after `span`, if it took an item out of the
+  /// queue that was in it before the item of the thread's previous span; nullopt if there is none.
+  /// Like fetching_span(), but the thread that waited for room in the queue was the first to begin.
+  optional_span taking_span(span_number span) const;
   /// Returns a span of the next stage that ended just before `span` began; nullopt if there is
   /// none. If the number of items that this stage has not yet completed is limited, this allowed
   /// `span` to begin.
