@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -423,5 +424,51 @@ TEST_CASE("a part that takes longer and longer is suggested before more workers"
     REQUIRE(more != std::string::npos);
     REQUIRE(part != std::string::npos);
     CHECK((part < more) == grows);
+  }
+}
+
+TEST_CASE("a run that reaches a rate limit again and again cannot be much faster") {
+  enum class slow { limited, stopped, at_random };
+  for (const slow why : {slow::limited, slow::stopped, slow::at_random}) {
+    constexpr std::int64_t interval = 50 * ms;
+    planted_logs logs(8);
+    generator random(5);
+    std::vector<std::int64_t> free(6, 0);  // when each thread begins its next batch
+    std::vector<std::int64_t> used;        // when the consumer began the step of each batch
+    std::map<std::int64_t, int> calls;     // in each interval
+    std::int64_t now = 0;
+    for (std::int64_t i = 0; i < 400; ++i) {
+      const auto thread = static_cast<std::size_t>(i % 6);
+      const int log = 1 + static_cast<int>(thread);
+      std::int64_t at = free[thread];
+      if (i >= 16) at = std::max(at, used[static_cast<std::size_t>(i - 16)]);
+      const std::int64_t start = at;
+      for (int call = 0; call < 2; ++call) {
+        std::int64_t allowed = at;
+        if (why == slow::limited) {
+          // 40 calls may begin in each interval.
+          while (calls[allowed / interval] == 40) allowed = (allowed / interval + 1) * interval;
+          ++calls[allowed / interval];
+        } else if (why == slow::stopped && at % interval > 35 * ms) {
+          allowed = (at / interval + 1) * interval;
+        } else if (why == slow::at_random && random() % 10 == 0) {
+          allowed += static_cast<std::int64_t>(random() % 30) * ms;
+        }
+        const std::int64_t end = allowed + 7 * ms / 10 + static_cast<std::int64_t>(random() % 9000);
+        logs.op(log, "GetLabel", at + 1000, end - at - 1000);
+        logs.off_cpu(log, end - 1000, end - at - 20'000, 0);
+        at = end + 100'000;
+      }
+      logs.made(log, i, start, at - start);
+      free[thread] = at + 20'000;
+      now = received_when(logs, i, now, at + 20'000);
+      used.push_back(now);
+      now += 5 * ms / 2 + static_cast<std::int64_t>(random() % 200'000);
+      logs.off_cpu(0, now - 1000, 2 * ms, 0);
+    }
+    const answer a = diagnose(logs);
+    INFO(static_cast<int>(why) << '\n' << a.text());
+    CHECK(contains(a.text(), "only if GetLabel may be called more often") ==
+          (why == slow::limited));
   }
 }

@@ -293,3 +293,53 @@ TEST_CASE("processes at the other ends of many pipes are no other programs") {
     CHECK_FALSE((many && suggests(a, "workers")));
   }
 }
+
+TEST_CASE("a faster consumer gains only what the downloads of others allow") {
+  struct downloads {
+    const char* what;
+    std::int64_t takes;        ///< time of the download for 25 batches, which take 81 ms
+    bool at_once = false;      ///< whether two downloads overlap
+    const char* waits = "";    ///< what wait samples show
+    std::string threads = "";  ///< "each": each download has a thread of its own
+    bool may_limit = true;
+  };
+  for (const downloads& of :
+       {downloads{"one thread", 70 * ms},
+        downloads{"a thread for each", 70 * ms, false, "", "each"},
+        downloads{"short ones", 25 * ms, false, "", "", false},
+        downloads{"two at once", 100 * ms, true, "", "each", false},
+        downloads{"asleep", 70 * ms, false, "sleep"},
+        downloads{"waiting for others", 70 * ms, false, "condition", "", false}}) {
+    planted_logs logs(8);
+    std::int64_t now = 0;
+    std::int64_t shard = -of.takes;
+    for (std::int64_t i = 0; i < 300; ++i) {
+      if (i % 25 == 0) {
+        // The next shard is downloaded while the batches of this one are used.
+        const int thread = of.threads == "each" ? 10 + static_cast<int>(i / 25) : 10;
+        shard = std::max(now, shard + of.takes / (of.at_once ? 2 : 1));
+        logs.op(thread, "DownloadShard", shard, of.takes - 1000);
+        logs.off_cpu(thread, shard + of.takes - 2000, of.takes - 100'000, 0);
+        for (std::int64_t at = 5 * ms; *of.waits != 0 && at < of.takes; at += 10 * ms) {
+          logs.wait_sample(thread, shard + at, of.waits, "shard", 0, 0);
+        }
+      }
+      logs.made(1, i, now + 1000, ms / 4);
+      now = received_when(logs, i, now, now + ms / 4 + 10'000) + 3 * ms;
+      logs.off_cpu(0, now - 1000, 3 * ms - 200'000, 0);
+    }
+    const answer a = diagnose(logs);
+    INFO(of.what << '\n' << a.text());
+    REQUIRE(a.verdict() == "consumer-bound");
+    CHECK(contains(a.text(), "the consumer's step 2x faster"));
+    CHECK(contains(a.text(), "only if DownloadShard keeps up") == of.may_limit);
+    // At 1.25 times the speed, the batches of a shard would take 66 ms, and the download 70 ms.
+    const result r = run_well({"whatif", a.logs->path(), "--json"});
+    for (const json& one : parse_json(r.out)["changes"].array()) {
+      if (!one["change"].has("step")) continue;
+      const double now_per_s = a.whole["achieved_batches_per_s"].number();
+      CHECK((one["low"].number() < 1.18 * now_per_s) == of.may_limit);
+      CHECK(one["low"].number() > 1.1 * now_per_s);
+    }
+  }
+}

@@ -94,7 +94,10 @@ void print_moves(const diagnosis& d, const std::vector<shown_advice>& shown, std
   for (const std::string& text : texts_of(d.assumptions)) lines.push_back("assumed: " + text);
   for (const std::vector<suggestion>* const list : {&d.suggestions, &d.possible}) {
     for (const suggestion& m : *list) {
-      const char* const start = list == &d.possible ? "may gain nothing: " : "also: ";
+      const bool gains = m.only_if && m.would_be.low > m.now_per_s;
+      const char* const start = list == &d.suggestions ? "also: "
+                                : gains                ? "may gain less: "
+                                                       : "may gain nothing: ";
       suggestion unsaid = m;
       // `start` says the same as a condition that the user cannot fulfill.
       if (list == &d.possible && !m.only_if) unsaid.condition = {};

@@ -111,6 +111,32 @@ looked_at_operations look_at_operations(const run_data& run, const std::vector<b
   return found;
 }
 
+/// Removes from work outside of batches the time in which it waits for other threads, according to
+/// wait samples. These may be those of the batches, and then it keeps up with any change.
+void leave_out_waits(const run_blocked_on& waits, double run_ns,
+                     std::vector<length_bound>& bounds) {
+  for (length_bound& of : bounds) {
+    for (auto& [name, share] : of.self_shares) {
+      const blocked_list* const list = waits.of('S' + name);
+      if (list == nullptr || list->samples == 0) continue;
+      double others = 0;
+      for (const blocked_on& by : list->by) {
+        const bool other = by.reason == wait_reason::condition || by.reason == wait_reason::process;
+        if (other) others += static_cast<double>(by.samples);
+      }
+      const double waited_ns =
+          static_cast<double>(list->ns) * others / static_cast<double>(list->samples);
+      const double waited = std::min(share, waited_ns / run_ns);
+      share -= waited;
+      of.share -= waited;
+    }
+  }
+  const auto is_small = [](const length_bound& of) {
+    return of.share < length_bound::worth_naming;
+  };
+  bounds.erase(std::remove_if(bounds.begin(), bounds.end(), is_small), bounds.end());
+}
+
 /// Removes the suggestions that the facts forbid.
 void keep_possible(const claims& facts, diagnosis& d) {
   for (std::vector<suggestion>* const list : {&d.suggestions, &d.possible}) {
@@ -423,6 +449,7 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   name_locks(*run.files, d.blocked_on, diagnostics);
   if (operations.recorded.pipeline) {
     operations.recorded.pipeline->lock = find_sampled_lock(d.blocked_on);
+    leave_out_waits(d.blocked_on, d.run_ns, operations.recorded.pipeline->bounds);
   }
   std::shared_ptr<const what_if> simulated =
       judge(run, std::move(operations.recorded), std::move(operations.path), wanted, d);

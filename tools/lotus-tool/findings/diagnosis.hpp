@@ -55,7 +55,7 @@ struct diagnosis {
   run_blocked_on blocked_on;          ///< what each operation waited for; empty if not recorded
   std::vector<bound_gain> gains;
   std::vector<suggestion> suggestions;  ///< suggested changes, most valuable first
-  std::vector<suggestion> possible;     ///< changes that may gain nothing, or that need more CPUs
+  std::vector<suggestion> possible;     ///< changes whose gain is uncertain, or that need more CPUs
   std::vector<phrase> assumptions;      ///< assumptions behind the first suggestion
   std::vector<phrase> warnings;         ///< warnings to show before the verdict
   /// What limits the number of useful workers, see limit_words(); empty if nothing does.

@@ -391,7 +391,7 @@ const description<diagnosis>& description_of(const diagnosis*) {
            "whether twice as many CPUs would gain 5 % or more"},
           {"gains", &diagnosis::gains, "the gain of each loosened limit"},
           {"moves", &diagnosis::suggestions, "suggestions, most valuable first"},
-          {"possible", &diagnosis::possible, "suggestions that may gain nothing"},
+          {"possible", &diagnosis::possible, "suggestions that may gain nothing, or much less"},
           {"not_looked_at", not_looked_at, "what the diagnosis knows nothing about, and why",
            if_any},
           {"assumptions", [](d of) { return texts_of(of.assumptions); },

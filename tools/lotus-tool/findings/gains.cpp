@@ -68,8 +68,7 @@ std::vector<pipeline_change> settings_of(const what_if& run, bool unordered) {
   const std::size_t now = workers_now(p);
   const std::size_t most = run.cpus_known() ? std::max(max_workers, now) : 2 * now;
   for (std::size_t workers = 1; workers <= most; workers = next_number(workers, now)) {
-    // 0 means that the prefetch depth does not change.
-    for (const std::size_t prefetch : {0U, 1U, 2U, 4U}) {
+    for (const std::size_t prefetch : {0U, 1U, 2U, 4U}) {  // 0: the prefetch depth as it is
       // A smaller prefetch depth saves memory but is no faster, so it is not worth a suggestion.
       if (prefetch > 0 && (!has_prefetch(p) || prefetch <= p.prefetch())) continue;
       pipeline_change& change = all.emplace_back();
@@ -148,8 +147,7 @@ found_setting cheapest_of(const what_if& run, std::vector<found_setting> tried) 
 }
 
 struct best_settings {
-  /// Setting with the highest lower bound of the predicted gain.
-  found_setting surely;
+  found_setting surely;   ///< setting with the highest lower bound of the predicted gain
   found_setting perhaps;  ///< setting with the largest expected gain
 };
 
@@ -203,13 +201,16 @@ class suggester {
     suggestion m{change, run_.predict(change), run_.achieved(),
                  change_text(change, run_.recorded())};
     bound(m.would_be, change);
+    const phrase words = bound_words(m.would_be);
+    m.only_if = !words.empty();
+    if (m.only_if) m.condition = phrase{"if "}.add(words);
     return m;
   }
 
   /// Returns the list that a suggestion belongs to. If it may gain nothing, explains why.
   std::vector<suggestion>& list_for(suggestion& m) {
-    if (m.would_be.low > run_.achieved()) return found.suggestions;
-    explain_doubt(m);
+    if (m.would_be.low > run_.achieved() && !m.only_if) return found.suggestions;
+    if (!m.only_if) explain_doubt(m);
     return found.possible;
   }
 

@@ -41,7 +41,8 @@ struct suggestion {
   prediction would_be;
   double now_per_s = 0;  ///< throughput of the run without the change, in batches per second
   std::string what;      ///< the change in words
-  /// Why the change may gain nothing, such as "if CPUs are free"; empty if it certainly gains.
+  /// Why the change may gain nothing, or much less, such as "if CPUs are free"; empty if it
+  /// certainly gains.
   phrase condition{};
   /// More about it, such as how to find out whether the change gains. It begins with a separator,
   /// as in ". Record again without other programs".
@@ -64,8 +65,9 @@ struct suggested_changes {
   /// suggested only if it gains 3 % more, and more workers than CPUs only if CPUs are not the
   /// limit.
   std::vector<suggestion> suggestions;
-  /// Changes whose confidence interval includes "no gain", with advice on how to find out more. The
-  /// last entry suggests more CPUs if CPUs are the limit.
+  /// Changes whose confidence interval includes "no gain" or depends on what the recording does not
+  /// show (see bound_words()), with advice on how to find out more. The last entry suggests more
+  /// CPUs if CPUs are the limit.
   std::vector<suggestion> possible;
   /// Assumptions behind the first suggestion that the recording cannot confirm.
   std::vector<phrase> assumptions;

@@ -35,6 +35,13 @@ bool take_turns(const diagnosis& d) {
 
 }  // namespace
 
+phrase bound_words(const prediction& of) {
+  constexpr double clearly = 1.02;
+  if (of.bounded_by.empty() || of.per_s < clearly * of.bounded_per_s) return {};
+  return {of.bounded_by_rate ? "% may be called more often" : "% keeps up",
+          {name_word{of.bounded_by}}};
+}
+
 phrase service_words(double could_per_s, double per_s) {
   return {
       "the stages could process %, but received only %. The program seems to be a service "

@@ -48,6 +48,10 @@ bool others_used_cpus(const what_if& run);
 /// a text that says what the simulation leaves out. Empty if samples show no lock.
 phrase held_lock_words(const what_if& run);
 
+/// Returns what a prediction assumes about something that is not simulated and might make the run
+/// longer, such as "DownloadShard keeps up"; empty if the recording shows nothing of this kind.
+phrase bound_words(const prediction& of);
+
 /// Returns what predictions assume about how much busy CPUs slow each other down.
 phrase slowing_words(const what_if& run);
 

@@ -29,6 +29,11 @@ struct prediction {
   /// The maximum number of batches in flight. It determines how much memory the batches need.
   std::size_t max_out = 0;
   double cpus_busy = 0;  ///< at least this share (0..1) of the time of all CPUs is used
+  /// An operation that may make the changed run longer than simulated, see length_bound; "": there
+  /// is none. The interval contains the throughput that it may limit the run to.
+  std::string bounded_by{};
+  double bounded_per_s = 0;
+  bool bounded_by_rate = false;  ///< see length_bound::is_rate
 };
 
 /// A possible explanation of the run's throughput: an assumption about which calls wait for each

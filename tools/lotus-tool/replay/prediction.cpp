@@ -198,6 +198,20 @@ void what_if::use_measurement(const pipeline_change& change, prediction& p) cons
   p.high = std::max(p.high, measured_also.per_s * std::exp(quantile * measured_sd));
 }
 
+void what_if::include_bounds(const pipeline_change& change, prediction& p) const {
+  constexpr double quantile = 1.645;  // the 95 % quantile of the standard normal distribution
+  for (const length_bound& of : pipeline.bounds) {
+    // The recorded run was long enough for it.
+    const double length = std::min(1.0, of.least_length(change.faster, p.gain));
+    const double per_s = achieved() / length;
+    if (per_s >= p.per_s || (!p.bounded_by.empty() && per_s >= p.bounded_per_s)) continue;
+    p.bounded_by = of.name;
+    p.bounded_by_rate = of.is_rate;
+    p.bounded_per_s = per_s;
+    p.low = std::min(p.low, std::max(achieved(), per_s * std::exp(-quantile * model_sd)));
+  }
+}
+
 namespace {
 
 /// Whether the recording leaves open that something passes batches on to the consumer one after the
@@ -271,6 +285,7 @@ prediction what_if::predict(const pipeline_change& change) const {
                          static_cast<double>(max_threads), change.cpus.value_or(speed.law.cpus));
   }
   use_measurement(change, p);
+  include_bounds(change, p);
   return p;
 }
 

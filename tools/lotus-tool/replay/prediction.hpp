@@ -48,6 +48,9 @@ class what_if : public fitted_model {
   /// If another recorded run had the number of workers that `change` asks for, and nothing else
   /// changes, moves the prediction towards the throughput that this run had.
   void use_measurement(const pipeline_change& change, prediction& p) const;
+  /// If something that is not simulated may take longer than the changed run, extends the interval
+  /// to its length, because the recording does not show whether the changed run depends on it.
+  void include_bounds(const pipeline_change& change, prediction& p) const;
   /// Returns a prediction for each possible explanation of the run's throughput, and for both ends
   /// of the range of CPUs that the changed run may get, without the one that guess() returns.
   std::vector<prediction> other_guesses(const pipeline_change& change) const;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <set>
 
 #include "base/printable.hpp"
 #include "base/terminal/colors.hpp"
@@ -206,6 +207,13 @@ std::vector<std::string> assumptions_of(const whatif_answers& answers) {
   if (!p.makes_itself && !p.in_flight_held) {
     all.emplace_back(
         "at least 2 batches per worker are in flight, a usual default (see --prefetch N)");
+  }
+  std::set<std::string> unknown;
+  for (const answer& one : answers.changes) {
+    if (!bound_words(one.would_be).empty()) unknown.insert(text_of(bound_words(one.would_be)));
+  }
+  for (const std::string& text : unknown) {
+    all.push_back(text + "; the intervals include the opposite");
   }
   const std::string lock = text_of(held_lock_words(run));
   all.emplace_back("sleeps and waits for disks, networks or locks take as long as in this run");

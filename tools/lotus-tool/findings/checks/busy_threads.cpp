@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "findings/checks/checked_run.hpp"
-#include "findings/facts/intervals.hpp"
 #include "log/folder/log_files.hpp"
 #include "model/calls/nesting_times.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
+#include "model/times/intervals.hpp"
 
 namespace lotus::tool {
 namespace {

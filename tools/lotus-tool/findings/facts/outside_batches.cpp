@@ -5,10 +5,10 @@
 #include <map>
 #include <utility>
 
-#include "findings/facts/intervals.hpp"
 #include "log/shown_name.hpp"
 #include "model/calls/nesting_times.hpp"
 #include "model/run_model.hpp"
+#include "model/times/intervals.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -7,9 +7,9 @@
 #include <tuple>
 #include <utility>
 
-#include "findings/facts/intervals.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/run_model.hpp"
+#include "model/times/intervals.hpp"
 
 namespace lotus::tool {
 namespace {

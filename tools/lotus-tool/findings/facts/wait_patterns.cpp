@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "findings/facts/changes.hpp"
-#include "findings/facts/intervals.hpp"
 #include "model/run_model.hpp"
+#include "model/times/intervals.hpp"
 
 namespace lotus::tool {
 namespace {

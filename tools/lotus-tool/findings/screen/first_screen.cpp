@@ -165,6 +165,9 @@ class composer {
     return p.low > 0 && p.per_s > 0 ? p.gain * p.high / p.per_s : p.gain;
   }
 
+  /// Returns whether a change gains about as much as predicted, whatever the recording leaves open.
+  static bool is_sure(const suggestion& m) { return min_gain(m.would_be) > 1 && !m.only_if; }
+
   /// Returns whether a suggestion contradicts the verdict. The summary of a consumer-bound run says
   /// that building batches faster would not help, so it must not contain a suggestion that may gain
   /// nothing.
@@ -201,9 +204,8 @@ class composer {
     if (d_.faster_step) advised_.push_back(&*d_.faster_step);
     std::stable_sort(advised_.begin(), advised_.end(),
                      [this](const suggestion* a, const suggestion* b) {
-                       const bool a_gains = min_gain(a->would_be) > 1;
-                       const bool b_gains = min_gain(b->would_be) > 1;
-                       if (a_gains != b_gains) return a_gains;
+                       const bool a_is_sure = is_sure(*a);
+                       if (a_is_sure != is_sure(*b)) return a_is_sure;
                        const bool a_grows = is_of_growing(*a);
                        if (a_grows != is_of_growing(*b)) return a_grows;
                        return worth(*a) > worth(*b);
@@ -211,9 +213,8 @@ class composer {
     if (advised_.size() > max_advice) advised_.resize(max_advice);
     for (const suggestion* const m : advised_) {
       const prediction& p = m->would_be;
-      s_.advice.push_back({m, min_gain(p) > 1, d_.run_ns, d_.run_ns / p.gain,
-                           d_.run_ns / max_gain(p), d_.run_ns / min_gain(p),
-                           target_of_change(m->change)});
+      s_.advice.push_back({m, is_sure(*m), d_.run_ns, d_.run_ns / p.gain, d_.run_ns / max_gain(p),
+                           d_.run_ns / min_gain(p), target_of_change(m->change)});
       const bool ahead = m->change.own_thread && d_.living_workers > 1 &&
                          m->change.workers.value_or(1) <= d_.living_workers;
       s_.names_in_flight = s_.names_in_flight || m->change.prefetch || m->change.in_flight || ahead;

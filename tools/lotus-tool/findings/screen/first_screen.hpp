@@ -50,7 +50,7 @@ struct shown_advice {
 
 /// Returns the change, such as "perhaps 3 workers instead of 1".
 std::string what_of(const shown_advice& advice);
-/// Returns why the change may gain nothing; "" if it certainly gains.
+/// Returns why the change may gain nothing, or much less; "" if it certainly gains.
 std::string condition_of(const shown_advice& advice);
 /// Returns both.
 std::string change_of(const shown_advice& advice);

@@ -18,6 +18,7 @@
 #include "model/pipeline/stages.hpp"
 #include "model/run_data.hpp"
 #include "model/run_model.hpp"
+#include "replay/recorded/length_bound.hpp"
 #include "replay/recorded/measured_work.hpp"
 #include "replay/recorded/recorded_parts.hpp"
 #include "replay/recorded/shared_operations.hpp"
@@ -111,11 +112,20 @@ class recorder_of_pipeline {
     p_.achieved_per_s = batches_.achieved_per_s().value_or(0);
     p_.steady_per_s = batches_.steady_per_s().value_or(0);
     find_unrecorded_cpu();
+    find_bounds();
     result.pipeline = std::move(p_);
     return result;
   }
 
  private:
+  void find_bounds() {
+    // Limits the time and the memory of the search.
+    constexpr std::uint64_t most_operations = 500'000;
+    if (run_.operations > most_operations) return;
+    p_.bounds = bounds_of_serial_work(run_);
+    for (length_bound& of : bounds_of_rates(run_)) p_.bounds.push_back(std::move(of));
+  }
+
   std::string why_not() const {
     if (batches_.consumers() > 1) {
       return "several processes consumed at the same time; record each into its own folder";

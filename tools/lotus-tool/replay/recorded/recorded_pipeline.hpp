@@ -16,6 +16,7 @@
 #include "model/pipeline/sampled_lock.hpp"
 #include "model/run_data.hpp"
 #include "replay/plan.hpp"
+#include "replay/recorded/length_bound.hpp"
 #include "replay/recorded/measured_work.hpp"
 #include "replay/recorded/shared_operations.hpp"
 
@@ -87,7 +88,8 @@ struct recorded_pipeline {
   bool cpus_always_busy = false;
   /// Mean number of units (items or batches) of the first stage per batch.
   double items_per_batch = 1;
-  double achieved_per_s = 0;  ///< measured throughput; see run_batches::achieved_per_s()
+  std::vector<length_bound> bounds;  ///< what may make a changed run longer than simulated
+  double achieved_per_s = 0;         ///< measured throughput; see run_batches::achieved_per_s()
   double steady_per_s = 0;
 
   /// Returns the maximum number of batches in flight per worker.

@@ -1,6 +1,6 @@
 // Joins spans of time that overlap, and measures what they cover.
-#ifndef LOTUS_TOOL_FINDINGS_FACTS_INTERVALS_HPP
-#define LOTUS_TOOL_FINDINGS_FACTS_INTERVALS_HPP
+#ifndef LOTUS_TOOL_MODEL_TIMES_INTERVALS_HPP
+#define LOTUS_TOOL_MODEL_TIMES_INTERVALS_HPP
 
 #include <algorithm>
 #include <cstdint>
@@ -40,4 +40,4 @@ inline double covered(const intervals& all, std::int64_t start_ns, std::int64_t 
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_FINDINGS_FACTS_INTERVALS_HPP
+#endif  // LOTUS_TOOL_MODEL_TIMES_INTERVALS_HPP
