@@ -1,6 +1,6 @@
 // Tests which hops a chain of waits has, what the sentences about it contain, and which are left
 // out.
-#include "threads/analysis/headline.hpp"
+#include "threads/view/headline.hpp"
 
 #include <cmath>
 #include <cstddef>

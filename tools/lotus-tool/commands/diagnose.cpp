@@ -85,7 +85,7 @@ class screen_printer {
       update();
     }
     if (rows < wanted) {
-      all.assumption.clear();
+      all.assumption = {};
       update();
     }
     if (rows < wanted) {
@@ -94,7 +94,7 @@ class screen_printer {
     }
     // If the table still does not fit, it replaces the slowest call.
     if (rows < min_rows && !details_) {
-      const std::string slowest = std::exchange(all.slowest, std::string());
+      const phrase slowest = std::exchange(all.slowest, phrase());
       foot = foot_of(all, false);
       update();
       if (rows < min_rows) {
@@ -149,13 +149,13 @@ class screen_printer {
   /// Returns the headline. If lines are at least 80 columns wide, it also explains "the consumer".
   std::string headline_of(const first_screen& s) const {
     const bool has_room = line_width(out_) == 0 || line_width(out_) >= 80;
-    return has_room && !s.explained_headline.empty() ? s.explained_headline : s.headline;
+    return text_of(has_room && !s.explained_headline.empty() ? s.explained_headline : s.headline);
   }
 
   std::string head_of(const first_screen& s) const {
-    std::string text = fitted(out_, s.title, "", "  ") + "\n\n";
+    std::string text = fitted(out_, text_of(s.title), "", "  ") + "\n\n";
     text += styled(out_, style::bold, fitted_sentences(out_, headline_of(s))) + '\n';
-    if (!s.why.empty()) text += fitted_sentences(out_, s.why) + '\n';
+    if (!s.why.empty()) text += fitted_sentences(out_, text_of(s.why)) + '\n';
     if (!d_.accelerators.empty()) {
       std::string device = "Accelerator: " + accelerator_headline(d_.accelerators) + '.';
       // Advice about the accelerator is shown only for these two verdicts. With any other verdict,
@@ -167,16 +167,17 @@ class screen_printer {
     }
     const std::size_t shown = details_ ? s.warnings.size() : max_warnings;
     for (std::size_t i = 0; i < std::min(s.warnings.size(), shown); ++i) {
-      text +=
-          styled(out_, style::yellow, fitted_sentences(out_, "Warning: " + s.warnings[i] + '.')) +
-          '\n';
+      text += styled(out_, style::yellow,
+                     fitted_sentences(out_, "Warning: " + text_of(s.warnings[i]) + '.')) +
+              '\n';
     }
     if (s.warnings.size() > shown) {
       text += "Warnings not shown: " + std::to_string(s.warnings.size() - shown) +
               " (--details shows them)\n";
     }
     if (!s.advice.empty()) text += '\n' + advice_of(s);
-    if (!s.assumption.empty()) text += fitted_sentences(out_, s.assumption, "  ", "    ") + '\n';
+    if (!s.assumption.empty())
+      text += fitted_sentences(out_, text_of(s.assumption), "  ", "    ") + '\n';
     if (!s.not_worth.empty() && s.advice.empty()) text += '\n';
     return text + not_worth_of(s);
   }
@@ -188,7 +189,7 @@ class screen_printer {
     const std::size_t width = line_width(out_);
     std::string text;
     std::string line;
-    for (const std::string& one : s.not_worth) {
+    for (const std::string& one : texts_of(s.not_worth)) {
       if (!line.empty() && width > 0 && columns_of(line) + columns_of(one) + 3 > width) {
         text += line + ".\n";
         line.clear();
@@ -238,7 +239,7 @@ class screen_printer {
     }
     rows.spare(sums.smaller());
     for (const shown_share& row : s.where) {
-      std::vector<std::string> cells{row.name, percent(row.share)};
+      std::vector<std::string> cells{text_of(row.name), percent(row.share)};
       if (cpu) {
         cells.insert(cells.end(),
                      {percent(row.running), percent(row.no_cpu), percent(row.blocked)});
@@ -250,7 +251,7 @@ class screen_printer {
   }
 
   std::string slowest_of(const first_screen& s) const {
-    return s.slowest.empty() ? "" : '\n' + fitted(out_, s.slowest, "", "  ") + '\n';
+    return s.slowest.empty() ? "" : '\n' + fitted(out_, text_of(s.slowest), "", "  ") + '\n';
   }
 
   std::string foot_of(const first_screen& s, bool with_whatif) const {

@@ -105,7 +105,7 @@ void print_moves(const diagnosis& d, const std::vector<shown_advice>& shown, std
       if (!text.empty()) lines.push_back(text);
     }
   }
-  for (const std::string& what : not_looked_at(d)) lines.push_back("not looked at: " + what);
+  for (const phrase& what : not_looked_at(d)) lines.push_back("not looked at: " + text_of(what));
   for (const std::string& line : lines) {
     print_sentences(out, printable_line(line), "  ", "    ");
   }

@@ -311,7 +311,7 @@ const description<curve_limit>& description_of(const curve_limit*) {
   static const description<curve_limit> all(
       "curve_limit", "a throughput that the run cannot exceed",
       {
-          {"name", [](const curve_limit& of) { return text_of(of.name); }, "what limits it"},
+          {"name", &curve_limit::name, "what limits it"},
           {"batches_per_s", &curve_limit::per_s, "the throughput"},
       });
   return all;
@@ -345,9 +345,8 @@ const description<speed_curve>& description_of(const speed_curve*) {
           {"points", &speed_curve::points, "the predicted curve", if_any},
           {"limits", &speed_curve::limits, "what the throughput cannot exceed", if_any},
           {"measured", &speed_curve::dots, "this run and others of the same program"},
-          {"why_not", [](c of) { return text_of(of.why_not); }, "why nothing is predicted", if_any},
-          {"note", [](c of) { return text_of(of.note); }, "why the curve ends where it does",
-           if_any},
+          {"why_not", &speed_curve::why_not, "why nothing is predicted", if_any},
+          {"note", &speed_curve::note, "why the curve ends where it does", if_any},
       });
   return all;
 }

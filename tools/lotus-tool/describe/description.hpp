@@ -67,6 +67,8 @@ void write_value(json_writer& json, const V& value) {
       value.for_each(write);
     }
     json.end_object();
+  } else if constexpr (describing::has_text<V>::value) {
+    json.value(text_of(value));
   } else {
     json.value(value);
   }
@@ -85,6 +87,8 @@ datum datum_of(const V& value) {
     return value;
   } else if constexpr (std::is_integral_v<V>) {
     return static_cast<std::int64_t>(value);
+  } else if constexpr (has_text<V>::value) {
+    return text_of(value);
   } else {
     return std::string(value);
   }

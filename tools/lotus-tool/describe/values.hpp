@@ -117,6 +117,12 @@ template <class V>
 struct has_description<V, std::void_t<decltype(description_of(static_cast<const V*>(nullptr)))>>
     : std::true_type {};
 
+/// Whether a value is words, which text_of() makes a text.
+template <class V, class = void>
+struct has_text : std::false_type {};
+template <class V>
+struct has_text<V, std::void_t<decltype(text_of(std::declval<const V&>()))>> : std::true_type {};
+
 /// The kinds of values that a field can have, with the type of what is inside.
 enum class shape : std::uint8_t {
   scalar,
@@ -191,7 +197,7 @@ value_type type_of() {
   } else if constexpr (std::is_same_v<V, double>) {
     return {kind::number};
   } else {
-    static_assert(std::is_convertible_v<const V&, std::string_view>,
+    static_assert(std::is_convertible_v<const V&, std::string_view> || has_text<V>::value,
                   "neither described nor a text");
     return {kind::text};
   }
@@ -208,6 +214,8 @@ bool is_empty(const V& value) {
     return value.empty();
   } else if constexpr (std::is_arithmetic_v<V>) {
     return value == V{};
+  } else if constexpr (is == shape::scalar && has_text<V>::value) {
+    return value.empty();
   } else if constexpr (is == shape::scalar) {
     return std::string_view(value).empty();
   } else {

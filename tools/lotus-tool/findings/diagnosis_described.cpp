@@ -80,7 +80,8 @@ std::optional<shown_bound> bound_of(const diagnosis& d) {
 
 std::string sentence_of(const diagnosis& d) {
   const first_screen screen = first_screen_of(d, rows_in_json);
-  std::string sentence = screen.headline + (screen.why.empty() ? "" : ' ' + screen.why);
+  std::string sentence = text_of(screen.headline);
+  if (!screen.why.empty()) sentence += ' ' + text_of(screen.why);
   if (d.is && !d.suggestions.empty()) {
     sentence += " First: " + text_of(d.suggestions.front()) + '.';
   }
@@ -319,8 +320,8 @@ const description<finding>& description_of(const finding*) {
           {"verdict", [](f of) { return verdict_name(*of.is); }, "what it says limits the run",
            names_of(&verdict_row::key), [](f of) { return of.is.has_value(); }},
           {"share", &finding::share, "share of the run's time that it explains, 0 to 1"},
-          {"text", [](f of) { return text_of(of.because); }, "the evidence"},
-          {"to_do", [](f of) { return text_of(of.to_do); }, "what to change", if_any},
+          {"text", &finding::because, "the evidence"},
+          {"to_do", &finding::to_do, "what to change", if_any},
       });
   return all;
 }
@@ -339,8 +340,8 @@ const description<diagnosis>& description_of(const diagnosis*) {
           {"verdict",
            [](d of) { return of.is ? std::optional(verdict_name(*of.is)) : std::nullopt; },
            "what limits the run; null if there is no verdict", names_of(&verdict_row::key)},
-          {"why", [](d of) { return text_of(of.why_silent); },
-           "why there is no verdict; only if it is null", [](d of) { return !of.is; }},
+          {"why", &diagnosis::why_silent, "why there is no verdict; only if it is null",
+           [](d of) { return !of.is; }},
           {"stage", &diagnosis::stage, "the stage, if the verdict is stage-bound", if_any},
           {"bound_by", bound_of,
            "what limits the run; null if it is balanced; absent without a verdict",
@@ -394,11 +395,9 @@ const description<diagnosis>& description_of(const diagnosis*) {
           {"possible", &diagnosis::possible, "suggestions that may gain nothing, or much less"},
           {"not_looked_at", not_looked_at, "what the diagnosis knows nothing about, and why",
            if_any},
-          {"assumptions", [](d of) { return texts_of(of.assumptions); },
-           "what the first suggestion rests on"},
-          {"warnings", [](d of) { return texts_of(of.warnings); }, "to be read before the verdict"},
-          {"limit", [](d of) { return text_of(of.limit); },
-           "what the throughput cannot exceed, in words", if_any},
+          {"assumptions", &diagnosis::assumptions, "what the first suggestion rests on"},
+          {"warnings", &diagnosis::warnings, "to be read before the verdict"},
+          {"limit", &diagnosis::limit, "what the throughput cannot exceed, in words", if_any},
           {"blocked_on", &diagnosis::blocked_on,
            "what operations, waits and preprocessing waited for, with estimated times; only if "
            "the process took wait samples",

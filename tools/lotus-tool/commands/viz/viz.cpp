@@ -68,17 +68,18 @@ void draw_headline(const run_data& run, const first_screen& screen, track where,
       texts.emplace_back(list.size() == 1 ? name : name + ' ' + std::to_string(i + 1), list[i]);
     }
   };
-  if (!screen.why.empty()) texts.emplace_back("reason", screen.why);
-  add_list("warning", screen.warnings);
+  if (!screen.why.empty()) texts.emplace_back("reason", text_of(screen.why));
+  add_list("warning", texts_of(screen.warnings));
   std::vector<std::string> suggestions;
   suggestions.reserve(screen.advice.size());
   for (const shown_advice& advice : screen.advice) suggestions.push_back(run_time_with(advice));
   add_list("suggestion", suggestions);
-  add_list("little or no gain", screen.not_worth);
+  add_list("little or no gain", texts_of(screen.not_worth));
   slice_event event;
   event.where = where;
   event.category = "verdict";
-  event.name = screen.headline;
+  const std::string headline = text_of(screen.headline);
+  event.name = headline;
   event.start_ns = run.first_ns;
   event.duration_ns = run.last_ns - run.first_ns;
   for (const auto& [name, text] : texts) event.texts.push_back({name, text});

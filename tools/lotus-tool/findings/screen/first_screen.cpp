@@ -70,17 +70,16 @@ class composer {
     // they would not help.
     if (!d_.accelerators_busy) {
       advice();
-      phrase assumed;
+      phrase& assumed = s_.assumption;
       if (!advised_.empty()) assumed = next_limit_of(d_, *advised_.front(), advised_.size() > 1);
       if (!s_.advice.empty() && d_.warnings.empty() && mostly_blocked(d_) && d_.needs_cpus) {
         assumed.add(assumed.empty() ? "" : " ").add("The predictions assume that ");
         assumed.add(free_cpus_words(d_.others_cpus, d_.cpus)).add(".");
       }
-      s_.assumption = text_of(assumed);
       not_worth();
     }
     if (d_.is && !d_.predicted && d_.is != verdict::hand_over_bound) {
-      s_.assumption = "The simulation does not explain this run, so no change is predicted.";
+      s_.assumption = {"The simulation does not explain this run, so no change is predicted."};
     }
     s_.where = path_rows(d_.path, rows_);
     s_.slowest = slowest();
@@ -89,7 +88,7 @@ class composer {
   }
 
  private:
-  std::string title() const {
+  phrase title() const {
     phrase text{"%", {name_word{d_.dir}}};
     if (!d_.loader.empty()) text.add(" (loader '%')", {name_word{d_.loader}});
     if (!d_.operations.empty()) {
@@ -98,7 +97,7 @@ class composer {
       if (d_.recorded_ns > 0) {
         text.add(" in %", {time_word{static_cast<double>(d_.recorded_ns)}});
       }
-      return text_of(text);
+      return text;
     }
     text.add(": %", {count_word{d_.received, "batch", "batches"}});
     if (d_.run_ns > 0) {
@@ -113,10 +112,10 @@ class composer {
       text.add(", %", {count_word{d_.workers, "worker", "workers"}});
     }
     if (d_.cpus) text.add(", %", {count_word{*d_.cpus, "CPU", "CPUs"}});
-    return text_of(text);
+    return text;
   }
 
-  std::string headline(const char* consumer) const {
+  phrase headline(const char* consumer) const {
     const bool lacks_cpus = d_.is == verdict::preprocessing_bound && claims(d_).lacks_cpus();
     phrase text{lacks_cpus ? "The CPUs are the bottleneck" : std::string(row_of(*d_.is).title)};
     if (d_.is == verdict::stage_bound) text.with.emplace_back(name_word{d_.stage});
@@ -127,33 +126,34 @@ class composer {
       text.add("% waited for data % of its time.",
                {name_word{consumer}, share_word{d_.wait_share}});
     }
-    return text_of(text);
+    return text;
   }
 
   /// Returns the headline of a run whose bottleneck is the accelerator according to its trace.
-  static std::string busy_headline() {
-    return "The accelerator is the bottleneck: it is busy. The input pipeline is not the problem.";
+  static phrase busy_headline() {
+    return {
+        "The accelerator is the bottleneck: it is busy. The input pipeline is not the problem."};
   }
 
   void no_verdict() {
     const auto first =
         std::find_if(d_.checks.begin(), d_.checks.end(), [](const check& c) { return c.unsafe; });
     if (first == d_.checks.end()) {
-      s_.headline = "No verdict: " + text_of(d_.why_silent) + '.';
+      s_.headline = phrase{"No verdict: "}.add(d_.why_silent).add(".");
       s_.why = why_and_findings(d_);
     } else {
-      s_.headline = "No verdict: " + text_of(first->text) + '.';
-      s_.why = "To do: " + text_of(first->to_do) + '.';
+      s_.headline = phrase{"No verdict: "}.add(first->text).add(".");
+      s_.why = phrase{"To do: "}.add(first->to_do).add(".");
       for (auto next = first + 1; next != d_.checks.end(); ++next) {
-        if (next->unsafe) s_.warnings.push_back(text_of(next->text));
+        if (next->unsafe) s_.warnings.push_back(next->text);
       }
     }
   }
 
   void warnings() {
-    for (std::string& text : texts_of(d_.warnings)) s_.warnings.push_back(std::move(text));
+    s_.warnings.insert(s_.warnings.end(), d_.warnings.begin(), d_.warnings.end());
     for (const check& c : d_.checks) {
-      if (!c.unsafe) s_.warnings.push_back(text_of(c.text));
+      if (!c.unsafe) s_.warnings.push_back(c.text);
     }
   }
 
@@ -264,41 +264,41 @@ class composer {
         [](const pipeline_change& c) { return c.prefetch.has_value() || c.in_flight.has_value(); });
     const bool order = is_advised([](const pipeline_change& c) { return c.unordered; });
     if (!workers && d_.more_workers_gain && *d_.more_workers_gain < 1 + worthwhile) {
-      std::string text = "more workers";
+      phrase text{"more workers"};
       if (d_.limited_by_cpus && d_.cpus && uses_cpus()) {
-        text += *d_.cpus == 1 ? " (the CPU is the limit)"
-                              : " (the " + three_digits(*d_.cpus) + " CPUs are the limit)";
+        *d_.cpus == 1 ? text.add(" (the CPU is the limit)")
+                      : text.add(" (the % CPUs are the limit)", {count_word{*d_.cpus}});
       }
       s_.not_worth.push_back(text);
     }
     for (const bound_gain& g : d_.gains) {
       if (g.gain >= 1 + worthwhile / 5) continue;
       if (g.bound == verdict::prefetch_bound && !prefetch)
-        s_.not_worth.emplace_back("more prefetching");
+        s_.not_worth.push_back({"more prefetching"});
       if (g.bound == verdict::order_bound && !order)
-        s_.not_worth.emplace_back("receiving batches in any order");
+        s_.not_worth.push_back({"receiving batches in any order"});
       const bool is_cause = d_.is == verdict::consumer_bound || claims(d_).step_holds_lock();
       if (g.bound == verdict::consumer_bound && !d_.pushed && !is_cause)
-        s_.not_worth.emplace_back("a faster consumer");
+        s_.not_worth.push_back({"a faster consumer"});
       if (g.bound == verdict::preprocessing_bound) {
-        s_.not_worth.emplace_back("faster preprocessing");
+        s_.not_worth.push_back({"faster preprocessing"});
       }
     }
   }
 
-  std::string slowest() const {
+  phrase slowest() const {
     if (!d_.operations.empty()) {
       const operation_total& most = d_.operations.largest;
       const double all_ns = d_.operations.self_ns;
       const auto self_ns = static_cast<double>(most.self_ns);
-      return text_of(
-          {"Slowest operation: %, % of the recorded time, % per call; the longest took %",
-           {name_word{shown_name(most.name)}, share_word{all_ns > 0 ? self_ns / all_ns : 0},
-            time_word{self_ns / static_cast<double>(most.calls)},
-            time_word{static_cast<double>(most.max_ns)}}});
+      return phrase{
+          "Slowest operation: %, % of the recorded time, % per call; the longest took %",
+          {name_word{shown_name(most.name)}, share_word{all_ns > 0 ? self_ns / all_ns : 0},
+           time_word{self_ns / static_cast<double>(most.calls)},
+           time_word{static_cast<double>(most.max_ns)}}};
     }
     if (d_.slow_samples.empty()) return {};
-    return "Slowest call: " + text_of(slow_call(d_, d_.slow_samples.front()));
+    return phrase{"Slowest call: "}.add(slow_call(d_, d_.slow_samples.front()));
   }
 
   shown_target slowest_target() const {
@@ -365,12 +365,12 @@ shown_wait largest_wait(const diagnosis& d) {
   // While it waits for a CPU, it does neither.
   const auto queue_ns = static_cast<double>(most->cpu->run_queue_ns.value_or(0));
   const double without_queue = 1 - queue_ns / std::max(1.0, static_cast<double>(most->ns));
-  std::string text = waiting_text(d.blocked_on, most->name, most->cpu->blocked_ns, most->ns,
-                                  mostly * without_queue);
+  const std::string text = waiting_text(d.blocked_on, most->name, most->cpu->blocked_ns, most->ns,
+                                        mostly * without_queue);
   if (text.empty()) return {};
   // The finding perhaps-a-lock says the same, so do not say it twice.
-  if (first_with(names_lock, d.findings) != nullptr) text.clear();
-  return {most->name, std::move(text)};
+  if (first_with(names_lock, d.findings) != nullptr) return {most->name, {}};
+  return {most->name, {"%", {name_word{text}}}};
 }
 
 const finding* reason_of(const diagnosis& d) {

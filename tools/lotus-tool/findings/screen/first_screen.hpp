@@ -10,6 +10,7 @@
 
 #include "findings/diagnosis.hpp"
 #include "findings/finding.hpp"
+#include "findings/words.hpp"
 #include "model/identifiers.hpp"
 #include "model/path/critical_path.hpp"
 
@@ -58,7 +59,7 @@ std::string change_of(const shown_advice& advice);
 /// One row of the table that shows where the run's time goes, in whole percent of the run's time.
 /// The shares of all rows add up to 100; `running`, `no_cpu` and `blocked` add up to `share`.
 struct shown_share {
-  std::string name;
+  phrase name;
   int share = 0;
   std::optional<int> running;
   std::optional<int> no_cpu;
@@ -70,27 +71,27 @@ struct shown_share {
 std::vector<shown_share> path_rows(const critical_path& path, std::size_t rows);
 
 struct first_screen {
-  std::string title;  ///< title, such as "run: 30 batches in 4.437 s (6.76 batches/s), 4 workers"
-  std::string headline;               ///< the verdict, or the reason why there is none
-  std::string explained_headline;     ///< the same, with what the consumer is
-  bool names_in_flight = false;       ///< whether texts speak of batches in flight
-  std::string why;                    ///< the evidence, or what to do to get a verdict; may be ""
-  std::vector<std::string> warnings;  ///< warnings about the measurements, shown before the rest
-  std::vector<shown_advice> advice;   ///< at most three suggestions, shortest run time first
-  std::string assumption;  ///< assumption behind the predictions; "" if there is no important one
-  std::vector<std::string> not_worth;  ///< changes that gain less than 5 %
+  phrase title;     ///< title, such as "run: 30 batches in 4.437 s (6.76 batches/s), 4 workers"
+  phrase headline;  ///< the verdict, or the reason why there is none
+  phrase explained_headline;         ///< the same, with what the consumer is
+  bool names_in_flight = false;      ///< whether texts speak of batches in flight
+  phrase why;                        ///< the evidence, or what to do to get a verdict; may be empty
+  std::vector<phrase> warnings;      ///< warnings about the measurements, shown before the rest
+  std::vector<shown_advice> advice;  ///< at most three suggestions, shortest run time first
+  phrase assumption;  ///< assumption behind the predictions; empty if there is no important one
+  std::vector<phrase> not_worth;  ///< changes that gain less than 5 %
   /// Rows of the table, largest share first. The last row may stand for several operations, such as
   /// "4 smaller parts".
   std::vector<shown_share> where;
-  std::string slowest;  ///< text on the slowest call; "" if no call took unusually long
+  phrase slowest;  ///< the slowest call; empty if no call took unusually long
   shown_target slowest_target;
 };
 
 /// What the operation or stage with the largest share of the critical path waits for, if it waits
 /// for most of its time and this concerns the verdict.
 struct shown_wait {
-  std::string of;    ///< name of the operation or stage, without S; "" if there is none
-  std::string text;  ///< without a final period; "" if a finding says the same
+  std::string of;  ///< name of the operation or stage, without S; "" if there is none
+  phrase text;     ///< without a final period; empty if a finding says the same
 };
 shown_wait largest_wait(const diagnosis& d);
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/printable.hpp"
 #include "findings/screen/first_screen.hpp"
+#include "findings/words.hpp"
 #include "model/path/critical_path.hpp"
 
 namespace lotus::tool {
@@ -56,6 +56,7 @@ std::vector<shown_share> path_rows(const critical_path& path, std::size_t rows) 
   std::vector<int> rounded = percents(parts, run_ns, 100);
   // Shares that round to 0 % are not shown, so they do not count as rows.
   const auto none = std::count(rounded.begin(), rounded.end(), 0);
+  std::size_t others = 0;
   if (shares.size() - static_cast<std::size_t>(none) > rows) {
     path_share rest;
     rest.cpu.emplace();
@@ -69,19 +70,20 @@ std::vector<shown_share> path_rows(const critical_path& path, std::size_t rows) 
         rest.cpu.reset();
       }
     }
-    const std::size_t more = shares.size() - (rows - 1);
+    others = shares.size() - (rows - 1);
     shares.resize(rows - 1);
-    rest.name = std::to_string(more) + " other parts, each smaller";
     shares.push_back(rest);
     parts.resize(rows - 1);
     parts.push_back(static_cast<double>(rest.ns));
     rounded = percents(parts, run_ns, 100);
   }
   for (std::size_t i = 0; i < shares.size(); ++i) {
-    const bool rest = i + 1 == shares.size() && !shares[i].name.empty() &&
-                      shares[i].kind == path_kind::unrecorded;
     shown_share row;
-    row.name = rest ? shares[i].name : printable_line(path_title(shares[i].kind, shares[i].name));
+    if (others > 0 && i + 1 == shares.size()) {
+      row.name = {"% other parts, each smaller", {name_word{std::to_string(others)}}};
+    } else {
+      row.name = {"%", {name_word{path_title(shares[i].kind, shares[i].name)}}};
+    }
     row.share = rounded[i];
     const std::optional<cpu_split>& cpu = shares[i].cpu;
     if (cpu && cpu->run_queue_ns && cpu->blocked_ns) {

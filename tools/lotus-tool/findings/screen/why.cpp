@@ -21,12 +21,12 @@ constexpr const char* unknown_device =
     " To see how busy a GPU or accelerator was, run 'lotus-tool accelerator --help'.";
 
 /// Returns the sentences of a finding in a form in which they can be printed alone.
-std::string told(const finding& one) {
-  std::string text = text_of(one.because);
-  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z' && one.because.pattern[0] != '%') {
-    text[0] = static_cast<char>(text[0] - 'a' + 'A');
+phrase told(const finding& one) {
+  phrase text = one.because;
+  if (!text.empty() && text.pattern[0] >= 'a' && text.pattern[0] <= 'z') {
+    text.pattern[0] = static_cast<char>(text.pattern[0] - 'a' + 'A');
   }
-  return one.to_do.empty() ? text : text + ' ' + text_of(one.to_do);
+  return one.to_do.empty() ? text : text.add(" ").add(one.to_do);
 }
 
 /// Returns the reason for the verdict stage_bound: how much the threads of the stage can process or
@@ -59,8 +59,8 @@ phrase stage_evidence(const diagnosis& d) {
 
 /// Returns the reason, and what the largest part of the path waits for.
 phrase with_wait(const diagnosis& d, phrase reason) {
-  const std::string wait = largest_wait(d).text;
-  return wait.empty() ? reason.add(".") : reason.add(". %.", {name_word{wait}});
+  const phrase wait = largest_wait(d).text;
+  return wait.empty() ? reason.add(".") : reason.add(". ").add(wait).add(".");
 }
 
 phrase path_words(const diagnosis& d) {
@@ -70,8 +70,8 @@ phrase path_words(const diagnosis& d) {
 
 phrase busy_workers(const diagnosis& d) {
   if (d.queued_longer_than_ran) return without_cpu_words(d);
-  const std::string wait = largest_wait(d).text;
-  if (!wait.empty()) return {"%.", {name_word{wait}}};
+  phrase wait = largest_wait(d).text;
+  if (!wait.empty()) return wait.add(".");
   if (d.mean_preprocess_ns <= 0) return {};
   const double workers_ns = d.mean_preprocess_ns / static_cast<double>(d.workers);
   const bool is_less =
@@ -131,16 +131,20 @@ phrase why(const diagnosis& d) {
 
 }  // namespace
 
-std::string why_and_findings(const diagnosis& d) {
+phrase why_and_findings(const diagnosis& d) {
   const finding* const first = d.is ? reason_of(d) : nullptr;
-  std::string text;
+  phrase text;
   if (first == nullptr && d.is) {
     const phrase reason = why(d);
-    if (!reason.empty()) text = "Why: " + text_of(reason);
+    if (!reason.empty()) text.add("Why: ").add(reason);
   } else if (first != nullptr) {
-    text = "Why: " + text_of(first->because);
+    text.add("Why: ").add(first->because);
     const bool ask = d.is == verdict::consumer_bound && d.accelerators.empty();
-    text += first->to_do.empty() ? (ask ? unknown_device : "") : ' ' + text_of(first->to_do);
+    if (!first->to_do.empty()) {
+      text.add(" ").add(first->to_do);
+    } else if (ask) {
+      text.add(unknown_device);
+    }
   }
   std::size_t more = 0;
   constexpr std::size_t most_more = 2;
@@ -151,31 +155,31 @@ std::string why_and_findings(const diagnosis& d) {
     if (d.predicted && one.has(replaces_prediction)) continue;
     const bool builds = d.is == verdict::preprocessing_bound && !d.makes_itself;
     if (one.has(explains_building) && !builds) continue;
-    if (more++ < most_more) text += (text.empty() ? "" : " ") + told(one);
+    if (more++ < most_more) text.add(text.empty() ? "" : " ").add(told(one));
   }
   return text;
 }
 
-std::string busy_why(const diagnosis& d) {
+phrase busy_why(const diagnosis& d) {
   phrase text{"The host alone looks %.", {name_word{std::string(verdict_name(*d.is))}}};
   if (d.wait_share >= 0.05) {
     text.add(" The consumer waited for data % of its time, but it had launched enough work before.",
              {share_word{d.wait_share}});
   }
-  return text_of(text);
+  return text;
 }
 
 bool mostly_blocked(const diagnosis& d) {
   return states_of(d.path).blocked > 0.5;
 }
 
-std::vector<std::string> not_looked_at(const diagnosis& d) {
-  std::vector<std::string> all;
+std::vector<phrase> not_looked_at(const diagnosis& d) {
+  std::vector<phrase> all;
   if (!d.is) return all;
   const bool fed = d.is == verdict::consumer_bound || d.is == verdict::balanced;
-  if (fed && d.accelerators.empty()) all.emplace_back("the accelerator (no trace)");
+  if (fed && d.accelerators.empty()) all.push_back({"the accelerator (no trace)"});
   if (!fed && mostly_blocked(d) && d.blocked_on.processes.empty()) {
-    all.emplace_back("locks, disks and networks (no wait samples)");
+    all.push_back({"locks, disks and networks (no wait samples)"});
   }
   return all;
 }

@@ -264,6 +264,16 @@ bool is_c_file(const std::string& file) {
 
 }  // namespace
 
+const char* suggested_marker::text() const noexcept {
+  static constexpr const char* in_c[] = {
+      "lotus_span wait = lotus_begin_wait();", "lotus_span batch = lotus_begin_batch();",
+      "lotus_end_wait(&wait, i); lotus_consumed(i);", "lotus_end_batch(&batch, i);"};
+  // The batch ends with the scope.
+  static constexpr const char* in_cpp[] = {"lotus::batch_wait wait;",
+                                           "LOTUS_BATCH_PREPROCESSED(i);", "wait.consumed(i);", ""};
+  return (is_c ? in_c : in_cpp)[static_cast<std::size_t>(is)];
+}
+
 std::vector<suggested_marker> suggested_markers(const thread_samples& samples,
                                                 const named_stacks& stacks,
                                                 const std::vector<thread_activity>& groups) {
@@ -345,15 +355,13 @@ std::vector<suggested_marker> suggested_markers(const thread_samples& samples,
   }
   if (!is_repeated(samples, stacks, groups[subject], *consumed, is_wait)) return {};
   if (is_c_file(consumed->file) != is_c_file(preprocessed->file)) return {};
-  if (is_c_file(consumed->file)) {
-    return {{*consumed, false, "lotus_span wait = lotus_begin_wait();", wait.sure, true},
-            {*consumed, true, "lotus_end_wait(&wait, i); lotus_consumed(i);", wait.sure, true},
-            {*preprocessed, false, "lotus_span batch = lotus_begin_batch();", wait.sure, true},
-            {*preprocessed, true, "lotus_end_batch(&batch, i);", wait.sure, true}};
-  }
-  return {{*consumed, false, "lotus::batch_wait wait;", wait.sure},
-          {*consumed, true, "wait.consumed(i);", wait.sure},
-          {*preprocessed, false, "LOTUS_BATCH_PREPROCESSED(i);", wait.sure}};
+  using kind = suggested_marker::kind;
+  const bool is_c = is_c_file(consumed->file);
+  std::vector<suggested_marker> markers{{*consumed, kind::begin_wait, wait.sure, is_c},
+                                        {*consumed, kind::end_wait, wait.sure, is_c},
+                                        {*preprocessed, kind::begin_batch, wait.sure, is_c}};
+  if (is_c) markers.push_back({*preprocessed, kind::end_batch, wait.sure, is_c});
+  return markers;
 }
 
 }  // namespace lotus::tool

@@ -2,7 +2,7 @@
 #ifndef LOTUS_TOOL_THREADS_ANALYSIS_SUGGESTED_MARKERS_HPP
 #define LOTUS_TOOL_THREADS_ANALYSIS_SUGGESTED_MARKERS_HPP
 
-#include <string>
+#include <cstdint>
 #include <vector>
 
 #include "threads/analysis/named_stacks.hpp"
@@ -12,12 +12,16 @@
 namespace lotus::tool {
 
 struct suggested_marker {
-  source_place at;     ///< the line with the call, from the debug information
-  bool after = false;  ///< whether the marker belongs after that line; otherwise before it
-  std::string text;
+  enum class kind : std::uint8_t { begin_wait, begin_batch, end_wait, end_batch };
+  source_place at;  ///< the line with the call, from the debug information
+  kind is = kind::begin_wait;
   bool sure = false;
   bool is_c = false;  ///< whether the program is one in C, in which C++ does not compile
 
+  /// Returns whether the marker belongs after the line; otherwise it belongs before it.
+  bool is_after() const noexcept { return is >= kind::end_wait; }
+  /// Returns the line of code, in which i stands for the batch's number.
+  const char* text() const noexcept;
   /// Returns the header that the file must include.
   const char* header() const noexcept { return is_c ? "lotus/lotus.h" : "lotus/lotus.hpp"; }
 };

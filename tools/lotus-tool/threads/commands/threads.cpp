@@ -11,6 +11,7 @@
 #include "threads/analysis/thread_activity.hpp"
 #include "threads/analysis/wait_chain.hpp"
 #include "threads/data/thread_samples.hpp"
+#include "threads/view/headline.hpp"
 
 namespace lotus::tool {
 
@@ -163,9 +164,9 @@ const description<suggested_marker>& description_of(const suggested_marker*) {
           {"file", [](m of) { return of.at.file; }, "source file"},
           {"line", [](m of) { return of.at.line; }, "line of the call"},
           {"function", [](m of) { return of.at.function; }, "function that contains the line"},
-          {"place", [](m of) { return of.after ? "after" : "before"; }, "where the marker belongs",
-           words{{"before", "after"}}},
-          {"text", &suggested_marker::text, "the marker; i stands for the batch's number"},
+          {"place", [](m of) { return of.is_after() ? "after" : "before"; },
+           "where the marker belongs", words{{"before", "after"}}},
+          {"text", [](m of) { return of.text(); }, "the marker; i stands for the batch's number"},
           {"header", [](m of) { return of.header(); },
            "header that the file must include; lotus/lotus.h in a C program"},
           {"sure", &suggested_marker::sure,
@@ -237,7 +238,7 @@ const description<threads_view>& description_of(const threads_view*) {
   static const description<threads_view> all(
       "threads", "what the threads of a sampled program did",
       {
-          {"headline", &threads_view::headline,
+          {"headline", [](t of) { return headline_of(of.groups, of.chain); },
            "the result in one or two sentences; empty if too little was seen"},
           {"sampling", &threads_view::samples, "how the program was sampled"},
           {"groups", [](t of) { return with_groups<shown_group_of>(of.groups, of.groups); },

@@ -8,13 +8,13 @@
 #include <tuple>
 #include <utility>
 
-#include "threads/analysis/headline.hpp"
 #include "threads/analysis/named_stacks.hpp"
 #include "threads/analysis/sample_times.hpp"
 #include "threads/analysis/suggested_markers.hpp"
 #include "threads/analysis/thread_activity.hpp"
 #include "threads/analysis/wait_chain.hpp"
 #include "threads/data/thread_samples.hpp"
+#include "threads/view/headline.hpp"
 #include "threads/view/threads_view.hpp"
 
 namespace lotus::tool {
@@ -101,9 +101,9 @@ void write_groups(const threads_view& view, json_writer& json) {
 void write_markers(const std::vector<suggested_marker>& markers, json_writer& json) {
   json.key("markers").list(markers, [&](const suggested_marker& marker) {
     json.begin_object().member("file", marker.at.file).member("line", marker.at.line);
-    json.member("place", std::string(marker.after ? "after" : "before") + " this line" +
+    json.member("place", std::string(marker.is_after() ? "after" : "before") + " this line" +
                              (is_lambda(marker.at) ? ", inside the lambda" : ""));
-    json.member("text", marker.text).member("header", marker.header());
+    json.member("text", marker.text()).member("header", marker.header());
     json.member("sure", marker.sure).end_object();
   });
 }
@@ -114,7 +114,8 @@ std::string first_of(const std::string& dir, const threads_view& view) {
   std::string text;
   json_writer json(text);
   json.begin_object().member("name", name).member("dir", dir);
-  json.member("headline", view.headline).member("cpu_sampled", view.samples.interval_ns != 0);
+  json.member("headline", headline_of(view.groups, view.chain))
+      .member("cpu_sampled", view.samples.interval_ns != 0);
   write_groups(view, json);
   write_markers(view.markers, json);
   json.end_object();

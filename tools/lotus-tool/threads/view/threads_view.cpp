@@ -15,7 +15,6 @@
 #include "base/printable.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
-#include "threads/analysis/headline.hpp"
 #include "threads/analysis/named_stacks.hpp"
 #include "threads/analysis/run_phases.hpp"
 #include "threads/analysis/seen_together.hpp"
@@ -23,6 +22,7 @@
 #include "threads/analysis/thread_activity.hpp"
 #include "threads/analysis/wait_chain.hpp"
 #include "threads/data/thread_samples.hpp"
+#include "threads/view/headline.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -49,7 +49,7 @@ std::string shown_time(double time_s) {
 /// Prints when each hop of the chain of waits was first seen, and for how long the one before
 /// waited for it.
 void print_chain(const threads_view& view, std::ostream& out) {
-  if (view.headline.empty() || view.chain.size() < 2) return;
+  if (view.chain.size() < 2) return;
   table hops;
   hops.row({"chain of waits", "@ first seen", "+ in total"});
   for (const chain_hop& hop : view.chain) {
@@ -204,8 +204,8 @@ void print_markers(const std::vector<suggested_marker>& markers, std::ostream& o
                "in the loop's body.");
   for (const suggested_marker& marker : markers) {
     out << "  " << printable_line(marker.at.file) << ':' << marker.at.line << ' '
-        << (marker.after ? "after" : "before") << " this line"
-        << (is_lambda(marker.at) ? ", inside the lambda: " : ": ") << marker.text << '\n';
+        << (marker.is_after() ? "after" : "before") << " this line"
+        << (is_lambda(marker.at) ? ", inside the lambda: " : ": ") << marker.text() << '\n';
   }
 }
 
@@ -256,7 +256,6 @@ threads_view read_threads(const std::string& dir, diagnostic_log& diagnostics) {
   view.phases = phases_of(view.samples, view.stacks, view.groups);
   if (!view.groups.empty()) {
     view.chain = wait_chain(view.samples, view.groups, subject_of(view.groups));
-    view.headline = headline_of(view.groups, view.chain);
     if (view.chain.empty()) {
       diagnostics.warning(dir +
                           ": the samples of the threads contradict each other, so the chain of "
@@ -271,8 +270,11 @@ threads_view read_threads(const std::string& dir, diagnostic_log& diagnostics) {
 
 void print_threads(const threads_view& view, threads_part part, std::ostream& out) {
   constexpr std::size_t max_groups = 6;
-  if (!view.headline.empty()) out << fitted_sentences(out, view.headline + '.') << "\n\n";
-  print_chain(view, out);
+  const std::string headline = headline_of(view.groups, view.chain);
+  if (!headline.empty()) {
+    out << fitted_sentences(out, headline + '.') << "\n\n";
+    print_chain(view, out);
+  }
   print_summary(view, out);
   print_use(view, out);
   print_phases(view, out);

@@ -24,7 +24,6 @@ struct threads_view {
   thread_samples samples;
   named_stacks stacks;
   std::vector<thread_activity> groups;
-  std::string headline;
   std::vector<suggested_marker> markers;
   std::vector<chain_hop> chain;
   std::vector<run_phase> phases;

@@ -1,6 +1,6 @@
 // Summarizes in one or two sentences how a program without markers (Lotus macros) spends its time.
-#ifndef LOTUS_TOOL_THREADS_ANALYSIS_HEADLINE_HPP
-#define LOTUS_TOOL_THREADS_ANALYSIS_HEADLINE_HPP
+#ifndef LOTUS_TOOL_THREADS_VIEW_HEADLINE_HPP
+#define LOTUS_TOOL_THREADS_VIEW_HEADLINE_HPP
 
 #include <string>
 #include <vector>
@@ -33,4 +33,4 @@ std::string shown_target(const blocked_part& part, const std::vector<thread_acti
 
 }  // namespace lotus::tool
 
-#endif  // LOTUS_TOOL_THREADS_ANALYSIS_HEADLINE_HPP
+#endif  // LOTUS_TOOL_THREADS_VIEW_HEADLINE_HPP

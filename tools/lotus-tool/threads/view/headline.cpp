@@ -1,4 +1,4 @@
-#include "threads/analysis/headline.hpp"
+#include "threads/view/headline.hpp"
 
 #include <algorithm>
 #include <array>
