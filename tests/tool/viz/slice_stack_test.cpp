@@ -9,22 +9,25 @@ namespace {
 /// Writes the begin of a slice as a small letter and its end as a capital letter, with the time:
 /// for example "a0 b0 B5 A9". Output formats with separate events for begin and end work in the
 /// same way.
-struct closing {
-  std::string& text;
-  void operator()(std::int64_t at, char name) const {
-    text += static_cast<char>(name - 'a' + 'A');
-    text += std::to_string(at) + ' ';
-  }
-};
-
 struct writer {
-  void slice(std::int64_t start, std::int64_t duration, char name) {
-    const std::int64_t at = stack.open(start, duration, name, closing{text});
-    text += std::string(1, name) + std::to_string(at) + ' ';
+  /// Slices nest, so the one that was opened last is closed first.
+  auto closing() {
+    return [this](std::int64_t at) {
+      text += static_cast<char>(open.back() - 'a' + 'A');
+      text += std::to_string(at) + ' ';
+      open.pop_back();
+    };
   }
-  void finish() { stack.finish(closing{text}); }
 
-  lotus::tool::slice_stack<char> stack;
+  void slice(std::int64_t start, std::int64_t duration, char name) {
+    const std::int64_t at = stack.open(start, duration, closing());
+    text += std::string(1, name) + std::to_string(at) + ' ';
+    open += name;
+  }
+  void finish() { stack.finish(closing()); }
+
+  lotus::tool::slice_stack stack;
+  std::string open;
   std::string text;
 };
 

@@ -39,10 +39,38 @@ constexpr std::size_t usual_text_bytes = std::size_t{64} << 10U;
 class background_sink : public row_sink {
  public:
   /// @param sink  is used by one thread at a time, but not always by the same one.
-  explicit background_sink(std::unique_ptr<row_sink> sink);
-  ~background_sink() override;
-  void row(std::size_t table, const std::vector<cell>& cells) override;
-  void commit() override;
+  explicit background_sink(std::unique_ptr<row_sink> sink)
+      : sink_(std::move(sink)), writer_([this] { write_blocks(); }) {}
+  ~background_sink() override { end(); }
+
+  void row(std::size_t table, const std::vector<cell>& cells) override {
+    std::size_t text_bytes = 0;
+    for (const cell& c : cells) {
+      if (const auto* text = std::get_if<std::string_view>(&c)) text_bytes += text->size();
+    }
+    const bool full = filling_.used == block_rows ||
+                      filling_.texts.size() + text_bytes > filling_.texts.capacity();
+    if (full && filling_.used > 0) pass_on();
+    if (filling_.used == 0) filling_.texts.reserve(std::max(text_bytes, usual_text_bytes));
+    if (filling_.used == filling_.rows.size()) filling_.rows.emplace_back();
+    table_row& to = filling_.rows[filling_.used++];
+    to.table = table;
+    to.cells = cells;
+    for (cell& c : to.cells) {
+      auto* const text = std::get_if<std::string_view>(&c);
+      if (text == nullptr) continue;
+      const std::size_t at = filling_.texts.size();
+      filling_.texts.append(*text);
+      *text = std::string_view(filling_.texts).substr(at);
+    }
+  }
+
+  void commit() override {
+    pass_on();
+    end();
+    blocks_.rethrow_failure();
+    sink_->commit();
+  }
 
  private:
   struct table_row {
@@ -57,76 +85,36 @@ class background_sink : public row_sink {
     std::string texts;
   };
 
-  void write_blocks();
-  void pass_on();
-  void end();
+  void write_blocks() {
+    try {
+      while (const block* const full = blocks_.next()) {
+        for (std::size_t i = 0; i < full->used; ++i) {
+          sink_->row(full->rows[i].table, full->rows[i].cells);
+        }
+        blocks_.done();
+      }
+    } catch (...) {
+      blocks_.fail(std::current_exception());
+    }
+  }
+
+  void pass_on() {
+    filling_ = blocks_.push(std::move(filling_));
+    filling_.used = 0;
+    filling_.texts.clear();
+  }
+
+  void end() {
+    if (!writer_.joinable()) return;
+    blocks_.close();
+    writer_.join();
+  }
 
   std::unique_ptr<row_sink> sink_;
   block_queue<block> blocks_{4};
   block filling_;
   std::thread writer_;
 };
-
-background_sink::background_sink(std::unique_ptr<row_sink> sink)
-    : sink_(std::move(sink)), writer_([this] { write_blocks(); }) {}
-
-background_sink::~background_sink() {
-  end();
-}
-
-void background_sink::row(std::size_t table, const std::vector<cell>& cells) {
-  std::size_t text_bytes = 0;
-  for (const cell& c : cells) {
-    if (const auto* text = std::get_if<std::string_view>(&c)) text_bytes += text->size();
-  }
-  const bool full =
-      filling_.used == block_rows || filling_.texts.size() + text_bytes > filling_.texts.capacity();
-  if (full && filling_.used > 0) pass_on();
-  if (filling_.used == 0) filling_.texts.reserve(std::max(text_bytes, usual_text_bytes));
-  if (filling_.used == filling_.rows.size()) filling_.rows.emplace_back();
-  table_row& to = filling_.rows[filling_.used++];
-  to.table = table;
-  to.cells = cells;
-  for (cell& c : to.cells) {
-    auto* const text = std::get_if<std::string_view>(&c);
-    if (text == nullptr) continue;
-    const std::size_t at = filling_.texts.size();
-    filling_.texts.append(*text);
-    *text = std::string_view(filling_.texts).substr(at);
-  }
-}
-
-void background_sink::commit() {
-  pass_on();
-  end();
-  blocks_.rethrow_failure();
-  sink_->commit();
-}
-
-void background_sink::write_blocks() {
-  try {
-    while (const block* const full = blocks_.next()) {
-      for (std::size_t i = 0; i < full->used; ++i) {
-        sink_->row(full->rows[i].table, full->rows[i].cells);
-      }
-      blocks_.done();
-    }
-  } catch (...) {
-    blocks_.fail(std::current_exception());
-  }
-}
-
-void background_sink::pass_on() {
-  filling_ = blocks_.push(std::move(filling_));
-  filling_.used = 0;
-  filling_.texts.clear();
-}
-
-void background_sink::end() {
-  if (!writer_.joinable()) return;
-  blocks_.close();
-  writer_.join();
-}
 
 constexpr run_parts with_operations{false, false, true};
 

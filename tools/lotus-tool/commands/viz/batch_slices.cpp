@@ -173,10 +173,7 @@ std::pair<const batch_slice*, const batch_slice*> batch_slices::of_file(std::siz
 }
 
 void batch_slices::draw(const batch_slice& slice, track where, trace_sink& sink) const {
-  slice_event event;
-  event.where = where;
-  event.start_ns = slice.start_ns;
-  event.duration_ns = slice.duration_ns;
+  slice_event event{where, {}, {}, slice.start_ns, slice.duration_ns};
   const flow_point* const first = points_.data() + slice.first_point;
   event.flows = {first, first + slice.points};
   if (slice.record) {

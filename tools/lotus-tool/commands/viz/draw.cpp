@@ -18,11 +18,6 @@ struct drawn_slice {
   const batch_slice* batch = nullptr;  // the slice of a batch; null for an operation
 };
 
-/// Sorts slices as trace_sink requires it.
-bool comes_before(const drawn_slice& a, const drawn_slice& b) {
-  return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.duration_ns > b.duration_ns;
-}
-
 /// Finds the operations of a log that are already drawn as spans of stages, so that they are not
 /// drawn twice.
 class stage_operations {
@@ -111,7 +106,7 @@ class log_drawer {
     while (next != end) draw_next();
   }
 
-  bool next_lane() { return lanes_.next(comes_before); }
+  bool next_lane() { return lanes_.next(); }
   void draw_lane(track where, trace_sink& sink) const {
     lanes_.for_each([&](const drawn_slice& slice) {
       if (slice.batch != nullptr) {

@@ -46,7 +46,7 @@ class range_drawer {
   /// @param file  index of the log. Ranges of threads without a log are drawn with the first log.
   range_drawer(const run_data& run, std::size_t file, const view& shown);
   /// Starts the next lane, which needs a track of its own. Returns false if there is none.
-  bool next_lane();
+  bool next_lane() { return lanes_.next(); }
   void draw_lane(track where, trace_sink& sink) const;
 
  private:

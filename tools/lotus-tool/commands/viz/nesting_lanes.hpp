@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <queue>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -129,10 +130,8 @@ class nesting_lanes {
 
   /// Begins the next lane; returns false if there is none. The first call distributes the stored
   /// slices over the further lanes, so no slice may be added after it.
-  /// @param before  before(a, b) returns whether slice `a` is drawn before slice `b`.
-  template <class Before>
-  bool next(Before&& before) {
-    if (!distributed_) distribute(before);
+  bool next() {
+    if (!distributed_) distribute();
     lane_begin_ = lane_end_;
     if (lane_begin_ == by_lane_.size()) return false;
     const std::size_t lane = by_lane_[lane_begin_].first;
@@ -147,9 +146,10 @@ class nesting_lanes {
   }
 
  private:
-  template <class Before>
-  void distribute(Before&& before) {
-    std::stable_sort(kept_.begin(), kept_.end(), before);
+  void distribute() {
+    std::stable_sort(kept_.begin(), kept_.end(), [](const Slice& a, const Slice& b) {
+      return std::tie(a.start_ns, b.duration_ns) < std::tie(b.start_ns, a.duration_ns);
+    });
     first_fitting_lane lanes;
     by_lane_.reserve(kept_.size());
     for (std::size_t i = 0; i < kept_.size(); ++i) {
@@ -171,33 +171,31 @@ class nesting_lanes {
 };
 
 /// The open slices of one track. Slices must be added in order of start, the longer first. The
-/// functions call `close(end_ns, what)` once for every slice, in order of time. If a slice ends
+/// functions call `close(end_ns)` once for every slice, in order of time. If a slice ends
 /// after its parent, it is closed at the parent's end, because formats with separate begin and end
 /// events require that slices nest.
-template <class What>
 class slice_stack {
  public:
   /// Closes the slices that have ended by `start_ns`, and opens a slice. Returns the slice's start,
   /// which is not before the last event written, because the formats require events in order of
   /// time.
   template <class Close>
-  std::int64_t open(std::int64_t start_ns, std::int64_t duration_ns, const What& what,
-                    Close&& close) {
+  std::int64_t open(std::int64_t start_ns, std::int64_t duration_ns, Close&& close) {
     close_until(start_ns, close);
     const std::int64_t begin = std::max(start_ns, last_ns_);
     std::int64_t end = std::max(begin, start_ns + duration_ns);
-    if (!open_.empty()) end = std::min(end, open_.back().end_ns);
-    open_.push_back({end, what});
+    if (!open_ends_ns_.empty()) end = std::min(end, open_ends_ns_.back());
+    open_ends_ns_.push_back(end);
     last_ns_ = begin;
     return begin;
   }
 
   template <class Close>
   void close_until(std::int64_t now_ns, Close&& close) {
-    while (!open_.empty() && open_.back().end_ns <= now_ns) {
-      last_ns_ = std::max(last_ns_, open_.back().end_ns);
-      close(last_ns_, open_.back().what);
-      open_.pop_back();
+    while (!open_ends_ns_.empty() && open_ends_ns_.back() <= now_ns) {
+      last_ns_ = std::max(last_ns_, open_ends_ns_.back());
+      close(last_ns_);
+      open_ends_ns_.pop_back();
     }
   }
 
@@ -209,11 +207,7 @@ class slice_stack {
   }
 
  private:
-  struct opened {
-    std::int64_t end_ns;
-    What what;
-  };
-  std::vector<opened> open_;
+  std::vector<std::int64_t> open_ends_ns_;
   std::int64_t last_ns_ = INT64_MIN;  // latest time that was written
 };
 

@@ -135,13 +135,9 @@ void draw_off_cpu(const run_data& run, std::size_t file, track where, const view
                   trace_sink& sink) {
   for (const off_cpu_interval& s : run.side.off_cpu[file].intervals()) {
     if (s.duration_ns() <= 0 || !shown.has_interval(file, s.start_ns, s.end_ns)) continue;
-    slice_event event;
-    event.where = where;
-    event.category = "cpu";
-    event.start_ns = s.start_ns;
-    event.duration_ns = s.duration_ns();
     constexpr std::string_view names[] = {"blocked", "waits for CPU", "off the CPU"};
-    event.name = names[static_cast<std::size_t>(reason_of(s))];
+    slice_event event{where, "cpu", names[static_cast<std::size_t>(reason_of(s))], s.start_ns,
+                      s.duration_ns()};
     if (s.run_queue_ns >= 0) {
       const std::int64_t run_queue_ns = std::min(s.run_queue_ns, s.duration_ns());
       event.arguments.add("run_queue_ns", static_cast<std::uint64_t>(run_queue_ns));
@@ -158,27 +154,16 @@ range_drawer::range_drawer(const run_data& run, std::size_t file, const view& sh
   }
 }
 
-bool range_drawer::next_lane() {
-  return lanes_.next([](const named_range& a, const named_range& b) {
-    return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.duration_ns > b.duration_ns;
-  });
-}
-
 void range_drawer::draw_lane(track where, trace_sink& sink) const {
   lanes_.for_each([&](const named_range& r) {
-    slice_event event;
     // If the range has a number, its name may end with a separator, such as "_" in "iteration_".
     // The separator is removed, because the number becomes an argument of the slice.
     std::string name = shown_name(run_.names.name(r.name));
     while (r.number >= 0 && name.size() > 1 && (name.back() == '_' || name.back() == ' ')) {
       name.pop_back();
     }
-    event.where = where;
-    event.category = "range";
-    event.name = name;
+    slice_event event{where, "range", name, r.start_ns, r.duration_ns};
     if (r.number >= 0) event.arguments.add("number", static_cast<std::uint64_t>(r.number));
-    event.start_ns = r.start_ns;
-    event.duration_ns = r.duration_ns;
     sink.slice(event);
   });
 }

@@ -75,13 +75,8 @@ void draw_headline(const run_data& run, const first_screen& screen, track where,
   for (const shown_advice& advice : screen.advice) suggestions.push_back(run_time_with(advice));
   add_list("suggestion", suggestions);
   add_list("little or no gain", texts_of(screen.not_worth));
-  slice_event event;
-  event.where = where;
-  event.category = "verdict";
   const std::string headline = text_of(screen.headline);
-  event.name = headline;
-  event.start_ns = run.first_ns;
-  event.duration_ns = run.last_ns - run.first_ns;
+  slice_event event{where, "verdict", headline, run.first_ns, run.last_ns - run.first_ns};
   for (const auto& [name, text] : texts) event.texts.push_back({name, text});
   sink.slice(event);
 }
@@ -107,17 +102,12 @@ void draw_verdict(const run_verdict& found, const run_data& run, const run_track
   const track path{tracks.pid, picture.tids.take(0)};
   picture.sink.process_track(path, "critical path", verdict_order(1));
   for (const path_activity& a : found.path) {
-    slice_event event;
-    event.where = path;
-    event.category = "path";
     std::string name =
         path_title(a.kind, a.name ? shown_name(run.names.name(*a.name)) : std::string());
     // Viewers add up slices of the same name. With the suffix, this slice is not added to those of
     // the operation itself.
     if (a.kind == path_kind::operation) name += " (critical path)";
-    event.name = name;
-    event.start_ns = a.start_ns;
-    event.duration_ns = a.end_ns - a.start_ns;
+    slice_event event{path, "path", name, a.start_ns, a.end_ns - a.start_ns};
     if (a.file) event.texts.push_back({"thread", tracks.file_name[a.file->value()]});
     picture.sink.slice(event);
   }

@@ -33,13 +33,32 @@ constexpr std::size_t max_depth = 6;  // must be equal to the value in the page'
 class call_tree {
  public:
   /// Adds a call. The calls of a log must be added in the order that nesting_order defines.
-  void add(const operation& op);
+  void add(const operation& op) {
+    while (!open_.empty() && open_.back().end_ns <= op.start_ns) open_.pop_back();
+    const std::int64_t caller = open_.empty() ? -1 : open_.back().node;
+    std::int64_t at = -1;
+    if (open_.size() < max_depth) at = add_calls({caller, op.name, op.duration_ns, 1});
+    open_.push_back({op.end_ns(), at});
+  }
 
   /// Adds the calls of another log.
-  void add(call_tree other);
+  void add(call_tree other) {
+    // Usually one log has most of the nodes, so the first tree is not copied.
+    if (nodes_.empty()) {
+      *this = std::move(other);
+      return;
+    }
+    std::vector<std::int64_t> place;  // for each node of `other`: its index in this tree
+    for (node n : other.nodes_) {
+      if (n.caller >= 0) n.caller = place[static_cast<std::size_t>(n.caller)];
+      place.push_back(add_calls(n));
+    }
+  }
 
   /// Writes [[caller, name, ns, count], …]. A caller is the index of an earlier entry; -1 for none.
-  void write(json_writer& json) const;
+  void write(json_writer& json) const {
+    json.list(nodes_, [&](const node& of) { json.row(of.caller, of.name, of.ns, of.count); });
+  }
 
  private:
   struct node {
@@ -54,46 +73,19 @@ class call_tree {
   };
 
   /// Adds calls; returns the index of their node.
-  std::int64_t add_calls(const node& calls);
+  std::int64_t add_calls(const node& calls) {
+    const auto [found, is_new] = places_.try_emplace({calls.caller, calls.name}, nodes_.size());
+    if (is_new) nodes_.push_back({calls.caller, calls.name, 0, 0});
+    node& to = nodes_[found->second];
+    to.ns += calls.ns;
+    to.count += calls.count;
+    return static_cast<std::int64_t>(found->second);
+  }
 
   std::vector<open_call> open_;
   std::vector<node> nodes_;
   std::map<std::pair<std::int64_t, std::uint32_t>, std::size_t> places_;
 };
-
-void call_tree::add(const operation& op) {
-  while (!open_.empty() && open_.back().end_ns <= op.start_ns) open_.pop_back();
-  const std::int64_t caller = open_.empty() ? -1 : open_.back().node;
-  std::int64_t at = -1;
-  if (open_.size() < max_depth) at = add_calls({caller, op.name, op.duration_ns, 1});
-  open_.push_back({op.end_ns(), at});
-}
-
-void call_tree::add(call_tree other) {
-  // Usually one log has most of the nodes, so the first tree is not copied.
-  if (nodes_.empty()) {
-    *this = std::move(other);
-    return;
-  }
-  std::vector<std::int64_t> place;  // for each node of `other`: its index in this tree
-  for (node n : other.nodes_) {
-    if (n.caller >= 0) n.caller = place[static_cast<std::size_t>(n.caller)];
-    place.push_back(add_calls(n));
-  }
-}
-
-std::int64_t call_tree::add_calls(const node& calls) {
-  const auto [found, is_new] = places_.try_emplace({calls.caller, calls.name}, nodes_.size());
-  if (is_new) nodes_.push_back({calls.caller, calls.name, 0, 0});
-  node& to = nodes_[found->second];
-  to.ns += calls.ns;
-  to.count += calls.count;
-  return static_cast<std::int64_t>(found->second);
-}
-
-void call_tree::write(json_writer& json) const {
-  json.list(nodes_, [&](const node& of) { json.row(of.caller, of.name, of.ns, of.count); });
-}
 
 /// The operations of one log, as append_operations() writes them.
 struct operation_texts {

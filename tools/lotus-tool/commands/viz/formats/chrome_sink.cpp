@@ -30,39 +30,259 @@ class chrome_sink final : public trace_sink {
   chrome_sink(output_file& out, const name_table& names, const torch_trace* torch = nullptr)
       : out_(out), names_(names), torch_(torch) {}
 
-  void begin(std::int64_t base_ns) override;
-  void process(std::uint32_t pid, std::string_view name, std::uint32_t order) override;
-  void thread(track where, std::string_view name, std::uint32_t order) override;
-  void thread_below(track where, track of, std::string_view name, std::uint32_t order) override;
-  void process_track(track where, std::string_view name, std::uint32_t order) override;
+  void begin(std::int64_t base_ns) override {
+    event_.clear();
+    json_writer to(event_);
+    if (torch_ != nullptr) {
+      to.member(own_trace_key, LOTUS_TOOL_VERSION);
+      base_ns_ = torch_->base_ns;
+      torch_->copy_head(out_, event_);
+      first_ = !torch_->has_events;
+      return;
+    }
+    base_ns_ = base_ns;
+    to.begin_object().member(own_trace_key, LOTUS_TOOL_VERSION).member("displayTimeUnit", "ms");
+    to.member("baseTimeNanoseconds", base_ns).key("traceEvents").begin_array();
+    out_.write(event_);
+  }
+
+  void process(std::uint32_t pid, std::string_view name, std::uint32_t order) override {
+    metadata("process_name", {pid, 0}, "name", name);
+    metadata("process_sort_index", {pid, 0}, "sort_index", order);
+  }
+
+  void thread(track where, std::string_view name, std::uint32_t order) override {
+    metadata("thread_name", where, "name", name);
+    metadata("thread_sort_index", where, "sort_index", order);
+  }
+
+  void thread_below(track where, track /*of*/, std::string_view name,
+                    std::uint32_t order) override {
+    thread(where, name, order);
+  }
+
+  void process_track(track where, std::string_view name, std::uint32_t order) override {
+    thread(where, name, order);
+  }
+
   void operation(track where, std::uint32_t name, std::int64_t start_ns,
-                 std::int64_t duration_ns) override;
-  void slice(const slice_event& event) override;
-  void async(const async_event& event) override;
+                 std::int64_t duration_ns) override {
+    change_track(where);
+    const bool is_known = name < heads_.size() && !heads_[name].empty();
+    char* p = begin_with(is_known ? heads_[name] : make_head(where, name));
+    p = put_us(p, start_ns - base_ns_);
+    p = put(p, R"(,"dur":)");
+    p = times_.put_duration(p, start_ns - base_ns_, duration_ns);
+    *p++ = '}';
+    out_.advance_to(p);
+  }
+
+  void slice(const slice_event& event) override {
+    change_track(event.where);
+    char* p = begin_with(head_of(event));
+    p = put_us(p, event.start_ns - base_ns_);
+    if (!event.instant) {
+      p = put(p, R"(,"dur":)");
+      p = times_.put_duration(p, event.start_ns - base_ns_, event.duration_ns);
+    }
+    if (event.texts.empty()) {
+      p = put_numbers(p, event.arguments);
+      *p++ = '}';
+      out_.advance_to(p);
+    } else {
+      out_.advance_to(p);
+      write_arguments(event);
+    }
+    for (const flow_point& point : event.flows) flow(event, point);
+  }
+
+  void async(const async_event& event) override {
+    async_end(event, "b", event.name, event.extent.start_ns);
+    for (const time_span& segment : event.running) {
+      async_end(event, "b", "running", segment.start_ns);
+      async_end(event, "e", "running", segment.end_ns);
+    }
+    async_end(event, "e", event.name, event.extent.end_ns);
+  }
+
   void counter(std::uint32_t pid, std::string_view name, std::int64_t at_ns,
-               std::int64_t value) override;
-  void finish() override;
+               std::int64_t value) override {
+    if (counter_.text.empty() || counter_.pid != pid || counter_.name != name) {
+      event_ = ",\n";
+      json_writer to(event_);
+      to.begin_object().member("ph", "C").member("name", name).member("pid", pid).key("ts");
+      counter_.pid = pid;
+      counter_.name = name;
+      counter_.text.assign(event_);
+    }
+    char* p = put_us(begin_with(counter_.text), at_ns - base_ns_);
+    p = put(p, R"(,"args":{"value":)");
+    p = put(put_integer(p, value), "}}");
+    out_.advance_to(p);
+  }
+
+  void finish() override {
+    if (torch_ != nullptr) {
+      torch_->copy_rest(out_);
+    } else {
+      out_.write("\n]}\n");
+    }
+  }
 
  private:
   /// Begins an event in event_. The caller must end the event and write it.
-  json_writer begin_event();
+  json_writer begin_event() {
+    event_ = first_ ? "\n" : ",\n";
+    first_ = false;
+    json_writer to(event_);
+    to.begin_object();
+    return to;
+  }
+
   template <class Value>
-  void metadata(std::string_view what, track where, std::string_view key, const Value& value);
-  static void append_place(json_writer& to, track where);
-  static void append_time(json_writer& to, std::string_view key, std::int64_t ns);
+  void metadata(std::string_view what, track where, std::string_view key, const Value& value) {
+    json_writer to = begin_event();
+    to.member("ph", "M").member("name", what).member("pid", where.pid);
+    if (where.tid != 0) to.member("tid", where.tid);
+    to.key("args").begin_object().member(key, value).end_object().end_object();
+    out_.write(event_);
+  }
+
+  static void append_place(json_writer& to, track where) {
+    to.member("pid", where.pid).member("tid", where.tid);
+  }
+
+  static void append_time(json_writer& to, std::string_view key, std::int64_t ns) {
+    std::array<char, 24> digits{};
+    const char* const end = put_us(digits.data(), ns);
+    to.key(key).raw({digits.data(), static_cast<std::size_t>(end - digits.data())});
+  }
+
   void change_track(track where) {
     if (where.pid != track_.pid || where.tid != track_.tid) begin_track(where);
   }
-  void begin_track(track where);
-  static char* put_numbers(char* p, const event_arguments& arguments);
-  void write_arguments(const slice_event& event);
-  void flow(const slice_event& event, const flow_point& point);
+
+  void begin_track(track where) {
+    track_ = where;
+    heads_.clear();
+    slice_heads_.clear();
+    event_ = ",";
+    json_writer to(event_);
+    append_place(to, where);
+    to.key("ts");
+    place_.assign(event_);
+    times_.change_track();
+  }
+
+  /// Writes arguments that are all numbers. Their names need no escapes.
+  static char* put_numbers(char* p, const event_arguments& arguments) {
+    if (arguments.empty()) return p;
+    p = put(p, R"(,"args":)");
+    char separator = '{';
+    for (const event_argument& a : arguments) {
+      *p++ = separator;
+      *p++ = '"';
+      p = put(put(p, a.name), "\":");
+      p = put_integer(p, a.value);
+      separator = ',';
+    }
+    *p++ = '}';
+    return p;
+  }
+
+  /// Writes the arguments and the end of an event.
+  void write_arguments(const slice_event& event) {
+    event_ = R"(,"args":)";
+    json_writer to(event_);
+    to.begin_object();
+    for (const event_argument& a : event.arguments) to.member(a.name, a.value);
+    for (const event_text& t : event.texts) to.member(t.name, t.text);
+    to.end_object();
+    event_ += '}';
+    out_.write(event_);
+  }
+
+  void flow(const slice_event& event, const flow_point& point) {
+    const bool leaves = point.end == flow_end::leaves;
+    // Viewers connect an arrow to the slice that is open at the arrow's time. A slice is no longer
+    // open at its end, so the arrow begins 1 ns before the end.
+    const std::int64_t last_ns =
+        event.duration_ns > 0 ? event.start_ns + event.duration_ns - 1 : event.start_ns;
+    char* p = out_.room(output_file::room_bytes);
+    p = put(p, ",\n");
+    p = put(p, leaves ? R"({"ph":"s","cat":"batch","name":"batch","id":)"
+                      : R"({"ph":"f","bp":"e","cat":"batch","name":"batch","id":)");
+    p = put_integer(p, point.id);
+    p = place_.put(p);
+    p = put_us(p, (leaves ? last_ns : event.start_ns) - base_ns_);
+    *p++ = '}';
+    out_.advance_to(p);
+  }
+
   void async_end(const async_event& event, std::string_view phase, std::string_view name,
-                 std::int64_t at_ns);
-  const copied_text& make_head(track where, std::uint32_t name);
-  const copied_text& head_of(const slice_event& event);
-  char* begin_with(const copied_text& head);
-  char* begin_with_long(const copied_text& head);
+                 std::int64_t at_ns) {
+    json_writer to = begin_event();
+    to.member("ph", phase).member("cat", "async").member("name", name).member("id", event.id);
+    to.member("pid", event.pid).member("tid", event.pid);
+    append_time(to, "ts", at_ns - base_ns_);
+    to.end_object();
+    out_.write(event_);
+  }
+
+  const copied_text& make_head(track where, std::uint32_t name) {
+    const bool is_kept = name < max_heads;
+    if (is_kept && name >= heads_.size()) heads_.resize(std::min(max_heads, names_.size()));
+    copied_text& head = is_kept ? heads_[name] : other_head_;
+    event_ = ",\n";
+    json_writer to(event_);
+    to.begin_object()
+        .member("ph", "X")
+        .member("cat", "op")
+        .member("name", shown_name(names_.name(name)));
+    append_place(to, where);
+    to.key("ts");
+    head.assign(event_);
+    return head;
+  }
+
+  const copied_text& head_of(const slice_event& event) {
+    for (const slice_head& known : slice_heads_) {
+      if (known.instant == event.instant && known.name == event.name &&
+          known.category == event.category) {
+        return known.text;
+      }
+    }
+    event_ = ",\n";
+    json_writer to(event_);
+    to.begin_object().member("ph", event.instant ? "i" : "X");
+    if (event.instant) to.member("s", "t");
+    to.member("cat", event.category).member("name", event.name);
+    append_place(to, event.where);
+    to.key("ts");
+    if (slice_heads_.size() == max_slice_heads) {
+      other_head_.assign(event_);
+      return other_head_;
+    }
+    slice_head& head = slice_heads_.emplace_back();
+    head.category = event.category;
+    head.name = event.name;
+    head.instant = event.instant;
+    head.text.assign(event_);
+    return head.text;
+  }
+
+  /// Writes the beginning of an event. Returns the position after it, in memory with enough space
+  /// for two times and three arguments.
+  char* begin_with(const copied_text& head) {
+    if (first_ || head.text().size() > output_file::room_bytes / 2) return begin_with_long(head);
+    return head.put(out_.room(output_file::room_bytes));
+  }
+
+  char* begin_with_long(const copied_text& head) {
+    out_.write(head.text().substr(first_ ? 1 : 0));
+    first_ = false;
+    return out_.room(output_file::room_bytes);
+  }
 
   output_file& out_;
   const name_table& names_;
@@ -95,256 +315,6 @@ class chrome_sink final : public trace_sink {
   copied_text place_;  // the text of an event from its track to the value of `ts`
   viewer_times times_;
 };
-
-void chrome_sink::begin(std::int64_t base_ns) {
-  event_.clear();
-  json_writer to(event_);
-  if (torch_ != nullptr) {
-    to.member(own_trace_key, LOTUS_TOOL_VERSION);
-    base_ns_ = torch_->base_ns;
-    torch_->copy_head(out_, event_);
-    first_ = !torch_->has_events;
-    return;
-  }
-  base_ns_ = base_ns;
-  to.begin_object().member(own_trace_key, LOTUS_TOOL_VERSION).member("displayTimeUnit", "ms");
-  to.member("baseTimeNanoseconds", base_ns).key("traceEvents").begin_array();
-  out_.write(event_);
-}
-
-void chrome_sink::finish() {
-  if (torch_ != nullptr) {
-    torch_->copy_rest(out_);
-  } else {
-    out_.write("\n]}\n");
-  }
-}
-
-json_writer chrome_sink::begin_event() {
-  event_ = first_ ? "\n" : ",\n";
-  first_ = false;
-  json_writer to(event_);
-  to.begin_object();
-  return to;
-}
-
-void chrome_sink::append_place(json_writer& to, track where) {
-  to.member("pid", where.pid).member("tid", where.tid);
-}
-
-void chrome_sink::append_time(json_writer& to, std::string_view key, std::int64_t ns) {
-  std::array<char, 24> digits{};
-  const char* const end = put_us(digits.data(), ns);
-  to.key(key).raw({digits.data(), static_cast<std::size_t>(end - digits.data())});
-}
-
-template <class Value>
-void chrome_sink::metadata(std::string_view what, track where, std::string_view key,
-                           const Value& value) {
-  json_writer to = begin_event();
-  to.member("ph", "M").member("name", what).member("pid", where.pid);
-  if (where.tid != 0) to.member("tid", where.tid);
-  to.key("args").begin_object().member(key, value).end_object().end_object();
-  out_.write(event_);
-}
-
-void chrome_sink::process(std::uint32_t pid, std::string_view name, std::uint32_t order) {
-  metadata("process_name", {pid, 0}, "name", name);
-  metadata("process_sort_index", {pid, 0}, "sort_index", order);
-}
-
-void chrome_sink::thread(track where, std::string_view name, std::uint32_t order) {
-  metadata("thread_name", where, "name", name);
-  metadata("thread_sort_index", where, "sort_index", order);
-}
-
-void chrome_sink::thread_below(track where, track /*of*/, std::string_view name,
-                               std::uint32_t order) {
-  thread(where, name, order);
-}
-
-void chrome_sink::process_track(track where, std::string_view name, std::uint32_t order) {
-  thread(where, name, order);
-}
-
-void chrome_sink::begin_track(track where) {
-  track_ = where;
-  heads_.clear();
-  slice_heads_.clear();
-  event_ = ",";
-  json_writer to(event_);
-  append_place(to, where);
-  to.key("ts");
-  place_.assign(event_);
-  times_.change_track();
-}
-
-const copied_text& chrome_sink::make_head(track where, std::uint32_t name) {
-  const bool is_kept = name < max_heads;
-  if (is_kept && name >= heads_.size()) heads_.resize(std::min(max_heads, names_.size()));
-  copied_text& head = is_kept ? heads_[name] : other_head_;
-  event_ = ",\n";
-  json_writer to(event_);
-  to.begin_object()
-      .member("ph", "X")
-      .member("cat", "op")
-      .member("name", shown_name(names_.name(name)));
-  append_place(to, where);
-  to.key("ts");
-  head.assign(event_);
-  return head;
-}
-
-const copied_text& chrome_sink::head_of(const slice_event& event) {
-  for (const slice_head& known : slice_heads_) {
-    if (known.instant == event.instant && known.name == event.name &&
-        known.category == event.category) {
-      return known.text;
-    }
-  }
-  event_ = ",\n";
-  json_writer to(event_);
-  to.begin_object().member("ph", event.instant ? "i" : "X");
-  if (event.instant) to.member("s", "t");
-  to.member("cat", event.category).member("name", event.name);
-  append_place(to, event.where);
-  to.key("ts");
-  if (slice_heads_.size() == max_slice_heads) {
-    other_head_.assign(event_);
-    return other_head_;
-  }
-  slice_head& head = slice_heads_.emplace_back();
-  head.category = event.category;
-  head.name = event.name;
-  head.instant = event.instant;
-  head.text.assign(event_);
-  return head.text;
-}
-
-/// Writes the beginning of an event. Returns the position after it, in memory with enough space for
-/// two times and three arguments.
-inline char* chrome_sink::begin_with(const copied_text& head) {
-  if (first_ || head.text().size() > output_file::room_bytes / 2) return begin_with_long(head);
-  return head.put(out_.room(output_file::room_bytes));
-}
-
-char* chrome_sink::begin_with_long(const copied_text& head) {
-  out_.write(head.text().substr(first_ ? 1 : 0));
-  first_ = false;
-  return out_.room(output_file::room_bytes);
-}
-
-void chrome_sink::operation(track where, std::uint32_t name, std::int64_t start_ns,
-                            std::int64_t duration_ns) {
-  change_track(where);
-  const bool is_known = name < heads_.size() && !heads_[name].empty();
-  char* p = begin_with(is_known ? heads_[name] : make_head(where, name));
-  p = put_us(p, start_ns - base_ns_);
-  p = put(p, R"(,"dur":)");
-  p = times_.put_duration(p, start_ns - base_ns_, duration_ns);
-  *p++ = '}';
-  out_.advance_to(p);
-}
-
-void chrome_sink::slice(const slice_event& event) {
-  change_track(event.where);
-  char* p = begin_with(head_of(event));
-  p = put_us(p, event.start_ns - base_ns_);
-  if (!event.instant) {
-    p = put(p, R"(,"dur":)");
-    p = times_.put_duration(p, event.start_ns - base_ns_, event.duration_ns);
-  }
-  if (event.texts.empty()) {
-    p = put_numbers(p, event.arguments);
-    *p++ = '}';
-    out_.advance_to(p);
-  } else {
-    out_.advance_to(p);
-    write_arguments(event);
-  }
-  for (const flow_point& point : event.flows) flow(event, point);
-}
-
-/// Writes arguments that are all numbers. Their names need no escapes.
-char* chrome_sink::put_numbers(char* p, const event_arguments& arguments) {
-  if (arguments.empty()) return p;
-  p = put(p, R"(,"args":)");
-  char separator = '{';
-  for (const event_argument& a : arguments) {
-    *p++ = separator;
-    *p++ = '"';
-    p = put(put(p, a.name), "\":");
-    p = put_integer(p, a.value);
-    separator = ',';
-  }
-  *p++ = '}';
-  return p;
-}
-
-/// Writes the arguments and the end of an event.
-void chrome_sink::write_arguments(const slice_event& event) {
-  event_ = R"(,"args":)";
-  json_writer to(event_);
-  to.begin_object();
-  for (const event_argument& a : event.arguments) to.member(a.name, a.value);
-  for (const event_text& t : event.texts) to.member(t.name, t.text);
-  to.end_object();
-  event_ += '}';
-  out_.write(event_);
-}
-
-void chrome_sink::async(const async_event& event) {
-  async_end(event, "b", event.name, event.extent.start_ns);
-  for (const time_span& segment : event.running) {
-    async_end(event, "b", "running", segment.start_ns);
-    async_end(event, "e", "running", segment.end_ns);
-  }
-  async_end(event, "e", event.name, event.extent.end_ns);
-}
-
-void chrome_sink::async_end(const async_event& event, std::string_view phase, std::string_view name,
-                            std::int64_t at_ns) {
-  json_writer to = begin_event();
-  to.member("ph", phase).member("cat", "async").member("name", name).member("id", event.id);
-  to.member("pid", event.pid).member("tid", event.pid);
-  append_time(to, "ts", at_ns - base_ns_);
-  to.end_object();
-  out_.write(event_);
-}
-
-void chrome_sink::counter(std::uint32_t pid, std::string_view name, std::int64_t at_ns,
-                          std::int64_t value) {
-  if (counter_.text.empty() || counter_.pid != pid || counter_.name != name) {
-    event_ = ",\n";
-    json_writer to(event_);
-    to.begin_object().member("ph", "C").member("name", name).member("pid", pid).key("ts");
-    counter_.pid = pid;
-    counter_.name = name;
-    counter_.text.assign(event_);
-  }
-  char* p = put_us(begin_with(counter_.text), at_ns - base_ns_);
-  p = put(p, R"(,"args":{"value":)");
-  p = put(put_integer(p, value), "}}");
-  out_.advance_to(p);
-}
-
-void chrome_sink::flow(const slice_event& event, const flow_point& point) {
-  const bool leaves = point.end == flow_end::leaves;
-  // Viewers connect an arrow to the slice that is open at the arrow's time. A slice is no longer
-  // open at its end, so the arrow begins 1 ns before the end.
-  const std::int64_t last_ns =
-      event.duration_ns > 0 ? event.start_ns + event.duration_ns - 1 : event.start_ns;
-  char* p = out_.room(output_file::room_bytes);
-  p = put(p, leaves ? R"(,
-{"ph":"s","cat":"batch","name":"batch","id":)"
-                    : R"(,
-{"ph":"f","bp":"e","cat":"batch","name":"batch","id":)");
-  p = put_integer(p, point.id);
-  p = place_.put(p);
-  p = put_us(p, (leaves ? last_ns : event.start_ns) - base_ns_);
-  *p++ = '}';
-  out_.advance_to(p);
-}
 
 }  // namespace
 
