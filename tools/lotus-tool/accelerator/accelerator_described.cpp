@@ -1,8 +1,6 @@
 #include "accelerator/accelerator_described.hpp"
 
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <utility>
 
 #include "accelerator/accelerator_text.hpp"

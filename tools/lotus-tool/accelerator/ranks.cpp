@@ -2,17 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <filesystem>
 #include <set>
 #include <system_error>
-#include <utility>
 
 #include "accelerator/accelerator_text.hpp"
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
 #include "base/statistics/distribution.hpp"
-#include "log/folder/log_files.hpp"
 #include "model/run_model.hpp"
 
 namespace lotus::tool {

@@ -1,6 +1,5 @@
 #include "model/run_model.hpp"
 
-#include <algorithm>
 #include <iterator>
 #include <map>
 #include <numeric>

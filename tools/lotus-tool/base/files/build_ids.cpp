@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <lotus/base/build_id.hpp>
-#include <string>
 #include <system_error>
 
 namespace lotus::tool {

@@ -13,7 +13,6 @@
 #include "findings/run_limits.hpp"
 #include "findings/screen/why.hpp"
 #include "findings/verdict.hpp"
-#include "findings/words.hpp"
 #include "log/shown_name.hpp"
 #include "lotus/folder/log_claims.hpp"
 #include "model/calls/call_profile.hpp"

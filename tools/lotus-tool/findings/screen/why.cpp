@@ -10,7 +10,6 @@
 #include "findings/finding.hpp"
 #include "findings/screen/first_screen.hpp"
 #include "findings/verdict.hpp"
-#include "findings/words.hpp"
 #include "model/path/critical_path.hpp"
 
 namespace lotus::tool {

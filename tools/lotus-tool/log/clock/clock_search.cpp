@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "base/terminal/table.hpp"

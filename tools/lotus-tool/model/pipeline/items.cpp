@@ -1,7 +1,5 @@
 #include "model/pipeline/items.hpp"
 
-#include <algorithm>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <tuple>

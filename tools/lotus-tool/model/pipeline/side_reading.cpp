@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <utility>
-#include <vector>
 
 #include "log/log_reader.hpp"
 #include "log/side_line.hpp"

@@ -2,21 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <deque>
-#include <functional>
 #include <map>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "model/path/span_segments.hpp"
 #include "model/pipeline/items.hpp"
-#include "model/run_data.hpp"
-#include "model/run_model.hpp"
-#include "replay/recorded/measured_work.hpp"
-#include "replay/recorded/recorded_pipeline.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -1,14 +1,8 @@
 #include "replay/recorded/recorded_pipeline.hpp"
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "base/parallel.hpp"
 #include "model/path/span_segments.hpp"
@@ -16,12 +10,8 @@
 #include "model/pipeline/items.hpp"
 #include "model/pipeline/stage_threads.hpp"
 #include "model/pipeline/stages.hpp"
-#include "model/run_data.hpp"
 #include "model/run_model.hpp"
-#include "replay/recorded/length_bound.hpp"
-#include "replay/recorded/measured_work.hpp"
 #include "replay/recorded/recorded_parts.hpp"
-#include "replay/recorded/shared_operations.hpp"
 
 namespace lotus::tool {
 namespace {

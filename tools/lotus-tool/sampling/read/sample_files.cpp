@@ -4,21 +4,15 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <lotus/folder/hidden_files.hpp>
 #include <lotus/sampling/sample_layout.hpp>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"
 #include "mapping/read/table_text.hpp"
-#include "sampling/read/symbols.hpp"
 
 namespace lotus::tool {
 namespace {

@@ -1,17 +1,11 @@
 #include "sampling/read/symbols.hpp"
 
-#include <cstdint>
 #include <filesystem>
-#include <map>
-#include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
-#include "base/diagnostics.hpp"
 #include "base/files/build_ids.hpp"
 #include "base/guarded_reader.hpp"
 #include "mapping/read/function_report.hpp"

@@ -1,14 +1,9 @@
 #include "sampling/read/unnamed_functions.hpp"
 
 #include <elfutils/libdw.h>
-#include <gelf.h>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "sampling/read/variable_names.hpp"

@@ -8,17 +8,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <set>
 #include <sstream>
-#include <string>
 #include <system_error>
-#include <vector>
-
-#include "base/guarded_reader.hpp"
 
 namespace lotus::tool {
 

@@ -2,15 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include "base/diagnostics.hpp"
 #include "base/printable.hpp"
 #include "mapping/read/function_report.hpp"
 #include "sampling/read/symbols.hpp"

@@ -2,14 +2,10 @@
 
 #include <charconv>
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <map>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "base/errors.hpp"
 #include "base/files/found_file.hpp"

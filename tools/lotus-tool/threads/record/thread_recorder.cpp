@@ -5,15 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <lotus/base/cpu_limits.hpp>
-#include <random>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "threads/record/recorder_clocks.hpp"
 #include "threads/record/socket_peer.hpp"

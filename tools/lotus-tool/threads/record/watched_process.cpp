@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): tgkill's environment
 #include <sys/select.h>
 #include <sys/syscall.h>
@@ -11,17 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <lotus/base/build_id.hpp>
 #include <lotus/waits/futex_waits.hpp>
-#include <lotus/waits/system_calls.hpp>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/text.hpp"
 

@@ -3,25 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
-#include <ostream>
 #include <set>
-#include <string>
 #include <system_error>
-#include <vector>
 
-#include "base/diagnostics.hpp"
 #include "base/printable.hpp"
 #include "base/terminal/line_width.hpp"
 #include "base/terminal/table.hpp"
-#include "threads/analysis/named_stacks.hpp"
-#include "threads/analysis/run_phases.hpp"
 #include "threads/analysis/seen_together.hpp"
-#include "threads/analysis/suggested_markers.hpp"
-#include "threads/analysis/thread_activity.hpp"
-#include "threads/analysis/wait_chain.hpp"
-#include "threads/data/thread_samples.hpp"
 #include "threads/view/headline.hpp"
 
 namespace lotus::tool {

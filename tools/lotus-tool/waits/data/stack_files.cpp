@@ -3,24 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
-#include "base/diagnostics.hpp"
 #include "base/text.hpp"
-#include "log/folder/log_files.hpp"
 #include "lotus/folder/hidden_files.hpp"
-#include "threads/data/thread_samples.hpp"
-#include "threads/unwind/stack_copy.hpp"
 #include "waits/data/process_files.hpp"
-#include "waits/data/wait_files.hpp"
 
 namespace lotus::tool {
 namespace {

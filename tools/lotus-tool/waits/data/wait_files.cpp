@@ -1,21 +1,13 @@
 #include "waits/data/wait_files.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <map>
 #include <sstream>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
-#include "base/diagnostics.hpp"
 #include "base/files/build_ids.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
-#include "log/folder/log_files.hpp"
 #include "lotus/folder/hidden_files.hpp"
 #include "sampling/read/variable_names.hpp"
 #include "threads/data/thread_samples.hpp"

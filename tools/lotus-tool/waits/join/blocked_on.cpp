@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "log/shown_name.hpp"

@@ -10,7 +10,6 @@
 #include "log/log_reader.hpp"
 #include "log/shown_name.hpp"
 #include "model/quantities.hpp"
-#include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {
 

@@ -14,7 +14,6 @@
 #include "log/shown_name.hpp"
 #include "lotus/folder/hidden_files.hpp"
 #include "waits/data/stack_files.hpp"
-#include "waits/join/blocked_on.hpp"
 #include "waits/join/sampled_waits.hpp"
 #include "waits/stacks/unwound_stacks.hpp"
 

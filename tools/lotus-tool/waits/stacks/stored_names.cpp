@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <map>
-#include <string>
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"

@@ -2,28 +2,15 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <map>
-#include <memory>
 #include <sstream>
-#include <string>
 #include <string_view>
 #include <tuple>
-#include <utility>
-#include <vector>
 
-#include "base/diagnostics.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
-#include "log/folder/log_files.hpp"
 #include "sampling/read/variable_names.hpp"
-#include "threads/analysis/named_stacks.hpp"
-#include "threads/data/thread_samples.hpp"
 #include "threads/unwind/stack_copy.hpp"
-#include "threads/unwind/stack_unwinder.hpp"
-#include "waits/data/stack_files.hpp"
 #include "waits/data/wait_files.hpp"
-#include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {
 namespace {
