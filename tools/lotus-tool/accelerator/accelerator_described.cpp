@@ -127,7 +127,6 @@ auto of_trace(Value accelerator_analysis::*part) {
   return [part](const shown_trace& trace) { return trace.of->*part; };
 }
 
-/// Returns the name of a rank, if there is one.
 auto rank_named(std::optional<std::size_t> rank_comparison::*index) {
   return [index](const shown_ranks& of) {
     const std::optional<std::size_t> rank = of.compared.*index;

@@ -126,7 +126,6 @@ device_verdict verdict_of(const judged_time& judged) {
   return is;
 }
 
-/// Analyzes the gaps of all devices of a trace.
 class gap_analysis {
  public:
   gap_analysis(const device_trace& trace, const recorded_waits& recorded, const recorded_time& time,

@@ -11,13 +11,11 @@
 
 namespace lotus::tool {
 
-/// One side of a row.
 struct row_side {
   std::size_t count = 0;
   std::optional<double> mean_ns;
   std::optional<double> mean_cpu_ns;
 };
-/// One side of a stage.
 struct stage_side {
   std::optional<double> service_ns;
   std::optional<double> capacity_per_s;

@@ -30,7 +30,6 @@ struct curve_limit {
   double per_s = 0;  ///< in batches per second
 };
 
-/// A measured run on the curve.
 struct curve_dot {
   measured_run run;
   double at = 0;

@@ -173,7 +173,6 @@ class field : public field_facts {
   std::vector<part> parts_;  // the way to the described object, the innermost part first
 };
 
-/// A field of T.
 template <class T>
 class field_of : public field {
  public:
@@ -305,13 +304,11 @@ one_or_several<T> one_or_more(std::vector<T> all) {
   return several<T>{std::move(all)};
 }
 
-/// Returns the type of an output.
 template <class T>
 value_type type_of_output() {
   return describing::type_of<T>();
 }
 
-/// Prints a result as JSON.
 template <class T>
 void print_json(const T& result, std::ostream& out) {
   std::string text;

@@ -127,7 +127,6 @@ void read_uses(const json& functions, operation_use& op) {
 
 }  // namespace
 
-/// A function of an operation.
 struct shown_use {
   const operation_use* op = nullptr;
   const function_use* function = nullptr;

@@ -32,7 +32,6 @@ class number_pool {
   std::uint32_t next_ = 1;
 };
 
-/// A process in a trace.
 struct process_track {
   std::uint32_t pid = 0;
   std::string name;

@@ -44,7 +44,6 @@ std::vector<slider> sliders_of(const diagnosis& of, double points, double units)
   return {};
 }
 
-/// Returns the speeds of the sliders in one combination.
 std::vector<double> speeds_in(std::size_t combination, const std::vector<slider>& sliders) {
   std::vector<double> speeds;
   speeds.reserve(sliders.size());

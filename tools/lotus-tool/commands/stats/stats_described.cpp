@@ -28,7 +28,6 @@ struct shown_quantity : figures {
   std::vector<blocked_on> blocked;
 };
 
-/// A batch of a run.
 struct batch_row {
   const run_stats_result* run = nullptr;
   const batch* of = nullptr;

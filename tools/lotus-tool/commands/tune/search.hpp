@@ -66,7 +66,6 @@ enum class search_end : std::uint8_t {
   nothing_better,
 };
 
-/// The configurations that were not run.
 struct configurations_left {
   std::size_t predicted = 0;      ///< how many have a prediction
   next_run best = {};             ///< the one with the best prediction

@@ -15,7 +15,6 @@
 
 namespace lotus::tool {
 
-/// A rate that the program printed.
 struct printed_rate {
   double seconds = 0;  ///< time since the program was started
   double per_s = 0;
@@ -40,7 +39,6 @@ struct trial_request {
   std::function<bool(const launched& place, const std::vector<printed_rate>& rates)> is_enough = {};
 };
 
-/// The result of a trial.
 struct trial_result {
   launched place{};           ///< where the program's logs are
   std::int64_t begin_ns = 0;  ///< when the program was started, in ns since the Unix epoch

@@ -98,7 +98,6 @@ struct recorded_pipeline {
                                                 static_cast<double>(stages.front().threads)));
   }
 
-  /// Returns the number of threads of all stages.
   std::size_t threads() const {
     return std::accumulate(stages.begin(), stages.end(), std::size_t{0},
                            [](std::size_t n, const recorded_stage& s) { return n + s.threads; });

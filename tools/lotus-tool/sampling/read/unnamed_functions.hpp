@@ -39,7 +39,6 @@ class unnamed_functions {
     const char* data = nullptr;
     bool may_point = false;  ///< whether it may contain addresses that no relocation changes
   };
-  /// The type information of a class.
   struct class_info {
     std::string name;        ///< mangled
     std::uint64_t base = 0;  ///< address of the type information of its first base; 0: unknown

@@ -80,7 +80,6 @@ thread_start start_of_thread(const named_stack& stack);
 /// the one with which it began; empty if the stack does not reach the beginning of the thread.
 std::vector<const source_place*> calls_from_start(const named_stack& stack);
 
-/// Returns whether the function is a lambda.
 bool is_lambda(const source_place& place);
 
 /// Returns the name of the function; for a lambda, of the function that contains it.

@@ -49,7 +49,6 @@ struct source_place {
 /// The active calls of a thread, the innermost first, as indices in thread_samples::places.
 using sampled_stack = std::vector<std::uint32_t>;
 
-/// A process of the program.
 struct sampled_process {
   std::uint32_t pid = 0;
   std::string program;  ///< path of the program that the process ran last; "" if unknown
@@ -165,7 +164,6 @@ bool take_code_line(std::string_view line, std::vector<std::string>& texts, thre
 /// Returns the text of a file that contains the samples.
 std::string thread_samples_text(const thread_samples& samples);
 
-/// Returns whether a run's folder has a file of samples.
 bool has_thread_samples(const std::string& dir);
 
 /// Reads the file of samples in a run's folder; if there are several files, the newest. Reports

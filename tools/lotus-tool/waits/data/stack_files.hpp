@@ -38,7 +38,6 @@ struct thread_state {
   std::int64_t batch_since_ns = 0;
 };
 
-/// The stacks of one process.
 struct process_stacks {
   std::vector<std::vector<mapped_code>> code;  ///< code mapped at different times, by address
   std::map<std::uint64_t, recorded_stack> by_number;
