@@ -177,6 +177,10 @@ std::vector<time_change> changes_of(const run_data& run, const critical_path& pa
       // Most of it may be between batches.
       const double sum_ns = std::accumulate(outside.begin(), outside.end(), 0.0);
       if (sum_ns >= much * static_cast<double>(path.run_ns)) change = find_change(outside);
+      // When all workers begin at once, their first batches take longer.
+      const bool is_start =
+          change && change->is == time_change::shape::step && change->after_ns < change->before_ns;
+      if (is_start) change.reset();
     } else if (share.kind == path_kind::step) {
       std::vector<double> steps;
       for (const batch& b : run.batches.all()) {
