@@ -319,6 +319,25 @@ TEST_CASE("work outside of all operations that takes long now and then is told")
   CHECK(contains(a.text(), "Put LOTUS_SCOPE into what it consists of."));
 }
 
+TEST_CASE("a consumer that builds batches itself may gain if others build them") {
+  planted_logs logs(8);
+  std::int64_t now = 0;
+  for (std::int64_t i = 0; i < 100; ++i) {
+    constexpr std::int64_t took = 6 * ms / 10;
+    logs.made(0, i, now + 2000, took);
+    logs.op(0, "Read", now + 3000, took - 2000);
+    logs.waited(0, i, now, took + 5000);
+    logs.off_cpu(0, now + took, 9 * took / 10, 0);
+    logs.used(0, i, now + took + 5000);
+    now += 8 * ms + i % 3 * ms / 10;
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(a.verdict() == "consumer-bound");
+  CHECK(contains(a.text(), "batches built ahead by 1 worker"));
+  CHECK_FALSE(contains(a.text(), "would not help"));
+}
+
 TEST_CASE("what is passed on together is told from a slow batch for which later ones wait") {
   for (const bool together : {true, false}) {
     planted_logs logs(8);

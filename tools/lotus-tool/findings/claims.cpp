@@ -35,6 +35,9 @@ bool claims::may_gain_from_building() const {
   const bool is_suggested =
       std::any_of(d_.suggestions.begin(), d_.suggestions.end(),
                   [](const suggestion& of) { return !of.change.faster.empty(); });
+  // A consumer that builds batches itself can have them built meanwhile.
+  constexpr double worth_saying = 0.05;
+  if (d_.makes_itself && d_.wait_share >= worth_saying) return true;
   return is_suggested || d_.wait_share >= waits_much ||
          steps.queue + locked * steps.blocked > often;
 }
