@@ -297,10 +297,10 @@ TEST_CASE("processes at the other ends of many pipes are no other programs") {
 TEST_CASE("a faster consumer gains only what the downloads of others allow") {
   struct downloads {
     const char* what;
-    std::int64_t takes;        ///< time of the download for 25 batches, which take 81 ms
-    bool at_once = false;      ///< whether two downloads overlap
-    const char* waits = "";    ///< what wait samples show
-    std::string threads = "";  ///< "each": each download has a thread of its own
+    std::int64_t takes;      ///< time of the download for 25 batches, which take 81 ms
+    bool at_once = false;    ///< whether two downloads overlap
+    const char* waits = "";  ///< what wait samples show
+    std::string threads{};   ///< "each": each download has a thread of its own
     bool may_limit = true;
   };
   for (const downloads& of :

@@ -210,12 +210,11 @@ bool is_empty(const V& value) {
     return !value;
   } else if constexpr (is == shape::lazy_list || is == shape::lazy_map) {
     return !value.any;
-  } else if constexpr (is == shape::list || is == shape::map) {
+  } else if constexpr (is == shape::list || is == shape::map ||
+                       (is == shape::scalar && has_text<V>::value)) {
     return value.empty();
   } else if constexpr (std::is_arithmetic_v<V>) {
     return value == V{};
-  } else if constexpr (is == shape::scalar && has_text<V>::value) {
-    return value.empty();
   } else if constexpr (is == shape::scalar) {
     return std::string_view(value).empty();
   } else {
