@@ -111,6 +111,16 @@ looked_at_operations look_at_operations(const run_data& run, const std::vector<b
   return found;
 }
 
+/// Returns in how many of the samples a thread waited for other threads or processes.
+double samples_for_others(const blocked_list& list) {
+  double others = 0;
+  for (const blocked_on& by : list.by) {
+    const bool other = by.reason == wait_reason::condition || by.reason == wait_reason::process;
+    if (other) others += static_cast<double>(by.samples);
+  }
+  return others;
+}
+
 /// Removes from work outside of batches the time in which it waits for other threads, according to
 /// wait samples. These may be those of the batches, and then it keeps up with any change.
 void leave_out_waits(const run_blocked_on& waits, double run_ns,
@@ -119,13 +129,8 @@ void leave_out_waits(const run_blocked_on& waits, double run_ns,
     for (auto& [name, share] : of.self_shares) {
       const blocked_list* const list = waits.of('S' + name);
       if (list == nullptr || list->samples == 0) continue;
-      double others = 0;
-      for (const blocked_on& by : list->by) {
-        const bool other = by.reason == wait_reason::condition || by.reason == wait_reason::process;
-        if (other) others += static_cast<double>(by.samples);
-      }
-      const double waited_ns =
-          static_cast<double>(list->ns) * others / static_cast<double>(list->samples);
+      const double waited_ns = static_cast<double>(list->ns) * samples_for_others(*list) /
+                               static_cast<double>(list->samples);
       const double waited = std::min(share, waited_ns / run_ns);
       share -= waited;
       of.share -= waited;
@@ -271,23 +276,21 @@ std::shared_ptr<const what_if> judge(const run_data& run, recording recorded, cr
   return simulated;
 }
 
-/// Returns the share (0..1) of its time during which the operation or stage with the largest share
-/// of the critical path waits for other threads or processes, and its name.
+/// An operation or stage that waits for other threads or processes.
 struct waits_for_others {
-  std::string name;
-  double share = 0;
+  std::string name;  ///< "": there is none
+  double share = 0;  ///< share (0..1) of its time in which it does so
 };
+
+/// Looks at the operation or stage with the largest share of the critical path. Returns it if it
+/// often waits for others.
 waits_for_others largest_that_waits(const diagnosis& d) {
   constexpr double fewest_samples = 10;
   const auto most = std::find_if(d.path.shares.begin(), d.path.shares.end(), is_work);
   if (most == d.path.shares.end() || !most->cpu || most->ns <= 0) return {};
   const blocked_list* const list = d.blocked_on.of('S' + most->name);
   if (list == nullptr || static_cast<double>(list->samples) < fewest_samples) return {};
-  double others = 0;
-  for (const blocked_on& by : list->by) {
-    const bool other = by.reason == wait_reason::condition || by.reason == wait_reason::process;
-    if (other) others += static_cast<double>(by.samples);
-  }
+  const double others = samples_for_others(*list);
   const auto blocked_ns = static_cast<double>(most->cpu->blocked_ns.value_or(0));
   const double share = blocked_ns / static_cast<double>(most->ns);
   // Few waits for others say nothing, however long the operation is blocked.

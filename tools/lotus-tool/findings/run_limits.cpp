@@ -196,7 +196,7 @@ phrase without_cpu_words(const diagnosis& d) {
         waiting_text(d.blocked_on, most->name, most->cpu->blocked_ns, most->ns, worth_telling);
     if (!wait.empty()) text.add(" %.", {name_word{wait}});
   }
-  // Beside other programs, more threads get more of the CPUs.
+  // If other programs compete for the CPUs, more threads get a larger part of them.
   return !others && take_turns(d) ? text.add(" % would do: more of them only take turns.",
                                              {count_word{cpus, "worker", "workers"}})
                                   : text;

@@ -172,10 +172,10 @@ std::optional<finding> time_in_kernel(const run_facts& f) {
     of.to_do = {"Read these pages ahead (posix_madvise, or read() of larger blocks)."};
     return of;
   }
-  // If the consumer hardly waits, this time may be beside the critical path. Calls that wait for a
-  // lock are no news.
-  constexpr double hardly_waits = 0.05;
-  if (f.waits.share() < hardly_waits || perhaps_a_lock(f)) return std::nullopt;
+  // If the consumer rarely waits, this time may not be on the critical path. And if threads wait
+  // for a lock, these are the system calls.
+  constexpr double rarely_waits = 0.05;
+  if (f.waits.share() < rarely_waits || perhaps_a_lock(f)) return std::nullopt;
   return of;
 }
 

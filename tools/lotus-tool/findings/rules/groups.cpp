@@ -296,9 +296,9 @@ std::optional<finding> work_outside_operations(const run_facts& f) {
 std::optional<finding> steps_take_the_run(const run_facts& f) {
   const path_states steps = f.states(path_kind::step);
   const double most = consumer_by_workers(f).value_or(1);
-  // Steps that mostly wait for a CPU need one, not less work.
   const std::optional<finding> unmarked = unmarked_threads(f);
   if (unmarked && unmarked->is) return std::nullopt;
+  // Steps that mostly wait for a CPU need one, not less work.
   if (f.d.pushed || f.waits.share() >= waits_much || steps.all < 0.6 || clearly * most >= 1 ||
       2 * steps.queue > steps.all) {
     return std::nullopt;

@@ -57,8 +57,7 @@ std::optional<finding> waits_for_many_pipes(const run_facts& f) {
   return finding{
       "many-pipes",
       {"the other ends of the pipes for which % waits are probably processes; the CPUs that these "
-       "use "
-       "count as used by other programs.",
+       "use count as used by other programs.",
        {name_word{work->name}}},
       {"If it starts a process for each call, keep one that answers many calls, or call a "
        "library."},
