@@ -65,6 +65,7 @@ struct finding {
   phrase to_do;               ///< one change
   double share;               ///< share (0..1) of the run's time that it explains
   std::optional<verdict> is;  ///< what it says limits the run; nullopt: it only explains
+  std::string_view title;     ///< more exact than the title of the verdict; empty: there is none
   unsigned effects;           ///< sum of finding_effect
 };
 

@@ -216,7 +216,7 @@ std::optional<finding> refilled_in_windows(const run_facts& f) {
   if (f.d.pushed || windows.every == 0 || f.waits.share() < waits_much) return std::nullopt;
   // Workers that build a window while the consumer waits seem to build on demand.
   if (f.d.makes_itself && !f.d.on_demand) return std::nullopt;
-  return finding{
+  finding found{
       "refilled-in-windows",
       {"% of the waiting is done at every % batch (% each): batches are built in "
        "windows, and a window begins only when the batches of the one before were "
@@ -226,6 +226,8 @@ std::optional<finding> refilled_in_windows(const run_facts& f) {
       f.waits.share(),
       verdict::hand_over_bound,
       gives_reason | forbids_threads};
+  found.title = "Batches are begun too late";
+  return found;
 }
 
 std::optional<finding> passed_on_together(const run_facts& f) {

@@ -116,7 +116,10 @@ class composer {
 
   phrase headline(const char* consumer) const {
     const bool lacks_cpus = d_.is == verdict::preprocessing_bound && claims(d_).lacks_cpus();
-    phrase text{lacks_cpus ? "The CPUs are the bottleneck" : std::string(row_of(*d_.is).title)};
+    const finding* const reason = reason_of(d_);
+    const bool is_titled = reason != nullptr && !reason->title.empty();
+    phrase text{lacks_cpus ? "The CPUs are the bottleneck"
+                           : std::string(is_titled ? reason->title : row_of(*d_.is).title)};
     if (d_.is == verdict::stage_bound) text.with.emplace_back(name_word{d_.stage});
     text.add(" (%). ", {name_word{std::string(verdict_name(*d_.is))}});
     if (d_.pushed) {
