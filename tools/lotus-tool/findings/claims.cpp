@@ -38,8 +38,9 @@ bool claims::may_gain_from_building() const {
   // A consumer that builds batches itself can have them built meanwhile.
   constexpr double worth_saying = 0.05;
   if (d_.makes_itself && d_.wait_share >= worth_saying) return true;
-  return is_suggested || d_.wait_share >= waits_much ||
-         steps.queue + locked * steps.blocked > often;
+  // In simulated loaders, consumers that batches cannot reach faster wait for at most 0.08.
+  constexpr double waits = 0.1;
+  return is_suggested || d_.wait_share >= waits || steps.queue + locked * steps.blocked > often;
 }
 
 bool claims::step_holds_lock() const {

@@ -246,6 +246,7 @@ std::shared_ptr<const what_if> judge(const run_data& run, recording recorded, cr
   d.path = std::move(path);
   d.makes_itself = recorded.pipeline->makes_itself;
   d.on_demand = recorded.pipeline->on_demand;
+  d.thread_for_each = recorded.pipeline->thread_for_each = find_batch_threads(run).threads > 0;
   d.needs_cpus = !hardly_needs_cpus(*recorded.pipeline);
   auto simulated =
       std::make_shared<const what_if>(run, std::move(*recorded.pipeline), nullptr, std::nullopt);

@@ -79,6 +79,7 @@ struct diagnosis {
   /// Whether batches are never built during a step: the consumer builds them itself, or another
   /// thread begins a batch only when the consumer asks for it.
   bool makes_itself = false;
+  bool thread_for_each = false;  ///< whether each batch was built by a thread of its own
   /// Only if makes_itself is true: whether another thread than the consumer builds the batches.
   bool on_demand = false;
   /// The number of threads that build batches and live at the same time; `workers` of them, or

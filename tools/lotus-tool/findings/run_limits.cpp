@@ -24,12 +24,9 @@ double share_without_cpu(const recorded_pipeline& p) {
 /// worker still uses that time.
 bool take_turns(const diagnosis& d) {
   constexpr double hardly = 0.1;
-  // If each batch has a thread of its own, these are batches in flight.
-  const bool per_batch = std::any_of(d.findings.begin(), d.findings.end(), [](const finding& one) {
-    return one.id == "thread-for-each-batch";
-  });
   const double blocked = states_of(d.path).blocked - states_of(d.path, path_kind::step).blocked;
-  return !per_batch && d.cpus && static_cast<double>(d.workers) >= 2 * *d.cpus &&
+  // If each batch has a thread of its own, these are batches in flight.
+  return !d.thread_for_each && d.cpus && static_cast<double>(d.workers) >= 2 * *d.cpus &&
          blocked < hardly && d.blocked_of_work < hardly;
 }
 

@@ -39,6 +39,9 @@ std::vector<std::string> change_parts(const pipeline_change& c, const recorded_p
     add(has_threads_to_build_ahead(c, p)
             ? "batches built ahead, " + count + " in flight"
             : "batches built ahead by " + count + (workers == 1 ? " worker" : " workers"));
+  } else if ((c.workers || c.prefetch) && p.thread_for_each) {
+    threads(c.workers.value_or(p.workers()) * c.prefetch.value_or(p.prefetch()),
+            " batches in flight", std::max(p.workers(), p.batches_in_flight()));
   } else if (c.workers) {
     threads(*c.workers, *c.workers == 1 ? " worker" : " workers", p.workers());
   }
@@ -48,7 +51,7 @@ std::vector<std::string> change_parts(const pipeline_change& c, const recorded_p
       threads(wanted, (wanted == 1 ? " thread in " : " threads in ") + name, s.threads);
     }
   }
-  if (c.prefetch) {
+  if (c.prefetch && !p.thread_for_each) {
     add(std::to_string(*c.prefetch) + (*c.prefetch == 1 ? " batch" : " batches") +
         " in flight per worker");
   }

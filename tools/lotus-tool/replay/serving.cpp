@@ -104,6 +104,17 @@ const judged_operation* shown_limit(const std::vector<judged_operation>& all) {
   return found;
 }
 
+/// Estimates how many calls are served at the same time. The calls of a stage that is held up begin
+/// one after the other because later stages take its units one after the other. This looks as if
+/// they waited for each other.
+served_at_once judge(const shared_operation& op, const recorded_pipeline& pipeline) {
+  const bool is_held_up =
+      std::any_of(pipeline.stages.begin(), pipeline.stages.end(),
+                  [&op](const recorded_stage& s) { return s.name == op.stage && s.is_held_up; });
+  const std::size_t most = op.calls->overlap().max_inside;
+  return is_held_up ? served_at_once{{most}, most} : find_served_at_once(*op.calls);
+}
+
 }  // namespace
 
 assumed_servers served_by(const shared_operation& op, std::size_t servers, std::size_t works) {
@@ -114,8 +125,7 @@ std::vector<assumed_servers> explanations_of(const std::vector<const shared_oper
                                              const recorded_pipeline& pipeline) {
   std::vector<judged_operation> judged(operations.size());
   for_each_in_parallel(judged.size(), unlimited_threads, [&](std::size_t i) {
-    const shared_operation& op = *operations[i];
-    judged[i] = {&op, find_served_at_once(*op.calls)};
+    judged[i] = {operations[i], judge(*operations[i], pipeline)};
   });
   std::vector<assumed_servers> all;
   if (const judged_operation* const limit = shown_limit(judged)) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "findings/facts/wait_parts.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/run_data.hpp"
+#include "model/times/intervals.hpp"
 #include "threads/analysis/thread_activity.hpp"
 #include "waits/join/blocked_on.hpp"
 
@@ -44,6 +46,7 @@ double blocked_share(const cpu_split& of);
 
 /// What a program did outside of a run.
 struct outside_work {
+  double all_ns = 0;       ///< how long it took; 0 if it is unknown
   double cpu_ns = 0;       ///< CPU time; 0 if it is unknown
   std::string function{};  ///< the function that used most of it; "" if not sampled
 };
@@ -151,6 +154,11 @@ std::optional<unmarked_use> busiest_unmarked(const run_data& run, const run_fact
 /// takes a part of the run that is worth naming.
 /// @param f  has its times.
 short_threads started_threads_of(const run_data& run, const run_facts& f);
+
+/// Returns the function in which threads with records use most CPU time in these spans of their
+/// logs, but outside of all operations; "" if too few samples show it.
+std::string function_outside_operations(const run_data& run,
+                                        std::map<std::uint64_t, intervals> spans);
 
 /// Returns the function in which the consumer uses most CPU time in its steps, outside of all
 /// operations; "" if too few samples show it.

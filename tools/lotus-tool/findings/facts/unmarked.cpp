@@ -207,8 +207,8 @@ std::string busiest_function(const thread_samples& samples, Counts&& counts) {
   return all < fewest ? std::string() : function;
 }
 
-/// Returns the function in which threads with records use most CPU time in these spans of their
-/// logs, but outside of all operations; "" if too few samples show it.
+}  // namespace
+
 std::string function_outside_operations(const run_data& run,
                                         std::map<std::uint64_t, intervals> spans) {
   const std::optional<thread_samples> samples = samples_of(run);
@@ -231,8 +231,6 @@ std::string function_outside_operations(const run_data& run,
            covered(operations[number], at_ns, at_ns + 1'000'000) < 0.5e6;
   });
 }
-
-}  // namespace
 
 std::string function_in_steps(const run_data& run) {
   std::map<std::uint64_t, intervals> steps;
@@ -377,9 +375,13 @@ void add_outside_work(const run_data& run, run_facts& f) {
     f.after.cpu_ns = processes.cpu_time().between(after.start_ns, after.end_ns).value_or(0);
   }
   constexpr double worth_naming_ns = 1e8;
-  const bool is_worth = std::max(f.before.cpu_ns, f.after.cpu_ns) >= worth_naming_ns;
-  const std::optional<thread_samples> samples = is_worth ? samples_of(run) : std::nullopt;
+  if (std::max(f.before.cpu_ns, f.after.cpu_ns) < worth_naming_ns) return;
+  const std::optional<thread_samples> samples = samples_of(run);
   if (!samples) return;
+  const std::int64_t began_ns = samples->time_ns - static_cast<std::int64_t>(samples->duration_ns);
+  if (samples->duration_ns > 0) {
+    f.before.all_ns = std::max(0.0, static_cast<double>(before.end_ns - began_ns));
+  }
   const named_stacks stacks(*samples);
   f.before.function = busiest_function(*samples, stacks, before);
   f.after.function = busiest_function(*samples, stacks, after);

@@ -26,9 +26,14 @@ std::optional<finding> worked_outside_markers(const run_facts& f) {
   const bool before = is_long(f.before, f.run_ns);
   const bool after = is_long(f.after, f.run_ns);
   if (!before && !after) return std::nullopt;
+  constexpr double clearly_longer = 1.25;
   phrase text;
   if (before) {
-    add_work(f.before, text.add("before its first marker, the program used "));
+    text.add("before its first marker, the program ");
+    if (f.before.all_ns > clearly_longer * f.before.cpu_ns) {
+      text.add("took % and ", {time_word{f.before.all_ns}});
+    }
+    add_work(f.before, text.add("used "));
     if (after) add_work(f.after, text.add("; after its last one, "));
   } else {
     add_work(f.after, text.add("after its last marker, the program used "));

@@ -147,12 +147,27 @@ std::optional<finding> unmarked_threads(const run_facts& f) {
       forbids_threads | explains_queues | (share >= (is_seen ? 0.25 : 0.3) ? gives_reason : 0U)};
 }
 
+namespace {
+
+/// Whether most of this time may belong to a few long calls, such as those in which buffers that
+/// are kept are touched for the first time. Then a mean over all batches says nothing.
+bool may_be_rare(const run_facts& f, double system_ns) {
+  constexpr double most = 0.5;
+  return std::any_of(f.changes.begin(), f.changes.end(), [&](const time_change& c) {
+    return c.is == time_change::shape::now_again && c.every == 0 &&
+           static_cast<double>(c.rare) * c.rare_mean_ns >= most * system_ns;
+  });
+}
+
+}  // namespace
+
 std::optional<finding> time_in_kernel(const run_facts& f) {
   constexpr double mostly = 0.4;
   const system_counts& c = f.run.counts;
   if (c.cpu_ns == 0 || f.cpus <= 0) return std::nullopt;
   const double share = static_cast<double>(c.system_ns) / static_cast<double>(c.cpu_ns);
   if (share < mostly || f.used_cpus < 0.1 * f.cpus || f.states().cpu < much) return std::nullopt;
+  if (may_be_rare(f, static_cast<double>(c.system_ns))) return std::nullopt;
   finding of{"kernel-time",
              {"the program spends % of its CPU time in the kernel.", {share_word{share}}},
              {"See which system calls it makes (strace -c -f)."},

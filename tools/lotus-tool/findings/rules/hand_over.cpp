@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "findings/facts/facts.hpp"
+#include "findings/facts/kept_batches.hpp"
+#include "findings/facts/outside_batches.hpp"
 #include "findings/finding.hpp"
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
@@ -52,7 +54,8 @@ bool is_handed_over_late(const run_facts& f, double least = most_of_it) {
   if (w.hand_over_ns < least * w.all_ns) return false;
   const bool queues = w.own_known && w.own_queue_ns > 0.3 * w.hand_over_ns;
   const double others_ns = w.all_ns + w.steps_ns - w.own_queue_ns;
-  if (queues && late_ns(w) < 0.25 * others_ns) return false;
+  const double long_too = works_itself(f) ? waits_much : 0.25;
+  if (queues && late_ns(w) < long_too * others_ns) return false;
   // A worker that waits for a CPU may do so before it hands its batch over.
   if (f.d.queued_longer_than_ran && !works_itself(f)) return false;
   // If other programs use the CPUs, threads on the way to the consumer may wait for one.
@@ -90,6 +93,31 @@ finding found(const run_facts& f, std::string_view id, std::string_view more, ph
     late.effects = gives_reason | forbids_threads;
   }
   return late;
+}
+
+/// Returns what follows after "were for batches that were ready" if the threads that built these do
+/// something else before they pass them on; empty if not.
+phrase kept_words(const run_facts& f) {
+  constexpr double nearly_always = 0.8;
+  constexpr double mostly = 0.4;
+  const kept_batches kept = find_kept_batches(f.run);
+  if (kept.share < nearly_always) return {};
+  phrase text{
+      ". Meanwhile the threads that built them began no other batch: before they pass one on, "};
+  const std::optional<operation_sum> between = largest_between_batches(f.run);
+  if (between && between->self_ns >= most_of_it * f.waits.hand_over_ns) {
+    return text.add("% takes % in all, % in each call.",
+                    {name_word{between->name}, time_word{between->self_ns},
+                     time_word{between->self_ns / static_cast<double>(between->calls)}});
+  }
+  if (kept.cpu_share >= mostly && !kept.function.empty()) {
+    return text.add("they use the CPU mostly in %.", {name_word{kept.function}});
+  }
+  const std::optional<sleeping_threads> asleep = asleep_between_batches(f);
+  if (!asleep || asleep->asleep_ns < mostly * f.waits.hand_over_ns) return {};
+  text.add("they sleep, for about % in all", {time_word{asleep->asleep_ns}});
+  if (!asleep->place.empty()) text.add(", in %", {name_word{asleep->place}});
+  return text.add(".");
 }
 
 }  // namespace
@@ -141,7 +169,9 @@ std::optional<finding> wait_spins(const run_facts& f) {
   const std::optional<cpu_split> own = cpu_of(f.run, quantity::wait, 0);
   // Where nothing of a wait was measured, all of it seems to be on a CPU.
   if (!own || !own->blocked_ns || own->run_queue_ns.value_or(0) <= 0) return std::nullopt;
-  const double spins = static_cast<double>(own->cpu_ns) / f.waits.all_ns;
+  // What it does while a batch is ready is work.
+  const double spins_ns = static_cast<double>(own->cpu_ns) - f.waits.own_cpu_ns;
+  const double spins = spins_ns / f.waits.all_ns;
   const double blocked = static_cast<double>(*own->blocked_ns) / f.waits.all_ns;
   // While there are enough CPUs, such a wait takes none of them from the workers.
   const double queued = f.states().queue;
@@ -192,6 +222,12 @@ std::optional<finding> slow_hand_over(const run_facts& f) {
     return found(f, id, ". Its own thread was blocked or asleep meanwhile.",
                  {"Look at what the consumer does in its wait, and at what passes batches on to it "
                   "(put LOTUS_STAGE(name, i) into it)."});
+  }
+  if (const phrase kept = kept_words(f); !kept.empty()) {
+    return found(f, id, kept.pattern,
+                 {"Do this after the batch was passed on, or let LOTUS_BATCH_PREPROCESSED(i) "
+                  "include it."},
+                 kept.with);
   }
   if (w.ready_before > w.waits / 2) {
     return found(

@@ -41,7 +41,10 @@ std::optional<finding> step_operation(const run_facts& f) {
       to_do = {"If one of them prepares data, let the threads that build batches do it."};
     }
   }
-  const std::string function = 1 - marked < worth_naming ? "" : function_in_steps(f.run);
+  // If the steps hardly use the CPU, samples from just before or after them may be more.
+  const path_states steps = f.states(path_kind::step);
+  const bool on_cpu = steps.cpu >= worth_naming * steps.all;
+  const std::string function = 1 - marked < worth_naming || !on_cpu ? "" : function_in_steps(f.run);
   if (!because.empty()) {
     because.add(".");
     if (!function.empty()) {

@@ -105,6 +105,8 @@ class composer {
     }
     if (d_.makes_itself && !d_.on_demand) {
       text.add(", no workers");
+    } else if (d_.thread_for_each) {
+      text.add(", a thread for each, % at once", {count_word{d_.workers}});
     } else if (d_.workers > 0 && d_.living_workers > d_.workers) {
       text.add(", % workers, % at once", {count_word{d_.living_workers}, count_word{d_.workers}});
     } else if (d_.workers > 0) {

@@ -20,7 +20,11 @@ void bound_finder::add(const std::vector<begin_of_unit>& begins,
 
 bound_seen bound_finder::found() const {
   std::size_t after_idling = 0;
-  for (const begin_counts& n : held_) after_idling += n.after_idling;
+  std::size_t all = 0;
+  for (const begin_counts& n : held_) {
+    after_idling += n.after_idling;
+    all += n.all;
+  }
   const std::size_t most = held_.empty() ? 0 : held_.size() - 1;
   constexpr std::size_t fewest = 3;
   if (after_idling >= fewest) {
@@ -34,10 +38,10 @@ bound_seen bound_finder::found() const {
     // often, this is no limit: the threads were late for another reason, such as a preemption.
     const std::size_t above = at < most ? held_[most].all : 0;
     if (2 * usual->after_idling >= after_idling && at + 1 >= most && above <= usual->after_idling) {
-      return {at, true};
+      return {at, true, 2 * after_idling > all};
     }
   }
-  return {most, false};
+  return {most};
 }
 
 }  // namespace lotus::tool

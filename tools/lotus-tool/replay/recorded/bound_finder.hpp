@@ -21,6 +21,7 @@ struct bound_seen {
   /// occurred.
   std::size_t units = 0;
   bool held = false;  ///< whether threads had to wait because the queue was full
+  bool held_often = false;  ///< whether they had to before most units
 };
 
 class bound_finder {

@@ -360,7 +360,9 @@ class policy_finder {
       p_.unfinished = std::max<std::size_t>(unfinished.units, 1);
     }
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
-      p_.stages[s].max_ahead = std::max<std::size_t>(1, ahead_[s].found().units);
+      const bound_seen ahead = ahead_[s].found();
+      p_.stages[s].max_ahead = std::max<std::size_t>(1, ahead.units);
+      p_.stages[s].is_held_up = p_.stages.size() > 1 && ahead.held_often;
     }
     double units = 0;
     double batches = 0;

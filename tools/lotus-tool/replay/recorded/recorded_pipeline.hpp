@@ -40,6 +40,9 @@ struct recorded_stage {
   std::optional<std::size_t> pool;
   /// The limit planned_stage::max_ahead, if the stage has one; otherwise the recorded maximum.
   std::size_t max_ahead = 0;
+  /// Whether the stage is one of several and mostly began a unit only when the queue after it was
+  /// no longer full.
+  bool is_held_up = false;
 };
 
 /// One loader of a recorded run, in the form that plan_of() uses to plan simulations.
@@ -75,6 +78,9 @@ struct recorded_pipeline {
   /// Whether batches are never built during a step: the consumer builds them itself, or another
   /// thread begins a batch only when the consumer asks for it.
   bool makes_itself = false;
+  /// Whether each batch is built by a thread of its own, so that workers are batches in flight.
+  /// record_pipeline() does not set it.
+  bool thread_for_each = false;
   /// Whether another thread builds the batches on demand; makes_itself is then also true.
   bool on_demand = false;
   bool cpu_known = false;      ///< whether CPU time was recorded
