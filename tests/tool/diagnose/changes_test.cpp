@@ -3,6 +3,7 @@
 #include "findings/facts/changes.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -86,6 +87,27 @@ TEST_CASE("times that grow or shrink all the time are a trend from the first to 
     CHECK(found->before_ns == Approx(grows ? 15 : 85).epsilon(0.1));
     CHECK(found->after_ns == Approx(grows ? 85 : 15).epsilon(0.1));
   }
+}
+
+TEST_CASE("growth beside noise is a trend, and a rise and fall no step") {
+  // Other programs make half of the run slower.
+  const auto grows = find_change(series([](std::size_t i) {
+    return (0.3e6 + 4e6 * static_cast<double>(i) / 200) * (i < 100 ? 1 : 1.6);
+  }));
+  REQUIRE(grows);
+  CHECK(grows->is == shape::trend);
+  const auto rises = find_change(series([](std::size_t i) {
+    const double share = static_cast<double>(i) / 200;
+    return 1e6 + 6e6 * std::sin(3.14159 * share * share);
+  }));
+  CHECK_FALSE(rises);
+}
+
+TEST_CASE("a step near the end is found where it is") {
+  const auto found = find_change(series([](std::size_t i) { return i < 175 ? 3e6 : 1e6; }));
+  REQUIRE(found);
+  CHECK(found->is == shape::step);
+  CHECK(found->at == 175);
 }
 
 TEST_CASE("slow elements at equal distances are counted, with their distance and share") {

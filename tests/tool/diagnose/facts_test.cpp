@@ -35,6 +35,7 @@ TEST_CASE("a window whose second batch begins first is one window") {
   INFO(a.text());
   CHECK(a.verdict() == "hand-over-bound");
   CHECK(contains(found(a, "refilled-in-windows"), "every 8th batch"));
+  CHECK(contains(a.text(), "Batches are begun too late (hand-over-bound)."));
 }
 
 TEST_CASE("a worker that worked later is not slow because all became slower") {

@@ -143,7 +143,7 @@ class span_overlaps {
 constexpr std::uint32_t batch_name = UINT32_MAX;
 
 /// The context in which an operation ran: in a batch, in a consumer's step, or in neither.
-enum class context : std::uint8_t { batch, outside, step };
+enum class context : std::uint8_t { batch, outside, step, wait };
 
 /// Determines whether operations are inside one of the given spans. Fast if successive operations
 /// are in the same span.
@@ -176,7 +176,8 @@ class context_finder {
 
   context of(const operation& op) {
     if (batches_.has(op) || stages_.has(op)) return context::batch;
-    return consumes_ && !waits_.has(op) ? context::step : context::outside;
+    if (!consumes_) return context::outside;
+    return waits_.has(op) ? context::wait : context::step;
   }
 
  private:
@@ -362,9 +363,10 @@ struct work_of_logs {
       }
       ++elsewhere[op.name];
       work.last_outside_ns[file] = std::max(work.last_outside_ns[file], op.end_ns());
-      if (at == context::outside && op.end_ns() > start_until_ns) {
+      if (at != context::step && op.end_ns() > start_until_ns) {
         outside_ns[op.name] += self_ns;
         ++work.calls_outside;
+        if (at == context::wait) work.in_waits_ns += self_ns;
       }
     });
   }
@@ -378,6 +380,7 @@ struct work_of_logs {
     work.overlaps_in_batches += later.work.overlaps_in_batches;
     work.all_ns += later.work.all_ns;
     work.calls_outside += later.work.calls_outside;
+    work.in_waits_ns += later.work.in_waits_ns;
     for (std::size_t f = 0; f < work.last_outside_ns.size(); ++f) {
       work.last_outside_ns[f] = std::max(work.last_outside_ns[f], later.work.last_outside_ns[f]);
     }
@@ -444,7 +447,7 @@ recorded_work look_at_work(const run_data& run) {
         if (at == context::batch) return;
         const std::size_t interval =
             thread.batches.begun(op.start_ns) + thread.deliveries.begun(op.start_ns);
-        copies.add(interval, op, self_ns, at == context::outside);
+        copies.add(interval, op, self_ns, at != context::step);
       });
       copies.close();
       copied.insert(copies.names().begin(), copies.names().end());

@@ -32,6 +32,11 @@ void unrecorded_work(checked_run& r) {
   if (all_ns <= 0 || r.work.outside_ns <= 0.2 * all_ns) return;
   // If the consumer hardly waits, work that was not recorded does not limit the run.
   const wait_parts waits = r.waits;
+  // What a consumer does with a batch before its wait ends is known, and said by a finding.
+  constexpr double mostly = 0.5;
+  const bool is_explained =
+      r.work.in_waits_ns > mostly * r.work.outside_ns && waits.hand_over_ns > mostly * waits.all_ns;
+  if (is_explained) return;
   // What is called only now and then serves several batches, so it is no part of one.
   const bool serves_several = 3 * r.work.calls_outside <= r.run.batches.all().size();
   const bool limits = (waits.waits == 0 || waits.share() > waits_much) && !serves_several;

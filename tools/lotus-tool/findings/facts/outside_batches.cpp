@@ -45,6 +45,18 @@ std::optional<operation_sum> first_of(std::vector<operation_sum> all) {
   return all.empty() ? std::nullopt : std::optional(std::move(all.front()));
 }
 
+/// Returns the operations within these times of threads, by the numbers of their logs.
+std::vector<operation_sum> operations_within(const run_data& run,
+                                             std::map<std::uint64_t, intervals> times) {
+  for (auto& [number, all] : times) all = joined(std::move(all));
+  return largest_first(
+      run, [&](std::uint64_t number) { return times.count(number) != 0; },
+      [&](std::uint64_t number, const operation& op) {
+        const double within_ns = covered(times.at(number), op.start_ns, op.end_ns());
+        return within_ns > 0.9 * static_cast<double>(op.duration_ns);
+      });
+}
+
 }  // namespace
 
 std::vector<operation_sum> operations_in_steps(const run_data& run) {
@@ -54,13 +66,22 @@ std::vector<operation_sum> operations_in_steps(const run_data& run) {
     const std::optional<time_span> step = run.batches.step(b.consumed);
     if (of != nullptr && step) steps[run.log(of->file).number].push_back(*step);
   }
-  for (auto& [number, all] : steps) all = joined(std::move(all));
-  return largest_first(
-      run, [&](std::uint64_t number) { return steps.count(number) != 0; },
-      [&](std::uint64_t number, const operation& op) {
-        const double within_ns = covered(steps.at(number), op.start_ns, op.end_ns());
-        return within_ns > 0.9 * static_cast<double>(op.duration_ns);
-      });
+  return operations_within(run, std::move(steps));
+}
+
+std::map<std::uint64_t, intervals> times_of_waits(const run_data& run) {
+  std::map<std::uint64_t, intervals> waits;
+  for (const batch& b : run.batches.all()) {
+    const batch_record* const of = run.batches.record(b.wait);
+    if (of != nullptr && !of->is_marker()) {
+      waits[run.log(of->file).number].push_back({of->start_ns, of->end_ns()});
+    }
+  }
+  return waits;
+}
+
+std::vector<operation_sum> operations_in_waits(const run_data& run) {
+  return operations_within(run, times_of_waits(run));
 }
 
 std::optional<operation_sum> largest_between_batches(const run_data& run) {

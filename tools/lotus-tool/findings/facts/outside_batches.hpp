@@ -4,11 +4,14 @@
 #define LOTUS_TOOL_FINDINGS_FACTS_OUTSIDE_BATCHES_HPP
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "model/run_data.hpp"
+#include "model/times/intervals.hpp"
 
 namespace lotus::tool {
 
@@ -20,6 +23,12 @@ struct operation_sum {
 
 /// Returns the operations in the consumer's steps, the one with the most time first.
 std::vector<operation_sum> operations_in_steps(const run_data& run);
+
+/// The same of the consumer's waits.
+std::vector<operation_sum> operations_in_waits(const run_data& run);
+
+/// Returns when consumers wait for batches, by the numbers of their logs.
+std::map<std::uint64_t, intervals> times_of_waits(const run_data& run);
 
 /// Returns the operation with the most time of those that threads which build batches execute
 /// between two of these; nullopt if none was recorded.

@@ -120,6 +120,16 @@ phrase kept_words(const run_facts& f) {
   return text.add(".");
 }
 
+/// Returns the operation, or else the function, that takes most of the time for which the consumer
+/// has a batch before its wait ends; "" if it is unknown.
+std::string work_in_waits(const run_facts& f) {
+  const std::vector<operation_sum> all = operations_in_waits(f.run);
+  if (!all.empty() && all.front().self_ns >= most_of_it * f.waits.hand_over_ns) {
+    return all.front().name;
+  }
+  return function_outside_operations(f.run, times_of_waits(f.run));
+}
+
 }  // namespace
 
 std::optional<finding> wait_contains_work(const run_facts& f) {
@@ -141,16 +151,13 @@ std::optional<finding> wait_contains_work(const run_facts& f) {
   if (f.d.achieved && 1e9 / then_ns < hardly_faster * *f.d.achieved) {
     to_do.add(" They would then hardly be faster than the run, so use more of them.");
   }
-  return found(
-      f, "wait-contains-work",
-      queues ? ". During % of that time its own thread was on a CPU, or waited for one "
-               "(%): the wait contains work."
-             : ". During % of that time its own thread was on a CPU: the wait contains work.",
-      std::move(to_do),
-      queues
-          ? std::vector<phrase_word>{share_word{(w.own_cpu_ns + w.own_queue_ns) / w.hand_over_ns},
-                                     share_word{w.own_queue_ns / w.hand_over_ns}}
-          : std::vector<phrase_word>{share_word{w.own_cpu_ns / w.hand_over_ns}});
+  phrase text{". During % of that time its own thread was on a CPU",
+              {share_word{(w.own_cpu_ns + (queues ? w.own_queue_ns : 0)) / w.hand_over_ns}}};
+  if (queues) text.add(", or waited for one (%)", {share_word{w.own_queue_ns / w.hand_over_ns}});
+  text.add(": the wait contains work");
+  const std::string work = work_in_waits(f);
+  if (!work.empty()) text.add(", mostly %", {name_word{work}});
+  return found(f, "wait-contains-work", text.add(".").pattern, std::move(to_do), text.with);
 }
 
 std::optional<finding> wait_polls(const run_facts& f) {
@@ -188,7 +195,8 @@ std::optional<finding> wait_spins(const run_facts& f) {
 
 std::optional<finding> wait_of_fixed_time(const run_facts& f) {
   const fixed_waits& fixed = f.waits.patterns.fixed;
-  if (!is_handed_over_late(f) || works_itself(f) || sleeps(f) || fixed.count == 0) {
+  if (!is_handed_over_late(f) || works_itself(f) || sleeps(f) || fixed.count == 0 ||
+      !kept_words(f).empty()) {
     return std::nullopt;
   }
   return found(
@@ -201,11 +209,17 @@ std::optional<finding> wait_of_fixed_time(const run_facts& f) {
 }
 
 std::optional<finding> slow_hand_over(const run_facts& f) {
-  if (!is_handed_over_late(f) || works_itself(f) || sleeps(f) || f.waits.patterns.fixed.count > 0) {
-    return std::nullopt;
-  }
+  if (!is_handed_over_late(f) || works_itself(f) || sleeps(f)) return std::nullopt;
   const wait_parts& w = f.waits;
   constexpr std::string_view id = "slow-hand-over";
+  const phrase kept = kept_words(f);
+  if (!kept.empty()) {
+    return found(f, id, kept.pattern,
+                 {"Do this after the batch was passed on, or let LOTUS_BATCH_PREPROCESSED(i) "
+                  "include it."},
+                 kept.with);
+  }
+  if (w.patterns.fixed.count > 0) return std::nullopt;
   if (!w.own_known) {
     return found(f, id, ".",
                  {"Record what is done between the end of LOTUS_BATCH_PREPROCESSED and the end of "
@@ -222,12 +236,6 @@ std::optional<finding> slow_hand_over(const run_facts& f) {
     return found(f, id, ". Its own thread was blocked or asleep meanwhile.",
                  {"Look at what the consumer does in its wait, and at what passes batches on to it "
                   "(put LOTUS_STAGE(name, i) into it)."});
-  }
-  if (const phrase kept = kept_words(f); !kept.empty()) {
-    return found(f, id, kept.pattern,
-                 {"Do this after the batch was passed on, or let LOTUS_BATCH_PREPROCESSED(i) "
-                  "include it."},
-                 kept.with);
   }
   if (w.ready_before > w.waits / 2) {
     return found(

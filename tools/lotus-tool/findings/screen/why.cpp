@@ -71,14 +71,19 @@ phrase path_words(const diagnosis& d) {
 phrase busy_workers(const diagnosis& d) {
   if (d.queued_longer_than_ran) return without_cpu_words(d);
   phrase wait = largest_wait(d).text;
-  if (!wait.empty()) return wait.add(".");
+  if (!wait.empty() && !d.thread_for_each) return wait.add(".");
   if (d.mean_preprocess_ns <= 0) return {};
   const double workers_ns = d.mean_preprocess_ns / static_cast<double>(d.workers);
   const bool is_less =
       workers_ns < d.mean_step_ns && d.consumer_capacity && workers_ns < 1e9 / *d.consumer_capacity;
   if (is_less) return path_words(d);
-  phrase text = d.workers == 1 ? phrase{"the worker needs "}
-                               : phrase{"% workers together need ", {count_word{d.workers}}};
+  phrase text{"the worker needs "};
+  if (d.thread_for_each) {
+    text = {"only % built at once, which takes ",
+            {count_word{d.workers, "batch is", "batches are"}}};
+  } else if (d.workers > 1) {
+    text = {"% workers together need ", {count_word{d.workers}}};
+  }
   text.add("% per batch", {time_word{workers_ns}});
   if (d.mean_step_ns < workers_ns) {
     if (d.mean_step_ns > 0) text.add(", the consumer only %", {time_word{d.mean_step_ns}});

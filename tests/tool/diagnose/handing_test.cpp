@@ -1,0 +1,157 @@
+// Tests what is said of batches between the threads that build them and those that take them.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "tool/diagnose/logged_facts.hpp"
+
+using namespace lotus::tool_test;
+
+namespace {
+
+/// Returns `usual` ns with a deviation of up to 1 %.
+std::int64_t about(std::int64_t usual, std::int64_t i) {
+  return usual + usual * (i * 7919 % 101 - 50) / 5000;
+}
+
+/// Three stages of 2, 2 and 1 threads that sleep, with queues of four batches between them.
+void log_stages(planted_logs& logs, std::int64_t feed_ns, std::int64_t last_ns) {
+  constexpr std::size_t queue = 4;
+  std::vector<std::int64_t> pushed[2];
+  std::vector<std::int64_t> taken[3];
+  const auto at = [](const std::vector<std::int64_t>& times, std::int64_t i, std::size_t before) {
+    const auto n = i - static_cast<std::int64_t>(before);
+    return n < 0 ? 0 : times[static_cast<std::size_t>(n)];
+  };
+  const auto logged = [&](int thread, const char* name, std::int64_t i, std::int64_t start,
+                          std::int64_t ns) {
+    logs.stage(thread, name, i, start, ns);
+    logs.off_cpu(thread, start + ns - 1000, ns - 20'000, 0);
+  };
+  std::int64_t ended = 0;
+  for (std::int64_t i = 0; i < 200; ++i) {
+    const int turn = static_cast<int>(i % 2);
+    std::int64_t ready = 0;
+    for (int s = 0; s < 2; ++s) {
+      const std::int64_t start = std::max(ready, at(pushed[s], i, 2)) + 5000;
+      const std::int64_t ns = about(feed_ns, 3 * i + s);
+      logged(1 + 2 * s + turn, s == 0 ? "Sample" : "Gather", i, start, ns);
+      taken[s].push_back(start);
+      // The next stage takes a batch out of the queue when it begins to work on it.
+      const std::int64_t room = i < 4    ? 0
+                                : s == 0 ? at(taken[1], i, queue)
+                                         : at(taken[2], i, queue);
+      pushed[s].push_back(std::max(start + ns, room) + 3000);
+      ready = pushed[s].back();
+    }
+    const std::int64_t start = std::max(ready, ended) + 4000;
+    const std::int64_t ns = about(last_ns, i);
+    logged(5, "Train", i, start, ns);
+    taken[2].push_back(start);
+    ended = start + ns;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("stages that a later one paces do not wait for each other") {
+  // A call of an earlier stage takes as long as one of the last: calls end one after the other.
+  planted_logs logs(8);
+  log_stages(logs, 2400 * ms / 1000, 2300 * ms / 1000);
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(a.verdict() == "stage-bound");
+  CHECK(contains(a.text(), "Stage Train is the bottleneck"));
+}
+
+TEST_CASE("what a thread does before it passes its batch on is not called a slow way") {
+  for (const bool keeps : {true, false}) {
+    planted_logs logs(8);
+    std::int64_t now = 0;
+    std::int64_t free_ns[2] = {};
+    for (std::int64_t i = 0; i < 120; ++i) {
+      const int thread = static_cast<int>(i % 2);
+      const std::int64_t start = free_ns[thread];
+      slept(logs, 1 + thread, i, start, 4 * ms);
+      // Otherwise it is as long on its way, but the thread builds the next batch meanwhile.
+      const std::int64_t passed = start + 14 * ms;
+      if (keeps) logs.wait_sample(1 + thread, start + 9 * ms, "sleep", 10 * ms);
+      free_ns[thread] = (keeps ? passed : start + 7 * ms) + 3000;
+      now = received_when(logs, i, now, passed) + 2 * ms;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    const std::string text = found(a, "slow-hand-over") + found(a, "wait-of-fixed-time");
+    CHECK(contains(text, "were for batches that were ready"));
+    CHECK(contains(text, "before they pass one on, they sleep, for about") == keeps);
+  }
+}
+
+TEST_CASE("a thread for each batch means a number of batches in flight, not of workers") {
+  planted_logs logs(8);
+  std::vector<std::int64_t> ready;
+  std::int64_t now = 0;
+  int begun = 0;
+  for (std::int64_t i = 0; i < 80; ++i) {
+    for (; begun < i + 2 && begun < 80; ++begun) {
+      slept(logs, 1 + begun, begun, now + 20'000, 18 * ms);
+      ready.push_back(now + 20'000 + 18 * ms);
+    }
+    now = received_when(logs, i, now + 50'000, ready[static_cast<std::size_t>(i)]) + 3 * ms;
+  }
+  const answer a = diagnose(logs);
+  const std::string text = a.text();
+  INFO(text);
+  CHECK(contains(text, "a thread for each, 2 at once"));
+  CHECK(contains(text, " batches in flight instead of 2"));
+  CHECK_FALSE(contains(text, " workers"));
+}
+
+TEST_CASE("work in a wait is no spinning, also if the thread waits for a CPU") {
+  planted_logs logs(2);
+  std::int64_t now = 0;
+  for (std::int64_t i = 0; i < 120; ++i) {
+    // Each worker needs less time than the consumer, so batches are ready long before.
+    const std::int64_t start = i < 6 ? i / 3 * 4 * ms : now - 20 * ms;
+    slept(logs, 1 + static_cast<int>(i % 3), i, start, 3 * ms);
+    if (i == 0) now = 4 * ms;
+    const std::int64_t at = now + 2 * ms;
+    logs.waited(0, i, now, 2 * ms);
+    logs.op(0, "Normalize", now + 1000, 2 * ms - 2000);
+    logs.off_cpu(0, at - 100'000, 800'000, 800'000);
+    logs.used(0, i, at);
+    logs.off_cpu(0, at + 5 * ms - 1000, 5 * ms - 100'000, 300'000);
+    now = at + 5 * ms;
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(found(a, "wait-spins").empty());
+  CHECK(contains(found(a, "wait-contains-work"), "the wait contains work, mostly Normalize."));
+  CHECK(a.verdict() == "hand-over-bound");
+}
+
+TEST_CASE("page faults of a few long calls are no allocations of each batch") {
+  for (const std::int64_t rare : {std::int64_t{6}, std::int64_t{120}}) {
+    planted_logs logs(4);
+    std::int64_t now = 0;
+    std::int64_t cpu_ns = 0;
+    for (std::int64_t i = 0; i < 120; ++i) {
+      const std::int64_t ns = i < rare ? 17 * ms : ms;
+      made_as_one(logs, 1, i, now, ns);
+      cpu_ns += ns;
+      received(logs, i, now, now + ns + 20'000);
+      now += ns + ms;
+    }
+    const std::int64_t system_ns = rare * 15 * ms;
+    logs.cpu_time(0, 0, 0);
+    logs.info("limits 0 0 0 0");
+    logs.cpu_time(now, cpu_ns, 0);
+    logs.info("limits 0 0 " + std::to_string(system_ns) + ' ' + std::to_string(system_ns / 2000));
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(contains(found(a, "kernel-time"), "page faults per batch") == (rare == 120));
+  }
+}
