@@ -66,6 +66,7 @@ TEST_CASE("calls in a signal handler that interrupts a call are counted") {
   sigaction(SIGALRM, &action, &before);
   const itimerval often{{0, 50}, {0, 50}};
   setitimer(ITIMER_REAL, &often, nullptr);
+  const std::uint64_t dropped_before = lotus::dropped();
   int called = 0;
   while (handled < 2000) {
     calls(100);
@@ -77,5 +78,10 @@ TEST_CASE("calls in a signal handler that interrupts a call are counted") {
   calls(1);
   lotus::stop();
   CHECK(aggregate_of(run.path(), "SToken").count == static_cast<std::uint64_t>(called) + 1);
-  CHECK(aggregate_of(run.path(), "SHandled").count == static_cast<std::uint64_t>(handled.load()));
+  // Where the thread gets no CPU for long, more handlers interrupt one call than can be kept until
+  // it ends. The rest are counted as dropped.
+  const std::uint64_t dropped = lotus::dropped() - dropped_before;
+  const auto all = static_cast<std::uint64_t>(handled.load());
+  CHECK(aggregate_of(run.path(), "SHandled").count + dropped == all);
+  CHECK(dropped < all / 100);
 }
