@@ -78,7 +78,10 @@ TEST_CASE("what a thread does before it passes its batch on is not called a slow
       slept(logs, 1 + thread, i, start, 4 * ms);
       // Otherwise it is as long on its way, but the thread builds the next batch meanwhile.
       const std::int64_t passed = start + 14 * ms;
-      if (keeps) logs.wait_sample(1 + thread, start + 9 * ms, "sleep", 10 * ms);
+      if (keeps) {
+        logs.wait_sample(1 + thread, start + 9 * ms, "sleep", 10 * ms);
+        logs.off_cpu(1 + thread, passed - 1000, 10 * ms - 10'000, 0);
+      }
       free_ns[thread] = (keeps ? passed : start + 7 * ms) + 3000;
       now = received_when(logs, i, now, passed) + 2 * ms;
     }
@@ -154,4 +157,77 @@ TEST_CASE("page faults of a few long calls are no allocations of each batch") {
     INFO(a.text());
     CHECK(contains(found(a, "kernel-time"), "page faults per batch") == (rare == 120));
   }
+}
+
+TEST_CASE("a slow thread with as many batches as the others is no matter of their order") {
+  for (const bool always_busy : {true, false}) {
+    planted_logs logs(8);
+    std::int64_t now = 0;
+    std::vector<std::int64_t> received_at;
+    std::int64_t free_ns[3] = {};
+    for (std::int64_t i = 0; i < 150; ++i) {
+      // Each thread has every third batch, and room for four that wait. Otherwise, the slow one
+      // begins only when its batch before was received.
+      const auto thread = static_cast<std::size_t>(i % 3);
+      const std::int64_t room = i < 12 ? 0 : received_at[static_cast<std::size_t>(i - 12)];
+      const std::int64_t own = i < 3 ? 0 : received_at[static_cast<std::size_t>(i - 3)] + 6 * ms;
+      const bool is_slow = thread == 2;
+      const std::int64_t start =
+          std::max(free_ns[thread], is_slow && !always_busy ? own : room) + 10'000;
+      const std::int64_t took = about((is_slow ? 13 : 5) * ms, i);
+      slept(logs, 1 + static_cast<int>(thread), i, start, took);
+      free_ns[thread] = start + took;
+      received_at.push_back(received_when(logs, i, now, start + took + 10'000));
+      now = received_at.back() + ms;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(contains(found(a, "slow-worker"), "Worker 103 needs 13."));
+    CHECK(suggests(a, "unordered") == false);
+    CHECK((a.verdict() == "order-bound") == !always_busy);
+  }
+}
+
+TEST_CASE("work between epochs that takes more time than all waits makes the consumer the limit") {
+  for (const std::int64_t pause : {90 * ms, 20 * ms}) {
+    planted_logs logs(8);
+    std::int64_t now = 0;
+    for (int epoch = 0; epoch < 8; ++epoch) {
+      for (std::int64_t i = 0; i < 30; ++i) {
+        // The first three are built at once, the others while the consumer works.
+        slept(logs, 1 + static_cast<int>(i % 3), i, now - (i == 0 ? 0 : 5 * ms), 5 * ms - ms / 10);
+        const std::int64_t at = now + (i == 0 ? 5 * ms : 0) + 20'000;
+        received(logs, i, now, at);
+        now = at + 2 * ms;
+      }
+      logs.op(0, "LoadIndex", now + 1000, pause - 2000);
+      now += pause;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(a.verdict() == "consumer-bound");
+    const std::string why = a.whole["screen"]["why"].text();
+    CHECK(contains(why, "Why: between the last batch of an epoch") == (pause > 50 * ms));
+    CHECK(contains(found(a, "pauses-between-epochs"), "something else (mostly LoadIndex) for"));
+  }
+}
+
+TEST_CASE("how long threads sleep between batches is measured, not counted in samples") {
+  planted_logs logs(8);
+  std::int64_t now = 0;
+  std::int64_t free_ns[2] = {};
+  for (std::int64_t i = 0; i < 200; ++i) {
+    const auto thread = static_cast<std::size_t>(i % 2);
+    const std::int64_t start = free_ns[thread] + 6 * ms;
+    logs.off_cpu(1 + static_cast<int>(thread), start - 1000, 6 * ms - 10'000, 0);
+    if (i % 10 == 3)
+      logs.wait_sample(1 + static_cast<int>(thread), start - 3 * ms, "sleep", 25 * ms);
+    slept(logs, 1 + static_cast<int>(thread), i, start, 3 * ms);
+    free_ns[thread] = start + 3 * ms;
+    now = received_when(logs, i, now, free_ns[thread] + 10'000) + ms;
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  // 200 times 5.99 ms; the samples stand for 500 ms.
+  CHECK(contains(a.text(), "slept for about 1.1"));
 }

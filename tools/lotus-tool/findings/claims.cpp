@@ -68,7 +68,7 @@ bool claims::forbids(verdict is) const {
       return (w.share() > waits_much && (is == verdict::balanced || !steps_take_the_run())) ||
              has(forbids_balanced);
     case verdict::order_bound:
-      return w.order_ns < 0.1 * w.all_ns;
+      return w.order_ns < 0.1 * w.all_ns || has(forbids_order);
     case verdict::start_up_bound:
       return w.first_ns < 0.3 * w.all_ns;
     case verdict::hand_over_bound:
@@ -146,6 +146,9 @@ phrase claims::why_not(const pipeline_change& change) const {
   }
   if ((change.prefetch || change.in_flight) && has(forbids_limit)) {
     return first_with(forbids_limit, d_.findings)->because;
+  }
+  if (change.unordered && has(forbids_order)) {
+    return first_with(forbids_order, d_.findings)->because;
   }
   if (change.step < 1 && has(forbids_faster_step)) {
     return first_with(forbids_faster_step, d_.findings)->because;

@@ -132,6 +132,8 @@ void decide(const what_if& asked, const claims& facts, const run_facts& f, diagn
       d.is = lacks_cpus ? verdict::preprocessing_bound : largest.bound;
       d.stage = d.is == verdict::stage_bound ? largest.stage : std::string();
       d.predicted = true;
+      const finding* const measured = first_with(decides, d.findings);
+      if (measured != nullptr) d.is = measured->is;
       return;
     }
   }

@@ -46,6 +46,10 @@ enum finding_effect : unsigned {
   replaces_prediction = 1U << 11U,
   /// Of interest only if the threads that build batches limit the run.
   explains_building = 1U << 12U,
+  /// Batches in any order would not be received earlier.
+  forbids_order = 1U << 13U,
+  /// It was measured that this limits the run, which the simulation leaves out.
+  decides = 1U << 14U,
 };
 
 struct finding {

@@ -14,6 +14,7 @@
 #include "findings/facts/batch_threads.hpp"
 #include "findings/facts/changes.hpp"
 #include "findings/facts/idle_workers.hpp"
+#include "findings/facts/outside_batches.hpp"
 #include "findings/facts/wait_parts.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/run_data.hpp"
@@ -93,6 +94,9 @@ struct run_facts {
   short_threads started{};
   batch_threads for_each_batch{};
   idle_workers idle{};
+  /// The operation with most of the time for which the consumer has a batch before its wait ends;
+  /// nullopt if it has not half of it.
+  std::optional<operation_sum> in_waits{};
   std::optional<sleeping_threads> asleep{};  ///< nullopt if batches are always being built
   /// What the program did before the run's first work, and after its last.
   outside_work before{};

@@ -80,6 +80,17 @@ std::map<std::uint64_t, intervals> times_of_waits(const run_data& run) {
   return waits;
 }
 
+std::optional<operation_sum> largest_between_epochs(const run_data& run) {
+  std::map<std::uint64_t, intervals> pauses;
+  for (const epoch_times& of : run.batches.epochs()) {
+    if (!of.between_ns) continue;
+    for (auto& [number, waits] : times_of_waits(run)) {
+      pauses[number].push_back({of.last_ns, of.last_ns + *of.between_ns});
+    }
+  }
+  return first_of(operations_within(run, std::move(pauses)));
+}
+
 std::vector<operation_sum> operations_in_waits(const run_data& run) {
   return operations_within(run, times_of_waits(run));
 }

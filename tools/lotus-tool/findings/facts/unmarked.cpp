@@ -253,6 +253,31 @@ std::string function_in_first_waits(const run_facts& f) {
   });
 }
 
+namespace {
+
+/// Returns how long threads were blocked between two batches or items of a stage; nullopt if it is
+/// unknown.
+std::optional<double> blocked_between_batches(const run_data& run, stage_id stage) {
+  std::map<file_id, intervals> of_file;
+  for (const preprocessing_span& s : run.batches.preprocessing_spans()) {
+    if (s.stage == stage && s.file) of_file[*s.file].push_back({s.start_ns, s.end_ns()});
+  }
+  double sum_ns = 0;
+  for (auto& [file, spans] : of_file) {
+    const off_cpu_time* const off = run.side.off_cpu_of(file);
+    if (off == nullptr) return std::nullopt;
+    spans = joined(std::move(spans));
+    for (std::size_t i = 1; i < spans.size(); ++i) {
+      const cpu_split gap = off->split(spans[i - 1].end_ns, spans[i].start_ns);
+      if (!gap.blocked_ns) return std::nullopt;
+      sum_ns += static_cast<double>(*gap.blocked_ns);
+    }
+  }
+  return sum_ns;
+}
+
+}  // namespace
+
 std::optional<sleeping_threads> asleep_between_batches(const run_facts& f) {
   constexpr std::uint64_t fewest = 10;
   const std::optional<stage_id> stage = stage_after_gap(f.run.batches, f.waits.is_between());
@@ -278,9 +303,12 @@ std::optional<sleeping_threads> asleep_between_batches(const run_facts& f) {
     threads.insert(f.run.log(*s.file).number);
     busy_ns += static_cast<double>(s.duration_ns);
   }
-  // The times of samples are estimates.
-  const double rest_ns = std::max(0.0, f.run_ns * static_cast<double>(threads.size()) - busy_ns);
   const double share = static_cast<double>(asleep) / static_cast<double>(list->second.samples);
+  // The times of samples are estimates. The threads' blocked time between batches was measured.
+  if (const std::optional<double> blocked_ns = blocked_between_batches(f.run, *stage)) {
+    found.asleep_ns = share * *blocked_ns;
+  }
+  const double rest_ns = std::max(0.0, f.run_ns * static_cast<double>(threads.size()) - busy_ns);
   found.asleep_ns = std::min(found.asleep_ns, share * rest_ns);
   const bool named = !f.d.stages.empty() && *stage != preprocess_stage;
   found.of = threads.size() == 1 ? "the thread" : "the threads";

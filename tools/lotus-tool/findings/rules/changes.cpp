@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +14,8 @@
 #include "findings/facts/waiting_workers.hpp"
 #include "findings/finding.hpp"
 #include "findings/words.hpp"
+#include "log/shown_name.hpp"
+#include "model/run_model.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -47,6 +51,26 @@ phrase phrase_of(const time_change& c) {
                   {count_word{c.rare}, share_word{c.rare_share}, before});
 }
 
+/// Whether a worker has as many batches to build as the others, and does nothing else in the run.
+bool is_always_busy(const run_facts& f, const slow_worker& w) {
+  std::map<std::uint64_t, std::pair<double, double>> of_thread;  // number of batches, and ns
+  for (const preprocessing_span& s : f.run.batches.preprocessing_spans()) {
+    const std::string stage =
+        s.stage == preprocess_stage ? "" : shown_name(f.run.names.name(s.stage.value()));
+    if (stage != w.stage || !s.file) continue;
+    auto& [count, ns] = of_thread[f.run.log(*s.file).number];
+    ++count;
+    ns += static_cast<double>(s.duration_ns);
+  }
+  constexpr double nearly = 0.9;
+  constexpr double nearly_always = 0.85;
+  double all = 0;
+  for (const auto& [thread, of] : of_thread) all += of.first;
+  const auto& [count, ns] = of_thread[w.worker];
+  return count >= nearly * all / static_cast<double>(of_thread.size()) &&
+         ns >= nearly_always * f.run_ns;
+}
+
 }  // namespace
 
 std::optional<finding> slow_worker_found(const run_facts& f) {
@@ -72,9 +96,12 @@ std::optional<finding> slow_worker_found(const run_facts& f) {
                  {name_word{std::to_string(w.worker)}, time_word{w.mean_ns}}};
   if (!w.stage.empty()) because.add(" in %", {name_word{w.stage}});
   because.add(", % times as long as the others.", {count_word{w.slower_than}});
-  return finding{
-      "slow-worker", std::move(because), {"Find out what is different on this thread."}, 0, {},
-      doubts_threads};
+  return finding{"slow-worker",
+                 std::move(because),
+                 {"Find out what is different on this thread."},
+                 0,
+                 {},
+                 doubts_threads | (is_always_busy(f, w) ? gives_reason | forbids_order : 0U)};
 }
 
 std::optional<finding> time_changes(const run_facts& f) {

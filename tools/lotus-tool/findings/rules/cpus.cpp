@@ -100,6 +100,13 @@ std::optional<finding> unmarked_threads(const run_facts& f) {
   constexpr double worth_saying = 0.25;
   constexpr double takes_cpus = 0.25;
   if (f.unmarked_share < worth_saying || f.cpus <= 0) return std::nullopt;
+  // What a thread does outside of the markers of one loader may be in those of another.
+  if (!f.run.files->loader.empty() && f.unmarked_in && f.unmarked_in->have_markers) {
+    return std::nullopt;
+  }
+  // The start of many threads is such code, too.
+  const std::optional<finding> started = thread_for_each_batch(f);
+  if (started && started->has(gives_reason)) return std::nullopt;
   // Other programs may be the cause if they use more.
   if (f.unmarked_cpus < 0.5 * f.others_cpus.value_or(0)) return std::nullopt;
   // Other threads matter if the path waits for a CPU while they use a good part of the CPUs, or if

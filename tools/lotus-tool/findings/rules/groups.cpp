@@ -240,6 +240,9 @@ std::optional<finding> nobody_builds(const run_facts& f) {
 }
 
 std::optional<finding> waits_for_order(const run_facts& f) {
+  // One that always works has no order that would help.
+  const std::optional<finding> slow = slow_worker_found(f);
+  if (slow && slow->has(forbids_order)) return std::nullopt;
   if (f.d.pushed || f.d.makes_itself || !waits_for(f, f.waits.order_ns)) return std::nullopt;
   return finding{
       "order",

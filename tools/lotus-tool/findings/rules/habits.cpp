@@ -47,7 +47,7 @@ bool is_joined(const run_data& run, stage_id stage) {
 
 std::optional<finding> thread_for_each_batch(const run_facts& f) {
   const run_batches& batches = f.run.batches;
-  constexpr double as_long_as_start_ns = 1e5;
+  constexpr double as_long_as_start_ns = 1.5e5;
   if (f.started.count > 0 && f.started.cpu_ns < as_long_as_start_ns) {
     const auto threads = static_cast<double>(f.started.count);
     return finding{

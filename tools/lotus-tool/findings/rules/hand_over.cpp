@@ -40,6 +40,7 @@ bool reads_batches(const run_facts& f) {
 }
 
 bool works_itself(const run_facts& f) {
+  if (f.in_waits) return true;
   return f.waits.own_known && f.waits.own_cpu_ns >= most_of_it * late_ns(f.waits) &&
          !reads_batches(f);
 }
@@ -123,10 +124,7 @@ phrase kept_words(const run_facts& f) {
 /// Returns the operation, or else the function, that takes most of the time for which the consumer
 /// has a batch before its wait ends; "" if it is unknown.
 std::string work_in_waits(const run_facts& f) {
-  const std::vector<operation_sum> all = operations_in_waits(f.run);
-  if (!all.empty() && all.front().self_ns >= most_of_it * f.waits.hand_over_ns) {
-    return all.front().name;
-  }
+  if (f.in_waits) return f.in_waits->name;
   return function_outside_operations(f.run, times_of_waits(f.run));
 }
 
@@ -151,10 +149,13 @@ std::optional<finding> wait_contains_work(const run_facts& f) {
   if (f.d.achieved && 1e9 / then_ns < hardly_faster * *f.d.achieved) {
     to_do.add(" They would then hardly be faster than the run, so use more of them.");
   }
-  phrase text{". During % of that time its own thread was on a CPU",
-              {share_word{(w.own_cpu_ns + (queues ? w.own_queue_ns : 0)) / w.hand_over_ns}}};
+  phrase text;
+  if (w.own_known) {
+    text = {". During % of that time its own thread was on a CPU",
+            {share_word{(w.own_cpu_ns + (queues ? w.own_queue_ns : 0)) / w.hand_over_ns}}};
+  }
   if (queues) text.add(", or waited for one (%)", {share_word{w.own_queue_ns / w.hand_over_ns}});
-  text.add(": the wait contains work");
+  text.add(text.empty() ? ". The wait contains work" : ": the wait contains work");
   const std::string work = work_in_waits(f);
   if (!work.empty()) text.add(", mostly %", {name_word{work}});
   return found(f, "wait-contains-work", text.add(".").pattern, std::move(to_do), text.with);

@@ -74,16 +74,28 @@ std::optional<finding> pauses_between_epochs(const run_facts& f) {
   }
   if (sum_ns < worth_naming * f.run_ns) return std::nullopt;
   phrase because{
-      "Between the last batch of an epoch and the wait for the first of the next, the consumer did "
-      "something else for % in all",
-      {time_word{sum_ns}}};
+      "between the last batch of an epoch and the wait for the first of the next, the consumer did "
+      "something else",
+      {}};
+  const std::optional<operation_sum> most = largest_between_epochs(f.run);
+  constexpr double most_of_it = 0.5;
+  if (most && most->self_ns >= most_of_it * sum_ns) {
+    because.add(" (mostly %)", {name_word{most->name}});
+  }
+  because.add(" for % in all", {time_word{sum_ns}});
   if (pauses > 1) because.add(", % each", {time_word{sum_ns / pauses}});
   because.add(", which is % of the run and not in the critical path.",
               {share_word{sum_ns / f.run_ns}});
-  return finding{"pauses-between-epochs",
-                 std::move(because),
-                 {"Do it during the epoch, on another thread."},
-                 sum_ns / f.run_ns};
+  finding found{"pauses-between-epochs",
+                std::move(because),
+                {"Do it during the epoch, on another thread."},
+                sum_ns / f.run_ns};
+  constexpr double much = 0.3;
+  if (sum_ns >= much * f.run_ns && sum_ns >= 2 * f.waits.all_ns) {
+    found.is = verdict::consumer_bound;
+    found.effects = gives_reason | decides;
+  }
+  return found;
 }
 
 }  // namespace lotus::tool

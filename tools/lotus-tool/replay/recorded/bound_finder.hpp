@@ -20,7 +20,7 @@ struct bound_seen {
   /// the consumer has not. If `held` is true, this is the limit; otherwise it is the maximum that
   /// occurred.
   std::size_t units = 0;
-  bool held = false;  ///< whether threads had to wait because the queue was full
+  bool held = false;        ///< whether threads had to wait because the queue was full
   bool held_often = false;  ///< whether they had to before most units
 };
 
