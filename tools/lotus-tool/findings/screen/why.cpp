@@ -8,7 +8,6 @@
 #include "findings/claims.hpp"
 #include "findings/facts/facts.hpp"
 #include "findings/finding.hpp"
-#include "findings/gains.hpp"
 #include "findings/screen/first_screen.hpp"
 #include "findings/verdict.hpp"
 #include "model/path/critical_path.hpp"
@@ -95,28 +94,17 @@ phrase busy_workers(const diagnosis& d) {
   return text.add(".");
 }
 
-/// Returns that no batch is built ahead, and what takes most of the run.
-phrase built_in_turn(const diagnosis& d) {
-  constexpr double worth_naming = 0.3;
-  phrase text{d.on_demand ? "each batch is built only when the consumer asks for it. No batch is "
-                            "built while the consumer works."
-                          : "batches are built on the consumer's own thread. No batch is built "
-                            "while the consumer works."};
-  const phrase wait = largest_wait(d).text;
-  if (!wait.empty()) return text.add(" ").add(wait).add(".");
-  const auto most = std::find_if(d.path.shares.begin(), d.path.shares.end(), is_work);
-  if (most == d.path.shares.end()) return text;
-  const double share = states_of(d.path, most->name).all;
-  if (share < worth_naming) return text;
-  return text.add(" % has % of the critical path.", {name_word{most->name}, share_word{share}});
-}
-
 /// Returns the evidence for the verdict.
 phrase why(const diagnosis& d) {
   if (*d.is == verdict::preprocessing_bound && !d.predicted) {
     return path_words(d);
   }
-  if (d.makes_itself && *d.is != verdict::consumer_bound) return built_in_turn(d);
+  if (d.makes_itself && *d.is != verdict::consumer_bound) {
+    return {d.on_demand ? "each batch is built only when the consumer asks for it. No batch is "
+                          "built while the consumer works."
+                        : "batches are built on the consumer's own thread. No batch is built "
+                          "while the consumer works."};
+  }
   const char* const ask = d.accelerators.empty() && !d.pushed ? unknown_device : "";
   switch (*d.is) {
     case verdict::preprocessing_bound:
