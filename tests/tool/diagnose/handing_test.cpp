@@ -12,13 +12,13 @@ using namespace lotus::tool_test;
 
 namespace {
 
-/// Returns `usual` ns with a deviation of up to 1 %.
-std::int64_t about(std::int64_t usual, std::int64_t i) {
-  return usual + usual * (i * 7919 % 101 - 50) / 5000;
+/// Returns `usual` ns with a deviation of up to one `part`th of it.
+std::int64_t about(std::int64_t usual, std::int64_t i, std::int64_t part = 100) {
+  return usual + usual * (i * 7919 % 101 - 50) / (50 * part);
 }
 
 /// Three stages of 2, 2 and 1 threads that sleep, with queues of four batches between them.
-void log_stages(planted_logs& logs, std::int64_t feed_ns, std::int64_t last_ns) {
+void log_stages(planted_logs& logs, std::int64_t feed_ns, std::int64_t last_ns, std::int64_t part) {
   constexpr std::size_t queue = 4;
   std::vector<std::int64_t> pushed[2];
   std::vector<std::int64_t> taken[3];
@@ -37,7 +37,7 @@ void log_stages(planted_logs& logs, std::int64_t feed_ns, std::int64_t last_ns) 
     std::int64_t ready = 0;
     for (int s = 0; s < 2; ++s) {
       const std::int64_t start = std::max(ready, at(pushed[s], i, 2)) + 5000;
-      const std::int64_t ns = about(feed_ns, 3 * i + s);
+      const std::int64_t ns = about(feed_ns, 3 * i + s, part);
       logged(1 + 2 * s + turn, s == 0 ? "Sample" : "Gather", i, start, ns);
       taken[s].push_back(start);
       // The next stage takes a batch out of the queue when it begins to work on it.
@@ -48,7 +48,7 @@ void log_stages(planted_logs& logs, std::int64_t feed_ns, std::int64_t last_ns) 
       ready = pushed[s].back();
     }
     const std::int64_t start = std::max(ready, ended) + 4000;
-    const std::int64_t ns = about(last_ns, i);
+    const std::int64_t ns = about(last_ns, i, part);
     logged(5, "Train", i, start, ns);
     taken[2].push_back(start);
     ended = start + ns;
@@ -58,13 +58,17 @@ void log_stages(planted_logs& logs, std::int64_t feed_ns, std::int64_t last_ns) 
 }  // namespace
 
 TEST_CASE("stages that a later one paces do not wait for each other") {
-  // A call of an earlier stage takes as long as one of the last: calls end one after the other.
-  planted_logs logs(8);
-  log_stages(logs, 2400 * ms / 1000, 2300 * ms / 1000);
-  const answer a = diagnose(logs);
-  INFO(a.text());
-  CHECK(a.verdict() == "stage-bound");
-  CHECK(contains(a.text(), "Stage Train is the bottleneck"));
+  // A call of an earlier stage takes about as long as one of the last: calls end one after another.
+  for (const std::int64_t part : {100, 25, 400}) {
+    for (const std::int64_t feed_us : {2400, 2600, 2800}) {
+      planted_logs logs(8);
+      log_stages(logs, feed_us * 1000, 2320 * 1000, part);
+      const answer a = diagnose(logs);
+      INFO(a.text());
+      CHECK(a.verdict() == "stage-bound");
+      CHECK(contains(a.text(), "Stage Train is the bottleneck"));
+    }
+  }
 }
 
 TEST_CASE("what a thread does before it passes its batch on is not called a slow way") {
