@@ -151,24 +151,34 @@ void keep_possible(const claims& facts, diagnosis& d) {
   }
 }
 
-/// Removes suggestions that save more than an operation's share of the critical path, and its part
-/// of the waits for a CPU, if other programs used the CPUs: then the simulation only guesses which
-/// of these waits would end.
+/// Limits what suggestions save to an operation's share of the critical path, and its part of the
+/// waits for a CPU, if other programs used the CPUs: then the simulation only guesses which of
+/// these waits would end.
 void keep_within_path(const what_if& asked, diagnosis& d) {
   if (asked.others_share() <= 0 || !d.cpu_ns || d.run_ns <= 0) return;
   constexpr double inexact = 0.05;
   const double used = *d.cpu_ns / d.run_ns;
   const double own = used / (used + d.others_cpus.value_or(0));
-  const auto is_too_much = [&](const suggestion& m) {
-    if (m.change.faster.size() != 1) return false;
-    const auto& [name, factor] = *m.change.faster.begin();
-    const path_states part = states_of(d.path, name);
-    const double queue = states_of(d.path).queue - part.queue;
-    const double most = part.all * (1 - 1 / factor) + own * queue + inexact;
-    return part.all > 0 && 1 - 1 / m.would_be.gain > most;
-  };
   for (std::vector<suggestion>* const list : {&d.suggestions, &d.possible}) {
-    list->erase(std::remove_if(list->begin(), list->end(), is_too_much), list->end());
+    for (suggestion& m : *list) {
+      if (m.change.faster.size() != 1) continue;
+      const auto& [name, factor] = *m.change.faster.begin();
+      const path_states part = states_of(d.path, name);
+      const double queue = states_of(d.path).queue - part.queue;
+      const double most = part.all * (1 - 1 / factor) + own * queue + inexact;
+      prediction& p = m.would_be;
+      const double limited = 1 / (1 - most) / p.gain;
+      if (part.all <= 0 || most >= 1 || limited >= 1) continue;
+      p.gain *= limited;
+      p.per_s *= limited;
+      p.run_ns /= limited;
+      p.steady_per_s *= limited;
+      p.low = std::min(p.low, p.per_s);
+    }
+    const auto gains_little = [](const suggestion& m) {
+      return m.change.faster.size() == 1 && m.would_be.gain < 1 + worthwhile;
+    };
+    list->erase(std::remove_if(list->begin(), list->end(), gains_little), list->end());
   }
 }
 

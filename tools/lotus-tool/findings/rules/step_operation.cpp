@@ -79,7 +79,8 @@ std::optional<finding> pauses_between_epochs(const run_facts& f) {
       {}};
   const std::optional<operation_sum> most = largest_between_epochs(f.run);
   constexpr double most_of_it = 0.5;
-  if (most && most->self_ns >= most_of_it * sum_ns) {
+  const bool is_known = most && most->self_ns >= most_of_it * sum_ns;
+  if (is_known) {
     because.add(" (mostly %)", {name_word{most->name}});
   }
   because.add(" for % in all", {time_word{sum_ns}});
@@ -90,8 +91,9 @@ std::optional<finding> pauses_between_epochs(const run_facts& f) {
                 std::move(because),
                 {"Do it during the epoch, on another thread."},
                 sum_ns / f.run_ns};
+  // Other pauses may be waits for somebody who begins the next epoch.
   constexpr double much = 0.3;
-  if (sum_ns >= much * f.run_ns && sum_ns >= 2 * f.waits.all_ns) {
+  if (is_known && sum_ns >= much * f.run_ns && sum_ns >= 2 * f.waits.all_ns) {
     found.is = verdict::consumer_bound;
     found.effects = gives_reason | decides;
   }
