@@ -3728,7 +3728,8 @@ inline void stop() {
 }
 
 /// Returns how many records this process has lost: because the program chose full_ring::drop,
-/// because neither the disk nor memory could hold them, or because a batch number was 2^56 or more.
+/// because neither the disk nor memory could hold them, because a batch number was 2^56 or more, or
+/// because more signal handlers interrupted one aggregated call than can be kept until it ends.
 inline std::uint64_t dropped() noexcept {
   return detail::join_session(true).dropped();
 }
