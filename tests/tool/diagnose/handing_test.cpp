@@ -140,6 +140,27 @@ TEST_CASE("work in a wait is no spinning, also if the thread waits for a CPU") {
   CHECK(a.verdict() == "hand-over-bound");
 }
 
+TEST_CASE("an operation around a whole wait is no work in it") {
+  planted_logs logs(8);
+  std::int64_t now = 0;
+  std::int64_t free_ns = 0;
+  for (std::int64_t i = 0; i < 120; ++i) {
+    // Something passes the batch on 5 ms after it was ready.
+    slept(logs, 1, i, free_ns, 2 * ms);
+    const std::int64_t passed = free_ns + 7 * ms;
+    free_ns += 2 * ms + 3000;
+    if (i % 4 == 3) free_ns = passed;
+    const std::int64_t from = now;
+    now = received_when(logs, i, now, passed);
+    logs.op(0, "Pop", from + 1000, now - from - 2000);
+    if (i % 2 == 0) logs.wait_sample(0, now - ms, "lock", 10 * ms);
+    now += ms;
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(found(a, "wait-contains-work").empty());
+}
+
 TEST_CASE("page faults of a few long calls are no allocations of each batch") {
   for (const std::int64_t rare : {std::int64_t{6}, std::int64_t{120}}) {
     planted_logs logs(4);

@@ -38,7 +38,7 @@ bool claims::may_gain_from_building() const {
   // A consumer that builds batches itself can have them built meanwhile.
   constexpr double worth_saying = 0.05;
   if (d_.makes_itself && d_.wait_share >= worth_saying) return true;
-  // In simulated loaders, consumers that batches cannot reach faster wait for at most 0.08.
+  // In simulated loaders that the consumer limits, it waits for at most 0.08 of its time.
   constexpr double waits = 0.1;
   return is_suggested || d_.wait_share >= waits || steps.queue + locked * steps.blocked > often;
 }

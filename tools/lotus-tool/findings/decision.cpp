@@ -129,11 +129,11 @@ void decide(const what_if& asked, const claims& facts, const run_facts& f, diagn
       const bool lacks_cpus =
           (largest.bound == verdict::balanced && facts.lacks_cpus()) ||
           (largest.bound == verdict::consumer_bound && facts.loses_cpus_to_unmarked());
+      const finding* const measured = first_with(decides, d.findings);
       d.is = lacks_cpus ? verdict::preprocessing_bound : largest.bound;
+      if (measured != nullptr) d.is = measured->is;
       d.stage = d.is == verdict::stage_bound ? largest.stage : std::string();
       d.predicted = true;
-      const finding* const measured = first_with(decides, d.findings);
-      if (measured != nullptr) d.is = measured->is;
       return;
     }
   }

@@ -142,8 +142,9 @@ class span_overlaps {
 
 constexpr std::uint32_t batch_name = UINT32_MAX;
 
-/// The context in which an operation ran: in a batch, in a consumer's step, or in neither.
-enum class context : std::uint8_t { batch, outside, step, wait };
+/// The context in which an operation ran: in a batch, in a consumer's step or wait, or outside of
+/// these.
+enum class context : std::uint8_t { batch, step, wait, outside };
 
 /// Determines whether operations are inside one of the given spans. Fast if successive operations
 /// are in the same span.

@@ -25,7 +25,7 @@ struct recorded_work {
   /// Self time of the operations that ran neither in a batch nor in a step of the consumer. It is a
   /// part of `all_ns`, and does not include `copies_ns`.
   double outside_ns = 0;
-  double in_waits_ns = 0;  ///< self time of the operations in the consumer's waits
+  double in_waits_ns = 0;  ///< the part of `outside_ns` and `copies_ns` in the consumer's waits
   /// Names of the operations with the most time outside batches, without the leading S; the one
   /// with the most time first. At most `named`, because a run may have a million names.
   std::vector<std::string> outside;

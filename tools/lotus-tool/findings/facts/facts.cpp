@@ -315,9 +315,9 @@ run_facts facts_of(const run_data& run, const diagnosis& d, const critical_path&
   f.for_each_batch = find_batch_threads(run);
   f.idle = find_idle_workers(run);
   if (f.waits.share() >= waits_much && !d.makes_itself) {
-    const std::vector<operation_sum> in_waits = operations_in_waits(run);
-    if (!in_waits.empty() && in_waits.front().self_ns >= 0.5 * f.waits.hand_over_ns) {
-      f.in_waits = in_waits.front();
+    f.in_late_waits = largest_in_late_waits(run);
+    if (f.in_late_waits && f.in_late_waits->self_ns < 0.5 * f.waits.hand_over_ns) {
+      f.in_late_waits.reset();
     }
   }
   if (f.waits.idle_ns() >= 0.05 * f.waits.all_ns) f.asleep = asleep_between_batches(f);

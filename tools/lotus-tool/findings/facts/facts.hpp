@@ -94,9 +94,9 @@ struct run_facts {
   short_threads started{};
   batch_threads for_each_batch{};
   idle_workers idle{};
-  /// The operation with most of the time for which the consumer has a batch before its wait ends;
-  /// nullopt if it has not half of it.
-  std::optional<operation_sum> in_waits{};
+  /// The operation with at least half of the time in which the consumer waits for batches that are
+  /// ready; nullopt if there is none.
+  std::optional<operation_sum> in_late_waits{};
   std::optional<sleeping_threads> asleep{};  ///< nullopt if batches are always being built
   /// What the program did before the run's first work, and after its last.
   outside_work before{};

@@ -69,30 +69,33 @@ std::vector<operation_sum> operations_in_steps(const run_data& run) {
   return operations_within(run, std::move(steps));
 }
 
-std::map<std::uint64_t, intervals> times_of_waits(const run_data& run) {
-  std::map<std::uint64_t, intervals> waits;
+std::map<std::uint64_t, intervals> times_of_late_waits(const run_data& run) {
+  std::map<std::uint64_t, intervals> late;
   for (const batch& b : run.batches.all()) {
     const batch_record* const of = run.batches.record(b.wait);
-    if (of != nullptr && !of->is_marker()) {
-      waits[run.log(of->file).number].push_back({of->start_ns, of->end_ns()});
-    }
+    const std::optional<time_span> made = run.batches.made(b);
+    if (of == nullptr || of->is_marker() || !made) continue;
+    const std::int64_t from_ns = std::max(of->start_ns, made->end_ns);
+    if (from_ns < of->end_ns()) late[run.log(of->file).number].push_back({from_ns, of->end_ns()});
   }
-  return waits;
+  return late;
 }
 
 std::optional<operation_sum> largest_between_epochs(const run_data& run) {
-  std::map<std::uint64_t, intervals> pauses;
+  intervals pauses;
   for (const epoch_times& of : run.batches.epochs()) {
-    if (!of.between_ns) continue;
-    for (auto& [number, waits] : times_of_waits(run)) {
-      pauses[number].push_back({of.last_ns, of.last_ns + *of.between_ns});
-    }
+    if (of.between_ns) pauses.push_back({of.last_ns, of.last_ns + *of.between_ns});
   }
-  return first_of(operations_within(run, std::move(pauses)));
+  std::map<std::uint64_t, intervals> of_consumers;
+  for (const batch& b : run.batches.all()) {
+    const batch_record* const of = run.batches.record(b.consumed);
+    if (of != nullptr) of_consumers.try_emplace(run.log(of->file).number, pauses);
+  }
+  return first_of(operations_within(run, std::move(of_consumers)));
 }
 
-std::vector<operation_sum> operations_in_waits(const run_data& run) {
-  return operations_within(run, times_of_waits(run));
+std::optional<operation_sum> largest_in_late_waits(const run_data& run) {
+  return first_of(operations_within(run, times_of_late_waits(run)));
 }
 
 std::optional<operation_sum> largest_between_batches(const run_data& run) {

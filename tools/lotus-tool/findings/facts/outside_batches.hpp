@@ -24,14 +24,15 @@ struct operation_sum {
 /// Returns the operations in the consumer's steps, the one with the most time first.
 std::vector<operation_sum> operations_in_steps(const run_data& run);
 
-/// The same of the consumer's waits.
-std::vector<operation_sum> operations_in_waits(const run_data& run);
+/// Returns the operation with the most time of those in times_of_late_waits().
+std::optional<operation_sum> largest_in_late_waits(const run_data& run);
 
 /// Returns the operation with the most time of those that consumers execute between two epochs.
 std::optional<operation_sum> largest_between_epochs(const run_data& run);
 
-/// Returns when consumers wait for batches, by the numbers of their logs.
-std::map<std::uint64_t, intervals> times_of_waits(const run_data& run);
+/// Returns when consumers wait for batches that are ready, by the numbers of their logs. An
+/// operation that begins before its batch is ready, such as one around a whole wait, is not in it.
+std::map<std::uint64_t, intervals> times_of_late_waits(const run_data& run);
 
 /// Returns the operation with the most time of those that threads which build batches execute
 /// between two of these; nullopt if none was recorded.

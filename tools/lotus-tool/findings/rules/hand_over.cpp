@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -39,8 +40,22 @@ bool reads_batches(const run_facts& f) {
          f.waits.own_blocked_ns >= often * late_ns(f.waits);
 }
 
+/// Whether an operation has half of the time for which batches are ready, and samples show that it
+/// sleeps, as work of a device does, instead of waiting for other threads.
+bool has_sleeping_work(const run_facts& f) {
+  constexpr std::uint64_t fewest = 5;
+  if (!f.in_late_waits) return false;
+  const blocked_list* const list = f.d.blocked_on.of('S' + f.in_late_waits->name);
+  if (list == nullptr) return false;
+  std::uint64_t asleep = 0;
+  for (const blocked_on& one : list->by) {
+    if (one.reason == wait_reason::sleep) asleep += one.samples;
+  }
+  return asleep >= fewest && 2 * asleep >= list->samples;
+}
+
 bool works_itself(const run_facts& f) {
-  if (f.in_waits) return true;
+  if (has_sleeping_work(f)) return true;
   return f.waits.own_known && f.waits.own_cpu_ns >= most_of_it * late_ns(f.waits) &&
          !reads_batches(f);
 }
@@ -124,8 +139,8 @@ phrase kept_words(const run_facts& f) {
 /// Returns the operation, or else the function, that takes most of the time for which the consumer
 /// has a batch before its wait ends; "" if it is unknown.
 std::string work_in_waits(const run_facts& f) {
-  if (f.in_waits) return f.in_waits->name;
-  return function_outside_operations(f.run, times_of_waits(f.run));
+  if (f.in_late_waits) return f.in_late_waits->name;
+  return function_outside_operations(f.run, times_of_late_waits(f.run));
 }
 
 }  // namespace
