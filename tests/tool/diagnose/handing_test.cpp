@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -255,4 +257,62 @@ TEST_CASE("how long threads sleep between batches is measured, not counted in sa
   INFO(a.text());
   // 200 times 5.99 ms; the samples stand for 500 ms.
   CHECK(contains(a.text(), "slept for about 1.1"));
+}
+
+TEST_CASE(
+    "a buffer that is filled before items are taken at random is told, other collectors not") {
+  const char* const collectors[] = {"shuffle buffer", "slow collector", "sorts by length",
+                                    "in order of numbers"};
+  for (const std::string collector : collectors) {
+    const bool slow = collector == "slow collector";
+    const std::size_t filled = collector == "shuffle buffer" ? 80 : 8;
+    planted_logs logs(8);
+    std::minstd_rand random{7};
+    std::int64_t now = 0;     // the consumer asks for a batch
+    std::int64_t batch = 0;   // number of the next one
+    std::int64_t passed = 0;  // when the one before was passed on
+    for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
+      std::vector<std::int64_t> buffer;
+      std::vector<std::int64_t> lengths[8];
+      std::int64_t begin = now;
+      const auto pass_on = [&](std::vector<std::int64_t> items, std::int64_t at) {
+        at = std::max(at, passed + 1000);
+        for (const std::int64_t item : items) logs.takes(3, at += 500, batch, item);
+        passed = at + (slow ? 12 * ms : 10'000);
+        now = received_when(logs, batch++, now, passed) + 4 * ms;
+      };
+      for (std::int64_t k = 0; k < 160; ++k) {
+        const std::int64_t item = 160 * epoch + k;
+        // Every 16th item takes long, so that later ones are ready before it.
+        const bool late = collector == "in order of numbers" && k % 16 == 0;
+        const std::int64_t ns = late ? 20 * ms : ms;
+        logs.stage(late ? 2 : 1, "ReadItem", item, begin + k * ms, ns);
+        const std::int64_t ready = begin + k * ms + ns;
+        std::vector<std::int64_t>& of = lengths[random() % 8];
+        of.push_back(item);
+        buffer.push_back(item);
+        if (collector == "sorts by length") {
+          if (of.size() == 8) pass_on(std::exchange(of, {}), ready);
+        } else if (buffer.size() >= filled) {
+          if (filled > 8) std::shuffle(buffer.begin(), buffer.end(), random);
+          // The items before the late one are passed on with it.
+          const std::int64_t last = begin + (k - k % 16) * ms + 20 * ms;
+          pass_on({buffer.end() - 8, buffer.end()},
+                  collector == "in order of numbers" ? std::max(ready, last) : ready);
+          buffer.resize(buffer.size() - 8);
+        }
+      }
+      while (buffer.size() >= 8 && filled > 8) {
+        pass_on({buffer.end() - 8, buffer.end()}, begin + 160 * ms);
+        buffer.resize(buffer.size() - 8);
+      }
+    }
+    const answer a = diagnose(logs);
+    INFO(collector << a.text());
+    const bool is_filled = filled > 8;
+    CHECK(contains(found(a, "buffer-filled-first"), "about 80 items were ready, enough for 10") ==
+          is_filled);
+    CHECK(contains(found(a, "buffer-filled-first"), "4 times") == is_filled);
+    if (is_filled) CHECK(a.verdict() == "hand-over-bound");
+  }
 }

@@ -314,6 +314,7 @@ run_facts facts_of(const run_data& run, const diagnosis& d, const critical_path&
   f.started = started_threads_of(run, f);
   f.for_each_batch = find_batch_threads(run);
   f.idle = find_idle_workers(run);
+  if (f.waits.share() >= waits_much) f.buffer = find_item_buffer(run);
   if (f.waits.share() >= waits_much && !d.makes_itself) {
     f.in_late_waits = largest_in_late_waits(run);
     if (f.in_late_waits && f.in_late_waits->self_ns < 0.5 * f.waits.hand_over_ns) {

@@ -14,6 +14,7 @@
 #include "findings/facts/batch_threads.hpp"
 #include "findings/facts/changes.hpp"
 #include "findings/facts/idle_workers.hpp"
+#include "findings/facts/item_buffer.hpp"
 #include "findings/facts/outside_batches.hpp"
 #include "findings/facts/wait_parts.hpp"
 #include "model/path/critical_path.hpp"
@@ -94,6 +95,7 @@ struct run_facts {
   short_threads started{};
   batch_threads for_each_batch{};
   idle_workers idle{};
+  item_buffer buffer{};  ///< empty if the consumer does not wait much
   /// The operation with at least half of the time in which the consumer waits for batches that are
   /// ready; nullopt if there is none.
   std::optional<operation_sum> in_late_waits{};

@@ -273,7 +273,9 @@ std::optional<finding> slow_hand_over(const run_facts& f) {
 
 std::optional<finding> refilled_in_windows(const run_facts& f) {
   const window_waits& windows = f.waits.patterns.windows;
-  if (f.d.pushed || windows.every == 0 || f.waits.share() < waits_much) return std::nullopt;
+  if (f.d.pushed || windows.every == 0 || f.waits.share() < waits_much || buffer_filled_first(f)) {
+    return std::nullopt;
+  }
   // Workers that build a window while the consumer waits seem to build on demand.
   if (f.d.makes_itself && !f.d.on_demand) return std::nullopt;
   finding found{
@@ -298,7 +300,7 @@ std::optional<finding> passed_on_together(const run_facts& f) {
     return std::nullopt;
   }
   // What a stage finds when it wakes up comes together, too.
-  if (f.asleep) return std::nullopt;
+  if (f.asleep || buffer_filled_first(f)) return std::nullopt;
   // Threads that work in step are ready together, too. Then few batches wait for each other.
   std::size_t threads = std::max(f.d.living_workers, f.d.workers);
   for (const stage_figures& stage : f.d.stages) threads = std::max(threads, stage.slots);

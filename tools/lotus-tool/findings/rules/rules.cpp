@@ -15,6 +15,7 @@ std::vector<finding> find_all(const run_facts& facts) {
       wait_contains_work,
       wait_polls,
       wait_spins,
+      buffer_filled_first,
       refilled_in_windows,
       passed_on_together,
       wait_of_fixed_time,

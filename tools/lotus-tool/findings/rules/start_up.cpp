@@ -20,7 +20,7 @@ constexpr double worth_a_verdict = 0.12;
 bool is_start_up(const run_facts& f) {
   const wait_parts& w = f.waits;
   return !f.d.pushed && !f.d.makes_itself && w.share() >= waits_much &&
-         w.first_ns >= 0.5 * w.all_ns;
+         w.first_ns >= 0.5 * w.all_ns && !buffer_filled_first(f);
 }
 
 /// Whether no thread that built batches of one epoch built batches of the next.
