@@ -102,3 +102,23 @@ TEST_CASE("numbers beyond 64 bits are not accepted in the name of a log") {
   CHECK_FALSE(is_log_name("lotustrace_log_main_pid_-1", default_prefix));
   CHECK_FALSE(is_log_name("lotustrace_log_main_pid_+1", default_prefix));
 }
+
+TEST_CASE("the folder of a loader is read like this loader of the whole run") {
+  const temp_dir dir;
+  dir.file(".lotus_info_7_1", "pid 7\nparent 1\nhost Snode\n");
+  dir.file(".lotus_info_8_1", "pid 8\nparent 7\nhost Snode\n");
+  for (const auto* name : {"train", "val"}) {
+    dir.file(std::string(name) + "/lotustrace_log_main_pid_7", "SCrop,1000,100\n");
+    dir.file(std::string(name) + "/lotustrace_log_worker_pid_8", "SCrop,1000,100\n");
+  }
+  const std::string folder = dir.path() + "/val";
+  for (const std::string& given : {folder, folder + '/'}) {
+    const auto runs = find(given);
+    REQUIRE(runs.size() == 1);
+    CHECK(runs[0].dir == given);
+    CHECK(runs[0].loader == "val");
+    CHECK(std::filesystem::equivalent(runs[0].info_dir, dir.path()));
+    CHECK(runs[0].files.size() == 2);
+  }
+  CHECK(find(dir.path()).size() == 2);
+}

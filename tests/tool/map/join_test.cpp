@@ -274,25 +274,28 @@ TEST_CASE("both samplers find the threads for which a decoder waits in a real ru
   if (!sampling_allowed()) return;
   const temp_dir dir;
   // If other programs leave the decoder's threads too little CPU time, the run shows no wait for
-  // them, so it is recorded again.
+  // them, so it is recorded again. Returns "" if they always do.
   const auto record = [&dir](std::vector<std::string> command, const std::string& name) {
     command.insert(command.end(), {"--", LOTUS_MAP_PROBE, "decoder", "200"});
-    for (int more = 4;; --more) {
-      const std::string folder = dir.path() + '/' + name + std::to_string(more);
+    for (int time = 0; time < 8; ++time) {
+      const std::string folder = dir.path() + '/' + name + std::to_string(time);
       const auto begin = std::chrono::steady_clock::now();
       REQUIRE(execute(command, {{"LOTUS_LOG_FILE", folder + "/lotustrace_log"}}).status == 0);
       const auto took = std::chrono::steady_clock::now() - begin;
-      if (more == 0 || took < std::chrono::milliseconds(1600)) return folder;
+      if (took < std::chrono::milliseconds(1600)) return folder;
     }
+    lotus_test::skip("other programs use the CPUs");
+    return std::string();
   };
   const std::string data = dir.path() + "/perf.data";
-  std::vector<std::vector<std::string>> joins{
-      {"map", "join", record({LOTUS_TOOL_PROGRAM, "map", "record", "-q"}, "own")}};
+  std::vector<std::vector<std::string>> joins;
+  const std::string own = record({LOTUS_TOOL_PROGRAM, "map", "record", "-q"}, "own");
+  if (!own.empty()) joins.push_back({"map", "join", own});
   if (installed("perf")) {
     const std::string folder = record({"perf", "record", "-q", "-k", "CLOCK_MONOTONIC", "-e",
                                        "cpu-clock:u", "-F", "1000", "-o", data},
                                       "perf");
-    joins.push_back({"map", "join", folder, "--samples", data});
+    if (!folder.empty()) joins.push_back({"map", "join", folder, "--samples", data});
   }
   for (std::vector<std::string>& join : joins) {
     const result table = run(join);

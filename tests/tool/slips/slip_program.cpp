@@ -178,9 +178,15 @@ void with_dying_worker(int batches) {
   std::condition_variable changed;
   std::vector<bool> is_ready(static_cast<std::size_t>(batches));
   bool died = false;
+  int received = 0;
   const auto build_every_other = [&](int first) {
     try {
       for (int i = first; i < batches; i += 2) {
+        {
+          // The other worker must not end first, even if it alone has a CPU.
+          std::unique_lock<std::mutex> hold(lock);
+          changed.wait(hold, [&] { return i < received + 8; });
+        }
         LOTUS_BATCH_PREPROCESSED(i);
         operations(1);
         if (i == 29) throw std::runtime_error("cannot decode");
@@ -201,6 +207,8 @@ void with_dying_worker(int batches) {
     std::unique_lock<std::mutex> hold(lock);
     const auto index = static_cast<std::size_t>(i);
     changed.wait(hold, [&] { return is_ready[index] || (died && i % 2 == 1); });
+    received = i + 1;
+    changed.notify_all();
     if (!is_ready[index]) continue;
     wait.consumed(static_cast<std::uint64_t>(i));
     hold.unlock();
@@ -321,7 +329,7 @@ int main(int argc, char** argv) {
   if (slip == "computing-alone") prefetched(with_computing(1));
   if (slip == "oversubscribed") prefetched(with_computing(16));
   if (slip == "no-limit") prefetched(without_limit());
-  if (slip == "dying") with_dying_worker(60);
+  if (slip == "dying") with_dying_worker(100);
   if (slip == "late-sleep") {
     consumed_after_step(40, [] { work_for(std::chrono::milliseconds(12)); });
   }

@@ -60,8 +60,6 @@ std::optional<finding> step_operation(const run_facts& f) {
 
 std::optional<finding> pauses_between_epochs(const run_facts& f) {
   constexpr double worth_naming = 0.1;
-  // A loader with a name is often one of several, whose batches may be received meanwhile.
-  if (!f.run.files->loader.empty()) return std::nullopt;
   // The time between two epochs contains the step of a batch.
   const double step_ns =
       f.waits.steps_ns / static_cast<double>(std::max<std::size_t>(1, f.d.received));
@@ -73,27 +71,35 @@ std::optional<finding> pauses_between_epochs(const run_facts& f) {
     ++pauses;
   }
   if (sum_ns < worth_naming * f.run_ns) return std::nullopt;
+  const std::optional<operation_sum> most = largest_between_epochs(f.run);
+  constexpr double most_of_it = 0.5;
+  const bool is_known = most && most->self_ns >= most_of_it * sum_ns;
+  const double share = sum_ns / f.run_ns;
+  constexpr std::string_view id = "pauses-between-epochs";
+  // A loader with a name is often one of several, whose batches are received meanwhile.
+  if (!is_known && !f.run.files->loader.empty()) {
+    if (share < most_of_it) return std::nullopt;
+    return finding{id,
+                   {"between its epochs, the consumer did something else for % in all (% of the "
+                    "run), perhaps with batches of another loader.",
+                    {time_word{sum_ns}, share_word{share}}},
+                   {},
+                   share};
+  }
   phrase because{
       "between the last batch of an epoch and the wait for the first of the next, the consumer did "
       "something else",
       {}};
-  const std::optional<operation_sum> most = largest_between_epochs(f.run);
-  constexpr double most_of_it = 0.5;
-  const bool is_known = most && most->self_ns >= most_of_it * sum_ns;
   if (is_known) {
     because.add(" (mostly %)", {name_word{most->name}});
   }
   because.add(" for % in all", {time_word{sum_ns}});
   if (pauses > 1) because.add(", % each", {time_word{sum_ns / pauses}});
-  because.add(", which is % of the run and not in the critical path.",
-              {share_word{sum_ns / f.run_ns}});
-  finding found{"pauses-between-epochs",
-                std::move(because),
-                {"Do it during the epoch, on another thread."},
-                sum_ns / f.run_ns};
+  because.add(", which is % of the run and not in the critical path.", {share_word{share}});
+  finding found{id, std::move(because), {"Do it during the epoch, on another thread."}, share};
   // Other pauses may be waits for somebody who begins the next epoch.
   constexpr double much = 0.3;
-  if (is_known && sum_ns >= much * f.run_ns && sum_ns >= 2 * f.waits.all_ns) {
+  if (is_known && share >= much && sum_ns >= 2 * f.waits.all_ns) {
     found.is = verdict::consumer_bound;
     found.effects = gives_reason | decides;
   }

@@ -19,6 +19,12 @@ namespace {
 constexpr const char* unknown_device =
     " To see how busy a GPU or accelerator was, run 'lotus-tool accelerator --help'.";
 
+/// Whether much of the run passes between epochs, so that it is in no step.
+bool has_pauses(const diagnosis& d) {
+  return std::any_of(d.findings.begin(), d.findings.end(),
+                     [](const finding& one) { return one.id == "pauses-between-epochs"; });
+}
+
 /// Returns the sentences of a finding in a form in which they can be printed alone.
 phrase told(const finding& one) {
   phrase text = one.because;
@@ -114,7 +120,8 @@ phrase why(const diagnosis& d) {
     case verdict::lock_bound:
       return lock_words(*d.lock).add(". ").add(lock_advice(d.lock->of)).add(".");
     case verdict::consumer_bound:
-      return phrase{"the consumer's own work (its steps) takes most of the run%.",
+      return phrase{has_pauses(d) ? "the consumer's own work (its steps) takes most of its epochs%."
+                                  : "the consumer's own work (its steps) takes most of the run%.",
                     {name_word{d.makes_itself ? ", and no batch is built meanwhile" : ""}}}
           .add(claims(d).may_gain_from_building() ? "" : " Building batches faster would not help.")
           .add(ask);

@@ -246,6 +246,29 @@ bool has_thread_samples(const std::string& dir) {
   return false;
 }
 
+/// Whether a folder directly contains a file that find_runs() takes for a log, or one whose name
+/// begins with `hidden`.
+bool contains_log(const fs::path& dir, std::string_view prefix, std::string_view hidden) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(dir, error)) {
+    const std::string name = entry.path().filename().string();
+    if (hidden.empty() ? is_log_name(name, prefix) : name.rfind(hidden, 0) == 0) return true;
+  }
+  return false;
+}
+
+/// Returns the folder of the run of which `dir` is the folder of a loader; "" if it is none.
+std::string run_of_loader(const std::string& dir, std::string_view prefix) {
+  constexpr std::string_view info = lotus::detail::run_info_start;
+  std::error_code error;
+  const fs::path folder = fs::canonical(dir, error);
+  if (error || !contains_log(folder, prefix, {}) || contains_log(folder, prefix, info) ||
+      !contains_log(folder.parent_path(), prefix, info)) {
+    return {};
+  }
+  return folder.parent_path().string();
+}
+
 }  // namespace
 
 std::optional<log_file> log_named(const std::string& path, std::string_view prefix) {
@@ -355,12 +378,22 @@ live_files find_live_runs(
 
 std::vector<run_files> find_runs(const std::string& dir, std::string_view prefix,
                                  diagnostic_log& diagnostics, unsigned readings) {
+  // The files about the processes of a loader are in the folder of the run.
+  const std::string run_dir = run_of_loader(dir, prefix);
   search logs(prefix, diagnostics);
-  if (const std::error_code error = look_below(dir, logs)) {
+  if (const std::error_code error = look_below(run_dir.empty() ? dir : run_dir, logs)) {
     throw input_error(dir + ": cannot be read to its end: " + error.message());
   }
   const std::string other = logs.other_prefix();
   std::vector<run_files> runs = std::move(logs).result();
+  if (!run_dir.empty()) {
+    std::error_code ignored;
+    const auto is_other = [&](const run_files& run) {
+      return !fs::equivalent(run.dir, dir, ignored);
+    };
+    runs.erase(std::remove_if(runs.begin(), runs.end(), is_other), runs.end());
+    for (run_files& run : runs) run.dir = dir;
+  }
   if (runs.empty()) {
     throw input_error(dir + ": no log found (a log is named " + std::string(prefix) +
                       "..., with a number at the end)" +
