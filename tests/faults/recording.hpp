@@ -6,7 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <string_view>
 
 #include "lotus/lotus.hpp"
@@ -40,12 +42,20 @@ inline bool ended_well(pid_t child) {
 }
 
 /// Runs `body` in a forked child and returns the child's wait status. Kills the child if it hangs.
+/// If `body` throws, the child says why and fails, instead of going on with the parent's next test.
 template <class Body>
 int status_of_child(Body&& body) {
   const pid_t pid = fork();
   if (pid == 0) {
     alarm(250);
-    body();
+    try {
+      body();
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "a child failed: %s\n", error.what());
+      _exit(99);
+    } catch (...) {
+      _exit(99);
+    }
     exit(0);
   }
   int status = -1;

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <string>
 
 #include "catch.hpp"
@@ -30,17 +29,11 @@ namespace {
 /// the process. Returns the child's wait status.
 template <class Body>
 int status_of_child(Body&& body) {
-  const pid_t pid = fork();
-  if (pid == 0) {
+  return support::status_of_child([&] {
     signal(SIGPIPE, SIG_DFL);
     signal(SIGXFSZ, SIG_DFL);
-    alarm(250);
     body();
-    exit(0);
-  }
-  int status = -1;
-  waitpid(pid, &status, 0);
-  return status;
+  });
 }
 
 void limit_files(rlim_t bytes) {
