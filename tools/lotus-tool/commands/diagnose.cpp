@@ -309,12 +309,7 @@ judgement diagnose_one(const run_files& run, const diagnose_options& options,
   try {
     const run_data data = read_run_and_waits(run, diagnosis_parts, diagnostics);
     judgement judged = diagnose_run(data, options.skip_batches, diagnostics);
-    if (judged.found) {
-      if (options.json || options.details) {
-        name_stacks(run, judged.found->blocked_on, diagnostics);
-      }
-      look_at_accelerators(*judged.found, data, diagnostics);
-    }
+    if (judged.found) look_at_accelerators(*judged.found, data, diagnostics);
     return judged;
   } catch (const input_error& error) {
     return {std::nullopt, {"%", {name_word{error.what()}}}, nullptr};

@@ -99,8 +99,9 @@ bool is_fed(const run_facts& f) {
 /// Whether the consumer builds the batches itself, or has them built only when it asks, for a good
 /// part of the run, although its steps take longer.
 bool could_build_meanwhile(const run_facts& f, const bound_gain& largest) {
+  constexpr double much_of_it = 0.3;
   return f.d.makes_itself && largest.bound == verdict::consumer_bound &&
-         f.waits.share() > waits_much;
+         f.waits.share() > much_of_it;
 }
 
 }  // namespace

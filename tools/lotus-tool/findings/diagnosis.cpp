@@ -461,6 +461,7 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   }
   d.blocked_on = join_waits(run, diagnostics);
   name_locks(*run.files, d.blocked_on, diagnostics);
+  name_stacks(*run.files, d.blocked_on, diagnostics);
   if (operations.recorded.pipeline) {
     operations.recorded.pipeline->lock = find_sampled_lock(d.blocked_on);
     leave_out_waits(d.blocked_on, d.run_ns, operations.recorded.pipeline->bounds);

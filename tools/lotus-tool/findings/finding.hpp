@@ -108,7 +108,8 @@ finding_rule workers_start_anew, workers_start_again, waits_at_start, waits_whil
     waits_for_order;
 finding_rule step_waits_for_cpu, steps_take_the_run, step_operation, forked_batches,
     pauses_between_epochs;
-finding_rule work_outside_operations, built_on_demand, nobody_builds, rate_limit, limited_batches;
+finding_rule work_outside_operations, built_on_demand, nobody_builds, rate_limit, waits_for_few,
+    limited_batches;
 finding_rule equally_slow_stages, threads_sleep, workers_begin_late, workers_ended,
     workers_wait_for_consumer;
 

@@ -13,7 +13,8 @@ namespace lotus::tool {
 
 struct op_share {
   std::string name;
-  double share = 0;  ///< share of the workers' time, 0..1
+  double share = 0;      ///< share of the workers' time, 0..1
+  double per_batch = 0;  ///< mean number of calls in a batch
 };
 
 /// A call that took unusually long, with its position in the run.

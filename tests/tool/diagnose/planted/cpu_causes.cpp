@@ -27,8 +27,44 @@ __attribute__((noinline)) void update_weights(double ms) {
   burn(ms);
 }
 
+// The same for waits. The empty statement keeps the function in its callers' stacks.
+__attribute__((noinline)) void write_checkpoint(double ms) {
+  nap(ms);
+  asm volatile("");
+}
+__attribute__((noinline)) void close_decoder(double ms) {
+  nap(ms);
+  asm volatile("");
+}
+
 const cause_map& cpu_causes() {
   static const cause_map all{
+      {"checkpoint",
+       [] {
+         loader l;
+         l.batches = batches_of(slow ? 12 : 5);
+         l.make = [](int) { step("Load", [] { nap(5); }); };
+         l.run([](int) { slow ? write_checkpoint(12) : nap(1); });
+       }},
+      {"teardown",
+       [] {
+         loader l;
+         l.batches = batches_of(slow ? 6 : 3);
+         l.make = [](int) {
+           step("Load", [] { nap(4); });
+           if (slow) close_decoder(8);
+         };
+         l.run([](int) { train(2); });
+       }},
+      {"round-trips",
+       [] {
+         loader l;
+         l.batches = batches_of(slow ? 10 : 3);
+         l.make = [](int) {
+           for (int i = 0; i < (slow ? 12 : 1); ++i) step("Fetch", [] { nap(1.5); });
+         };
+         l.run([](int) { train(3); });
+       }},
       {"bound",
        [] {
          loader l;

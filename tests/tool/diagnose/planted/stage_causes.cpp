@@ -426,6 +426,22 @@ const cause_map& stage_causes() {
          };
          l.run([](int) { train(1); });
        }},
+      {"pool",
+       [] {
+         semaphore connections(slow ? 2 : 8);
+         loader l;
+         l.workers = 6;
+         l.ahead = 100;
+         l.batches = batches_of(slow ? 8 : 3);
+         l.make = [&](int i) {
+           step("Request", [&] {
+             connections.take(i);
+             nap(11 + i * 7 % 9);
+             connections.give();
+           });
+         };
+         l.run([](int) { train(2); });
+       }},
       {"one-asked-for",
        [] {
          loader l;

@@ -1,8 +1,10 @@
-// Whether the program starts a thread for each batch.
+// What the threads that build batches do with these: whether each builds only one, and what it does
+// before it passes one on.
 #ifndef LOTUS_TOOL_FINDINGS_FACTS_BATCH_THREADS_HPP
 #define LOTUS_TOOL_FINDINGS_FACTS_BATCH_THREADS_HPP
 
 #include <cstddef>
+#include <string>
 
 #include "model/run_data.hpp"
 
@@ -22,6 +24,16 @@ struct batch_threads {
 /// Finds threads that end after one batch. Threads that ended share logs later on; then the first
 /// ones, which had logs of their own, and the samples of `lotus-tool run` tell. Throws input_error.
 batch_threads find_batch_threads(const run_data& run);
+
+/// How the threads that built batches spent the time in which the consumer waited for these,
+/// although they were ready.
+struct kept_batches {
+  double share = 0;        ///< share (0..1) of it in which they had not begun another batch
+  double cpu_share = 0;    ///< share (0..1) of it in which they had not, and used a CPU
+  std::string function{};  ///< the one that used most CPU time then; "" if not sampled
+};
+
+kept_batches find_kept_batches(const run_data& run);
 
 }  // namespace lotus::tool
 

@@ -344,6 +344,17 @@ std::size_t most_at_once(const run_data& run, std::string_view name) {
   return max_at_once(spans);
 }
 
+double mean_open(const run_data& run, std::string_view name) {
+  intervals calls = calls_of(run, name);
+  double all_ns = 0;
+  for (const time_span& call : calls) all_ns += static_cast<double>(call.duration_ns());
+  double any_ns = 0;
+  for (const time_span& of : joined(std::move(calls))) {
+    any_ns += static_cast<double>(of.duration_ns());
+  }
+  return any_ns > 0 ? all_ns / any_ns : 0;
+}
+
 std::optional<double> steady_ends_per_s(const run_data& run, std::string_view operation) {
   constexpr std::size_t fewest = 30;
   std::vector<time_span> calls = calls_of(run, operation);

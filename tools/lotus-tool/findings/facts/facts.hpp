@@ -74,7 +74,7 @@ phrase words_of(const unmarked_use& use);
 /// Threads that sleep between two of their batches: they poll, or do work without markers.
 struct sleeping_threads {
   std::string of;     ///< such as "the threads of Decode"
-  std::string place;  ///< such as "`Loader::run` (loader.cpp:19)"; "" if not sampled
+  std::string place;  ///< where they mostly do; see own_calls()
   double asleep_ns = 0;
 };
 
@@ -131,6 +131,10 @@ std::optional<time_change> change_of(const run_data& run, std::string_view name)
 /// Returns the largest number of calls of an operation that overlap in time. A call that waits for
 /// a lock inside its scope counts as well.
 std::size_t most_at_once(const run_data& run, std::string_view name);
+
+/// Returns how many calls of an operation are open on average, of the times when any is; 0 if there
+/// are none.
+double mean_open(const run_data& run, std::string_view name);
 
 /// The calls of a longer run are not searched, because they would take much memory.
 inline constexpr std::uint64_t most_searched_operations = 2'000'000;

@@ -165,28 +165,6 @@ std::optional<stage_id> stage_after_gap(const run_batches& batches, bool between
   return most == gaps.end() ? std::nullopt : std::optional(most->first);
 }
 
-/// Returns where threads sleep most, of the groups that contain one of these; "" if not sampled.
-std::string place_of_sleep(const run_data& run, const std::set<std::uint64_t>& threads) {
-  const std::optional<thread_samples> read = samples_of(run);
-  if (!read) return {};
-  const thread_samples& samples = *read;
-  std::string place;
-  double longest = 0;
-  for (const thread_activity& group : activity_of(samples, named_stacks(samples))) {
-    const bool is_one = std::any_of(group.members.begin(), group.members.end(), [&](std::size_t n) {
-      return threads.count(samples.threads[n].tid) != 0;
-    });
-    for (const blocked_part& part : group.blocked) {
-      const bool sleeps = part.reason == lotus::detail::wait_reason::sleep;
-      if (!is_one || !sleeps || part.share * group.time_s <= longest) continue;
-      longest = part.share * group.time_s;
-      // A function of the C library does not say which code sleeps.
-      place = part.function.module == group.program ? shown_place(part.function) : std::string();
-    }
-  }
-  return place;
-}
-
 /// Returns the function that has at least half of the CPU samples that count; "" if these are few.
 /// @param counts  bool(const thread_sample&, std::int64_t): whether a sample at this time counts.
 template <class Counts>
@@ -288,6 +266,7 @@ std::optional<sleeping_threads> asleep_between_batches(const run_facts& f) {
   sleeping_threads found;
   for (const blocked_on& one : list->second.by) {
     if (one.reason != wait_reason::sleep) continue;
+    if (found.place.empty()) found.place = own_calls(one);
     asleep += one.samples;
     found.asleep_ns += static_cast<double>(one.ns);
   }
@@ -314,7 +293,6 @@ std::optional<sleeping_threads> asleep_between_batches(const run_facts& f) {
   found.of = threads.size() == 1 ? "the thread" : "the threads";
   found.of += named ? " of " + shown_name(f.run.names.name(stage->value())) : " that build batches";
   if (!named && threads.size() == 1) found.of = "the thread that builds batches";
-  found.place = place_of_sleep(f.run, threads);
   return found;
 }
 

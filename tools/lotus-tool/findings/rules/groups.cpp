@@ -274,6 +274,25 @@ std::optional<finding> step_waits_for_cpu(const run_facts& f) {
       gives_reason | forbids_threads | forbids_balanced};
 }
 
+namespace {
+
+/// Returns the function in which threads that build batches sleep outside of all operations, if
+/// that is what they mostly wait for; "" if it is unknown.
+std::string sleeps_outside_operations(const run_blocked_on& joined) {
+  constexpr double mostly = 0.5;
+  const blocked_list& all = joined.preprocessing;
+  if (all.empty() || all.by.front().reason != wait_reason::sleep || all.by.front().share < mostly) {
+    return {};
+  }
+  // The samples of operations are among these.
+  for (const auto& [name, of] : joined.ops) {
+    if (!of.empty() && of.by.front().calls == all.by.front().calls) return {};
+  }
+  return own_calls(all.by.front());
+}
+
+}  // namespace
+
 std::optional<finding> work_outside_operations(const run_facts& f) {
   constexpr double worth_naming = 0.3;
   const path_share* const most = f.largest_work();
@@ -287,7 +306,9 @@ std::optional<finding> work_outside_operations(const run_facts& f) {
                  {name_word{f.d.makes_itself ? "building batches takes" : "workers spend"},
                   share_word{outside}}};
   const std::string function = function_in_batches(f.run);
+  const std::string asleep = function.empty() ? sleeps_outside_operations(f.d.blocked_on) : "";
   if (!function.empty()) because.add(", on a CPU mostly in %", {name_word{function}});
+  if (!asleep.empty()) because.add(", mostly asleep in %", {name_word{asleep}});
   return finding{"outside-operations",
                  std::move(because.add(".")),
                  {"Put LOTUS_SCOPE into what they do there."},

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "findings/facts/batch_threads.hpp"
 #include "findings/facts/facts.hpp"
-#include "findings/facts/kept_batches.hpp"
 #include "findings/facts/outside_batches.hpp"
 #include "findings/finding.hpp"
 #include "findings/verdict.hpp"

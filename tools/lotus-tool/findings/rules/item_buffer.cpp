@@ -20,14 +20,18 @@ std::optional<finding> buffer_filled_first(const run_facts& f) {
     because.add(". That was so % times, % each",
                 {count_word{buffer.fills}, time_word{buffer.mean_ns}});
   }
+  const double share = buffer.share * f.waits.share();
   finding found{"buffer-filled-first",
                 because.add("."),
                 {"Let the buffer hold fewer items%, or take items before it is full.",
                  {name_word{buffer.fills > 1 ? ", keep it filled between epochs" : ""}}},
-                buffer.share * f.waits.share(),
-                verdict::hand_over_bound,
-                gives_reason | forbids_threads};
-  found.title = "Batches are begun too late";
+                share};
+  constexpr double limits_the_run = 0.25;
+  if (share >= limits_the_run) {
+    found.is = verdict::hand_over_bound;
+    found.effects = gives_reason | forbids_threads;
+    found.title = "Batches are begun too late";
+  }
   return found;
 }
 

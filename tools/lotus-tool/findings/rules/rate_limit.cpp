@@ -14,7 +14,7 @@ namespace lotus::tool {
 phrase steady_rate_words(const std::string& operation, double per_s) {
   return {
       "calls of % end at a steady % per second, however many of them overlap: something serves "
-      "them one after another",
+      "them one after another, or allows no more of them (a rate limit)",
       {name_word{operation}, count_word{per_s}}};
 }
 

@@ -39,6 +39,7 @@ std::vector<finding> find_all(const run_facts& facts) {
       waits_while_built,
       nobody_builds,
       rate_limit,
+      waits_for_few,
       waits_for_order,
       equally_slow_stages,
 

@@ -106,8 +106,11 @@ std::optional<finding> waits_at_start(const run_facts& f) {
   if (!is_start_up(f)) return std::nullopt;
   phrase because{"of the % that the consumer waited, % were for the first batch",
                  {time_word{f.waits.all_ns}, time_word{f.waits.first_ns}}};
+  constexpr double nearly_all = 0.8;
   if (f.waits.epochs != 1) {
-    because.add(" of %", {count_word{f.waits.epochs, "", "epochs, each"}});
+    const bool is_one = f.waits.longest_first_ns >= nearly_all * f.waits.first_ns;
+    because.add(is_one ? " of one of % epochs" : " of % epochs, each",
+                {count_word{f.waits.epochs}});
   }
   return finding{
       "start-up",

@@ -2,6 +2,8 @@
 // it does between epochs.
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +17,34 @@
 #include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {
+
+namespace {
+
+/// Returns where the consumer's thread waits in its steps, with shares of these waits; empty if
+/// too few samples show it.
+phrase waits_in_steps(const run_facts& f) {
+  constexpr std::uint64_t fewest = 10;
+  constexpr double worth_naming = 0.15;
+  constexpr std::size_t most_named = 2;
+  const blocked_list& list = f.d.blocked_on.steps;
+  if (list.samples < fewest) return {};
+  std::map<std::string, double> places;
+  for (const blocked_on& one : list.by) places[own_calls(one)] += one.share;
+  std::vector<std::pair<std::string, double>> all(places.begin(), places.end());
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  phrase text;
+  for (std::size_t i = 0; i < std::min(most_named, all.size()); ++i) {
+    const auto& [calls, share] = all[i];
+    if (calls.empty() || share < worth_naming) break;
+    text.add(text.empty() ? "the consumer's steps wait mostly in % (% of their waits)"
+                          : ", and in % (%)",
+             {name_word{calls}, share_word{share}});
+  }
+  return text.empty() ? text : text.add(".");
+}
+
+}  // namespace
 
 std::optional<finding> step_operation(const run_facts& f) {
   constexpr double most_of_it = 0.5;
@@ -54,6 +84,8 @@ std::optional<finding> step_operation(const run_facts& f) {
   } else if (!function.empty()) {
     because = {"the consumer's steps use the CPU mostly in %.", {name_word{function}}};
   }
+  const bool waits = 2 * steps.blocked >= steps.all && f.waits.share() < waits_much;
+  if (because.empty() && waits) because = waits_in_steps(f);
   if (because.empty()) return std::nullopt;
   return finding{"step-operation", std::move(because), std::move(to_do)};
 }

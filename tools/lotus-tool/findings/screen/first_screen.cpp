@@ -1,6 +1,7 @@
 #include "findings/screen/first_screen.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <utility>
 
@@ -277,7 +278,8 @@ class composer {
     }
     for (const bound_gain& g : d_.gains) {
       if (g.gain >= 1 + worthwhile / 5) continue;
-      if (g.bound == verdict::prefetch_bound && !prefetch)
+      // Where each batch has a thread of its own, more threads are more prefetching.
+      if (g.bound == verdict::prefetch_bound && !prefetch && !(workers && d_.thread_for_each))
         s_.not_worth.push_back({"more prefetching"});
       if (g.bound == verdict::order_bound && !order)
         s_.not_worth.push_back({"receiving batches in any order"});
@@ -374,7 +376,15 @@ shown_wait largest_wait(const diagnosis& d) {
   if (text.empty()) return {};
   // The finding perhaps-a-lock says the same, so do not say it twice.
   if (first_with(names_lock, d.findings) != nullptr) return {most->name, {}};
-  return {most->name, {"%", {name_word{text}}}};
+  phrase told{"%", {name_word{text}}};
+  const auto calls = std::find_if(d.ops.begin(), d.ops.end(), [&most](const op_share& op) {
+    return shown_name(op.name) == most->name;
+  });
+  constexpr double many = 3;
+  if (calls != d.ops.end() && calls->per_batch >= many) {
+    told.add("; % calls for each batch", {count_word{std::round(calls->per_batch)}});
+  }
+  return {most->name, told};
 }
 
 const finding* reason_of(const diagnosis& d) {

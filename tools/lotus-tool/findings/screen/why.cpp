@@ -97,7 +97,7 @@ phrase busy_workers(const diagnosis& d) {
   } else {
     text.add(", the consumer %", {time_word{d.mean_step_ns}});
   }
-  return text.add(".");
+  return wait.empty() ? text.add(".") : text.add(". ").add(wait).add(".");
 }
 
 /// Returns the evidence for the verdict.
@@ -129,6 +129,10 @@ phrase why(const diagnosis& d) {
       return {"during % of the waits, a later batch was ready, but not the next one.",
               {share_word{d.head_of_line_share}}};
     case verdict::prefetch_bound:
+      if (d.thread_for_each) {
+        return {"only % built at once, each by a thread of its own.",
+                {count_word{d.workers, "batch is", "batches are"}}};
+      }
       return {"too few batches are in flight, so the threads that build them have to pause."};
     case verdict::start_up_bound:
       return {"% of the consumer's waits are for the first batches of an epoch.",

@@ -153,6 +153,10 @@ std::string lock_holders(const blocked_on& of);
 /// @param name  name of the operation that waits, without the S that logs put before it.
 std::string wait_phrase(const blocked_on& of, const std::string& name);
 
+/// Returns in which functions of the program a thread waits mostly, such as "retry, called by
+/// Client::get"; "" if they are unknown. See blocked_on::calls.
+std::string own_calls(const blocked_on& of);
+
 /// Returns a text such as "sleeps during 52 % of its time and waits for the network: a socket
 /// during 43 % of its time". It contains the most frequent reason, and all others above 10 % of the
 /// time.

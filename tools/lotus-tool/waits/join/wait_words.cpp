@@ -156,6 +156,24 @@ std::string wait_phrase(const blocked_on& of, const std::string& name) {
   return behind.empty() ? "waits in the kernel" : "waits in the kernel:" + behind;
 }
 
+std::string own_calls(const blocked_on& of) {
+  const auto begins = [](const std::string& call, std::string_view with) {
+    return std::string_view(call).substr(0, with.size()) == with;
+  };
+  // A condition variable is the loader's own, so one function says enough. What else waits is often
+  // a helper or a function of a library.
+  const std::size_t most = of.reason == wait_reason::condition ? 1 : 2;
+  std::vector<std::string> own;
+  for (const std::string& call : of.calls) {
+    const bool is_library = begins(call, "__") || begins(call, "std::") || begins(call, "...") ||
+                            begins(call, "lotus::");
+    const bool says_nothing = call == "main" || call.find("lambda") != std::string::npos;
+    if (is_library || says_nothing || own.size() == most) continue;
+    own.push_back(call);
+  }
+  return joined(own, ", called by ", printable_line);
+}
+
 std::string wait_phrases(const blocked_list& list, const std::string& name, double blocked) {
   constexpr double worth_naming = 0.1;
   // Waits for different objects may have the same words.
@@ -192,7 +210,15 @@ std::string waiting_text(const run_blocked_on& joined, const std::string& name,
   const double blocked =
       static_cast<double>(blocked_ns.value_or(list->ns)) / static_cast<double>(total_ns);
   if (blocked < min_blocked) return {};
-  return printable_line(name) + ' ' + wait_phrases(*list, name, blocked);
+  const std::string text = printable_line(name) + ' ' + wait_phrases(*list, name, blocked);
+  // Other reasons say what is waited for.
+  constexpr double nearly_only = 0.8;
+  const blocked_on& most = list->by.front();
+  const bool is_known = most.share < nearly_only ||
+                        (most.reason != wait_reason::sleep &&
+                         (most.reason != wait_reason::condition || !named(most.what).empty()));
+  const std::string calls = is_known ? std::string() : own_calls(most);
+  return calls.empty() ? text : text + ", mostly in " + calls;
 }
 
 std::string log_waits::text(std::size_t file, std::int64_t start_ns, std::int64_t end_ns,

@@ -154,6 +154,9 @@ void for_each_entry(run_blocked_on& joined, const Each& each) {
   for (auto& [name, list] : joined.ops) {
     for (blocked_on& one : list.by) each(one);
   }
+  for (auto& [stage, list] : joined.between_batches) {
+    for (blocked_on& one : list.by) each(one);
+  }
   for (blocked_on& one : joined.waits.by) each(one);
   for (blocked_on& one : joined.preprocessing.by) each(one);
   for (blocked_on& one : joined.steps.by) each(one);
