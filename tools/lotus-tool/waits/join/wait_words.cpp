@@ -156,21 +156,30 @@ std::string wait_phrase(const blocked_on& of, const std::string& name) {
   return behind.empty() ? "waits in the kernel" : "waits in the kernel:" + behind;
 }
 
+namespace {
+
+/// Returns the functions of the program in which a thread waits, the innermost first.
+std::vector<std::string> own_functions(const blocked_on& of) {
+  std::vector<std::string> own;
+  for (const std::string& call : of.calls) {
+    const auto begins = [&call](std::string_view with) {
+      return std::string_view(call).substr(0, with.size()) == with;
+    };
+    const bool is_library = begins("__") || begins("std::") || begins("...") || begins("lotus::");
+    const bool says_nothing = call == "main" || call.find("lambda") != std::string::npos;
+    if (!is_library && !says_nothing) own.push_back(call);
+  }
+  return own;
+}
+
+}  // namespace
+
 std::string own_calls(const blocked_on& of) {
-  const auto begins = [](const std::string& call, std::string_view with) {
-    return std::string_view(call).substr(0, with.size()) == with;
-  };
   // A condition variable is the loader's own, so one function says enough. What else waits is often
   // a helper or a function of a library.
   const std::size_t most = of.reason == wait_reason::condition ? 1 : 2;
-  std::vector<std::string> own;
-  for (const std::string& call : of.calls) {
-    const bool is_library = begins(call, "__") || begins(call, "std::") || begins(call, "...") ||
-                            begins(call, "lotus::");
-    const bool says_nothing = call == "main" || call.find("lambda") != std::string::npos;
-    if (is_library || says_nothing || own.size() == most) continue;
-    own.push_back(call);
-  }
+  std::vector<std::string> own = own_functions(of);
+  own.resize(std::min(most, own.size()));
   return joined(own, ", called by ", printable_line);
 }
 
@@ -211,10 +220,11 @@ std::string waiting_text(const run_blocked_on& joined, const std::string& name,
       static_cast<double>(blocked_ns.value_or(list->ns)) / static_cast<double>(total_ns);
   if (blocked < min_blocked) return {};
   const std::string text = printable_line(name) + ' ' + wait_phrases(*list, name, blocked);
-  // Other reasons say what is waited for.
+  // Other reasons say what is waited for, and the outer functions only contain the operation.
   constexpr double nearly_only = 0.8;
+  constexpr std::size_t deep = 3;
   const blocked_on& most = list->by.front();
-  const bool is_known = most.share < nearly_only ||
+  const bool is_known = most.share < nearly_only || own_functions(most).size() < deep ||
                         (most.reason != wait_reason::sleep &&
                          (most.reason != wait_reason::condition || !named(most.what).empty()));
   const std::string calls = is_known ? std::string() : own_calls(most);
