@@ -326,3 +326,22 @@ TEST_CASE(
     if (is_filled) CHECK(a.verdict() == "hand-over-bound");
   }
 }
+
+TEST_CASE("one thread whose steps take most of the run is consumer-bound") {
+  for (const bool is_long : {true, false}) {
+    planted_logs logs(8);
+    std::int64_t now = 0;
+    for (std::int64_t i = 0; i < 100; ++i) {
+      const std::int64_t build = about(2 * ms, i, 10);
+      slept(logs, 0, i, now + 3000, build);
+      received(logs, i, now, now + build + 6000);
+      now += build + 6000 + about(is_long ? 10 * ms : 2 * ms, i + 1, 10);
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(a.verdict() == (is_long ? "consumer-bound" : "preprocessing-bound"));
+    CHECK(contains(a.text(), "the consumer's step 2x faster") == is_long);
+    CHECK(contains(a.text(), is_long ? "takes most of the run, and no batch is built meanwhile"
+                                     : "batches are built on the consumer's own thread"));
+  }
+}

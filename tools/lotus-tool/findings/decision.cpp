@@ -99,7 +99,7 @@ bool is_fed(const run_facts& f) {
 /// Whether the consumer builds the batches itself, or has them built only when it asks, for a good
 /// part of the run, although its steps take longer.
 bool could_build_meanwhile(const run_facts& f, const bound_gain& largest) {
-  constexpr double much_of_it = 0.3;
+  constexpr double much_of_it = 0.3;  // with less, a step that is twice as fast gains more
   return f.d.makes_itself && largest.bound == verdict::consumer_bound &&
          f.waits.share() > much_of_it;
 }

@@ -118,6 +118,7 @@ std::map<number_of_consumer, std::vector<taken_together>> find_takes(
 
 item_buffer find_item_buffer(const run_data& run) {
   constexpr double many = 3;  // batches for which a buffer holds items
+  if (run.side.inclusions.empty()) return {};
   const auto takes = find_takes(taken_items(run));
   item_buffer found;
   std::vector<double> ready;
