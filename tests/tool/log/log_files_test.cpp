@@ -122,3 +122,14 @@ TEST_CASE("the folder of a loader is read like this loader of the whole run") {
   }
   CHECK(find(dir.path()).size() == 2);
 }
+
+TEST_CASE("a folder below one with files of another program is no loader of that program") {
+  const temp_dir dir;
+  dir.file(".lotus_info_9_1", "pid 9\nparent 1\nhost Snode\n");
+  dir.file("run/lotustrace_log_main_pid_7", "SCrop,1000,100\n");
+  dir.file("other/lotustrace_log_main_pid_9", "SCrop,1000,100\n");
+  const auto runs = find(dir.path() + "/run");
+  REQUIRE(runs.size() == 1);
+  CHECK(runs[0].loader.empty());
+  CHECK(runs[0].info_dir == dir.path() + "/run");
+}

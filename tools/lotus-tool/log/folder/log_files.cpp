@@ -15,6 +15,7 @@
 #include "log/folder/loaders.hpp"
 #include "log/folder/lost_records.hpp"
 #include "log/folder/starts.hpp"
+#include "log/process_info.hpp"
 #include "log/side_line.hpp"
 #include "log/window/log_window.hpp"
 #include "lotus/folder/hidden_files.hpp"
@@ -246,27 +247,32 @@ bool has_thread_samples(const std::string& dir) {
   return false;
 }
 
-/// Whether a folder directly contains a file that find_runs() takes for a log, or one whose name
-/// begins with `hidden`.
-bool contains_log(const fs::path& dir, std::string_view prefix, std::string_view hidden) {
+/// Calls each(name) for the names of the entries of a folder until it returns true. Returns whether
+/// it did.
+template <class Each>
+bool any_name(const fs::path& folder, Each&& each) {
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(dir, error)) {
-    const std::string name = entry.path().filename().string();
-    if (hidden.empty() ? is_log_name(name, prefix) : name.rfind(hidden, 0) == 0) return true;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (each(entry.path().filename().string())) return true;
   }
   return false;
 }
 
-/// Returns the folder of the run of which `dir` is the folder of a loader; "" if it is none.
+/// Returns the folder of the run of which `dir` is the folder of a loader; "" if it is none. The
+/// folder above may contain the files of any program, so these must name a process that wrote here.
 std::string run_of_loader(const std::string& dir, std::string_view prefix) {
-  constexpr std::string_view info = lotus::detail::run_info_start;
+  const auto is_info = [](const std::string& name) {
+    return name.rfind(lotus::detail::run_info_start, 0) == 0;
+  };
   std::error_code error;
   const fs::path folder = fs::canonical(dir, error);
-  if (error || !contains_log(folder, prefix, {}) || contains_log(folder, prefix, info) ||
-      !contains_log(folder.parent_path(), prefix, info)) {
-    return {};
-  }
-  return folder.parent_path().string();
+  const fs::path above = folder.parent_path();
+  if (error || any_name(folder, is_info) || !any_name(above, is_info)) return {};
+  const run_processes info = run_processes::read(above.string(), {});
+  const bool wrote_here = any_name(folder, [&](const std::string& name) {
+    return is_log_name(name, prefix) && info.process_of(*number_of(name)) != nullptr;
+  });
+  return wrote_here ? above.string() : std::string();
 }
 
 }  // namespace
