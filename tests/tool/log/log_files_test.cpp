@@ -105,7 +105,7 @@ TEST_CASE("numbers beyond 64 bits are not accepted in the name of a log") {
 
 TEST_CASE("the folder of a loader is read like this loader of the whole run") {
   const temp_dir dir;
-  dir.file(".lotus_info_7_1", "pid 7\nparent 1\nhost Snode\n");
+  dir.file(".lotus_info_7_1", "pid 7\nparent 1\nhost Snode\nthread 7 Smain\n");
   dir.file(".lotus_info_8_1", "pid 8\nparent 7\nhost Snode\n");
   for (const auto* name : {"train", "val"}) {
     dir.file(std::string(name) + "/lotustrace_log_main_pid_7", "SCrop,1000,100\n");
@@ -125,7 +125,7 @@ TEST_CASE("the folder of a loader is read like this loader of the whole run") {
 
 TEST_CASE("a folder below one with files of another program is no loader of that program") {
   const temp_dir dir;
-  dir.file(".lotus_info_9_1", "pid 9\nparent 1\nhost Snode\n");
+  dir.file(".lotus_info_9_1", "pid 9\nparent 1\nhost Snode\nthread 9 Smain\n");
   dir.file("run/lotustrace_log_main_pid_7", "SCrop,1000,100\n");
   dir.file("other/lotustrace_log_main_pid_9", "SCrop,1000,100\n");
   const auto runs = find(dir.path() + "/run");

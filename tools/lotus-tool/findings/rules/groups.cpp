@@ -302,9 +302,10 @@ std::optional<finding> work_outside_operations(const run_facts& f) {
     return std::nullopt;
   }
   if (most == nullptr) return work_without_scopes(f, outside);
-  phrase because{"% % of the critical path outside of all operations",
-                 {name_word{f.d.makes_itself ? "building batches takes" : "workers spend"},
-                  share_word{outside}}};
+  phrase because{f.d.makes_itself
+                     ? "building batches takes % of the critical path outside of all operations"
+                     : "workers spend % of the critical path outside of all operations",
+                 {share_word{outside}}};
   const std::string function = function_in_batches(f.run);
   const std::string asleep = function.empty() ? sleeps_outside_operations(f.d.blocked_on) : "";
   if (!function.empty()) because.add(", on a CPU mostly in %", {name_word{function}});
@@ -313,7 +314,7 @@ std::optional<finding> work_outside_operations(const run_facts& f) {
                  std::move(because.add(".")),
                  {"Put LOTUS_SCOPE into what they do there."},
                  outside,
-                 verdict::preprocessing_bound,
+                 f.d.makes_itself ? std::nullopt : std::optional(verdict::preprocessing_bound),
                  f.d.makes_itself ? 0U : gives_reason};
 }
 

@@ -129,15 +129,22 @@ std::optional<finding> forked_batches(const run_facts& f) {
     to_do = {"They mostly wait for a CPU: use % threads for one batch, as many as there are CPUs.",
              {count_word{f.cpus}}};
   }
+  phrase because{"up to % threads work on the same batch or item in % at once.",
+                 {count_word{most}, name_word{shown_name(f.run.names.name(most_in))}}};
+  constexpr double nearly_all = 0.93;
+  const bool is_full = f.cpus > 0 && f.used_cpus - f.unmarked_cpus >= nearly_all * f.cpus;
+  if (is_full) {
+    because.add(" Work in operations uses % of %: more threads gain nothing.",
+                {count_word{f.used_cpus - f.unmarked_cpus}, count_word{f.cpus, "CPU", "CPUs"}});
+  }
   // The simulation knows parts for which the thread that builds the batch waits.
   const bool joined = is_joined(f.run, stage_id(most_in));
   return finding{joined ? "joined-batches" : "forked-batches",
-                 {"up to % threads work on the same batch or item in % at once.",
-                  {count_word{most}, name_word{shown_name(f.run.names.name(most_in))}}},
+                 std::move(because),
                  std::move(to_do),
                  0,
                  {},
-                 (queues ? forbids_threads : 0U) | (joined ? 0U : forbids_simulation)};
+                 (queues || is_full ? forbids_threads : 0U) | (joined ? 0U : forbids_simulation)};
 }
 
 std::optional<finding> batches_pile_up(const run_facts& f) {

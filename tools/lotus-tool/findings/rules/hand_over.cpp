@@ -178,9 +178,20 @@ std::optional<finding> wait_contains_work(const run_facts& f) {
 
 std::optional<finding> wait_polls(const run_facts& f) {
   if (!is_handed_over_late(f, worth_telling) || works_itself(f) || !sleeps(f)) return std::nullopt;
-  return found(f, "wait-polls", ", while its own thread was asleep: it polls.",
-               {"Let the thread that builds a batch wake the consumer (condition variable), or "
-                "sleep for a shorter time."});
+  const auto& by = f.d.blocked_on.waits.by;
+  const auto asleep = std::find_if(
+      by.begin(), by.end(), [](const blocked_on& one) { return one.reason == wait_reason::sleep; });
+  const std::string calls = asleep == by.end() ? std::string() : own_calls(*asleep);
+  if (calls.empty()) {
+    return found(f, "wait-polls", ", while its own thread was asleep: it polls.",
+                 {"Let the thread that builds a batch wake the consumer (condition variable), or "
+                  "sleep for a shorter time."});
+  }
+  return found(f, "wait-polls",
+               ", while its own thread was asleep in %: it polls, or does work there that sleeps.",
+               {"If it polls, let the thread that builds a batch wake it, or sleep for a shorter "
+                "time; otherwise, do this work in the workers."},
+               {name_word{calls}});
 }
 
 std::optional<finding> wait_spins(const run_facts& f) {

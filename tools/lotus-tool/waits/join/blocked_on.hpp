@@ -69,6 +69,7 @@ struct blocked_on {
   std::vector<seen_stack> holder_stacks{};
   /// The calls in which a thread waits most often, the innermost first; set by name_stacks().
   std::vector<std::string> calls{};
+  double calls_share = 0;  ///< share (0..1) of the samples with a stack that have these calls
 };
 
 /// What the calls of one operation were blocked on, or all waits for batches, or all preprocessing.

@@ -42,6 +42,7 @@ sampled_waits::sampled_waits(
       }
       if (sample.holder == 0) continue;
       for (const std::size_t file : logs_of(sample.holder)) {
+        wait.holder_has_log = true;
         moments[file].push_back({sample.time_ns, number, true});
       }
     }

@@ -48,6 +48,7 @@ struct sampled_wait {
   innermost_span in{};              ///< the innermost of them
   std::vector<std::size_t> logs{};  ///< indexes of the logs of the waiting thread
   innermost_span holder{};          ///< the innermost span of the lock's holder
+  bool holder_has_log = false;      ///< whether the lock's holder has a log of this loader
 };
 
 using on_operation = std::function<void(const operation&)>;

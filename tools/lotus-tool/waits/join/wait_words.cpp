@@ -175,6 +175,9 @@ std::vector<std::string> own_functions(const blocked_on& of) {
 }  // namespace
 
 std::string own_calls(const blocked_on& of) {
+  // Few samples do not tell which of two places is the one with more time.
+  constexpr double clearly_most = 0.6;
+  if (of.calls_share < clearly_most) return {};
   // A condition variable is the loader's own, so one function says enough. What else waits is often
   // a helper or a function of a library.
   const std::size_t most = of.reason == wait_reason::condition ? 1 : 2;

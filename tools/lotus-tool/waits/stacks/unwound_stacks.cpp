@@ -218,11 +218,14 @@ void name_stacks(const run_files& run, run_blocked_on& joined, diagnostic_log& d
       samples[stacks.of(joined.processes[seen.process], seen.number)] += seen.samples;
     }
     std::uint64_t most = 0;
+    std::uint64_t all = 0;
     for (const auto& [calls, count] : samples) {
+      all += count;
       if (calls.empty() || count <= most) continue;
       most = count;
       one.calls = calls;
     }
+    if (all > 0) one.calls_share = static_cast<double>(most) / static_cast<double>(all);
     one.held_in = held_in(joined, one, stacks);
   });
 }
