@@ -23,7 +23,6 @@
 #include "model/run_data.hpp"
 #include "threads/data/thread_samples.hpp"
 #include "threads/view/threads_view.hpp"
-#include "waits/stacks/unwound_stacks.hpp"
 
 namespace lotus::tool {
 namespace {
