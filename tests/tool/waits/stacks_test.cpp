@@ -239,7 +239,8 @@ TEST_CASE("diagnose shows the calls that wait for the lock that limits a run") {
   INFO(details);
   CHECK(contains(details, "Decode waits for the lock decoder_mutex held by Decode on other"));
   CHECK(contains(details, "called by decode_under_lock, called by"));
-  CHECK_FALSE(contains(run({"diagnose", folder}).out, "decode_under_lock"));
+  // The first screen names the function in which the holder waits, but not the calls.
+  CHECK_FALSE(contains(run({"diagnose", folder}).out, ", called by"));
 }
 
 TEST_CASE("a file of stacks has mode 0600 and contains nothing of the program's data") {
