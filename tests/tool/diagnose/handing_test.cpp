@@ -285,7 +285,7 @@ TEST_CASE(
       std::vector<std::int64_t> buffer;
       std::vector<std::int64_t> lengths[8];
       std::int64_t begin = now;
-      const auto pass_on = [&](std::vector<std::int64_t> items, std::int64_t at) {
+      const auto pass_on = [&](const std::vector<std::int64_t>& items, std::int64_t at) {
         at = std::max(at, passed + 1000);
         for (const std::int64_t item : items) logs.takes(3, at += 500, batch, item);
         passed = at + (slow ? 12 * ms : 10'000);

@@ -278,7 +278,7 @@ TEST_CASE("both samplers find the threads for which a decoder waits in a real ru
   const auto record = [&dir](std::vector<std::string> command, const std::string& name) {
     command.insert(command.end(), {"--", LOTUS_MAP_PROBE, "decoder", "200"});
     for (int time = 0; time < 8; ++time) {
-      const std::string folder = dir.path() + '/' + name + std::to_string(time);
+      std::string folder = dir.path() + '/' + name + std::to_string(time);
       const auto begin = std::chrono::steady_clock::now();
       REQUIRE(execute(command, {{"LOTUS_LOG_FILE", folder + "/lotustrace_log"}}).status == 0);
       const auto took = std::chrono::steady_clock::now() - begin;
