@@ -232,3 +232,20 @@ TEST_CASE("the lock of the allocator is one of the library") {
   lock.taken_in = "Pool::take";
   CHECK_FALSE(lotus::tool::is_of_library(lock));
 }
+
+TEST_CASE("threads that build each batch together and use all CPUs are said to") {
+  for (const int cpus : {2, 8}) {
+    planted_logs logs(cpus);
+    std::int64_t now = 0;
+    for (std::int64_t i = 0; i < 60; ++i) {
+      for (int thread = 1; thread <= 2; ++thread) logs.stage(thread, "Frame", i, now, 8 * ms);
+      now = received_when(logs, i, now, now + 8 * ms + 20'000) + 20'000;
+    }
+    for (std::int64_t at = 0; at <= now; at += 20 * ms) logs.cpu_time(at, 2 * at, (cpus - 2) * at);
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    const std::string text = found(a, "forked-batches") + found(a, "joined-batches");
+    CHECK(contains(text, "up to 2 threads"));
+    CHECK(contains(text, "of 2 CPUs: more threads gain nothing") == (cpus == 2));
+  }
+}

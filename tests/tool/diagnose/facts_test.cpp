@@ -453,3 +453,40 @@ TEST_CASE("a stage that always works and sleeps gets advice without a simulation
     CHECK(found(a, "threads-sleep").empty() == !sleeps);
   }
 }
+
+TEST_CASE("the holder of a lock is another loader's only if it has a log of that loader") {
+  for (const int holder : {5, 7}) {
+    planted_logs logs(8);
+    logs.loader("val");
+    logs.op(5, "Noise", 0, 900 * ms);
+    logs.off_cpu(5, 900 * ms, ms, 0);
+    logs.loader("train");
+    std::int64_t now = 0;
+    for (std::int64_t i = 0; i < 100; ++i) {
+      slept(logs, 1, i, now, 8 * ms);
+      logs.wait_sample(1, now + 4 * ms, "lock", "noise", 16, holder);
+      now = received_when(logs, i, now, now + 8 * ms + 20'000) + ms;
+    }
+    const temp_dir dir;
+    logs.write(dir);
+    const std::string text = run_well({"diagnose", dir.path(), "--json"}).out;
+    INFO(text);
+    CHECK(contains(text, lotus::tool::other_loader_code) == (holder == 5));
+    CHECK(contains(text, lotus::tool::unmarked_code) == (holder == 7));
+  }
+}
+
+TEST_CASE("work outside of operations in a single thread is told beside how batches are built") {
+  planted_logs logs(8);
+  std::int64_t now = 0;
+  for (std::int64_t i = 0; i < 60; ++i) {
+    logs.made(0, i, now + 3000, 10 * ms);
+    logs.op(0, "Read", now + 4000, ms);
+    received(logs, i, now, now + 10 * ms + 6000);
+    now += 11 * ms;
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  CHECK(contains(a.text(), "batches are built on the consumer's own thread"));
+  CHECK(contains(a.text(), "Building batches takes 8"));
+}

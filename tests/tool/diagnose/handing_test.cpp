@@ -242,7 +242,7 @@ TEST_CASE("work between epochs that takes more time than all waits makes the con
     const std::string why = a.whole["screen"]["why"].text();
     CHECK(contains(why, "Why: between the last batch of an epoch") ==
           (is_known && each.ns > 50 * ms));
-    CHECK(contains(why, "takes most of its epochs") == (each.ns <= 50 * ms || !is_known));
+    CHECK(contains(why, "takes most of the epochs") == (each.ns <= 50 * ms || !is_known));
     CHECK(contains(found(a, "pauses-between-epochs"),
                    is_known ? "something else (mostly LoadIndex) for"
                             : "perhaps with batches of another loader"));

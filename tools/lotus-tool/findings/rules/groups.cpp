@@ -109,6 +109,21 @@ std::optional<finding> work_without_scopes(const run_facts& f, double share) {
                  share};
 }
 
+/// Returns the function in which threads that build batches sleep outside of all operations, if
+/// that is what they mostly wait for; "" if it is unknown.
+std::string sleeps_outside_operations(const run_blocked_on& joined) {
+  constexpr double mostly = 0.5;
+  const blocked_list& all = joined.preprocessing;
+  if (all.empty() || all.by.front().reason != wait_reason::sleep || all.by.front().share < mostly) {
+    return {};
+  }
+  // The samples of operations are among these.
+  for (const auto& [name, of] : joined.ops) {
+    if (!of.empty() && of.by.front().calls == all.by.front().calls) return {};
+  }
+  return own_calls(all.by.front());
+}
+
 }  // namespace
 
 phrase when_idle(const run_facts& f) {
@@ -273,25 +288,6 @@ std::optional<finding> step_waits_for_cpu(const run_facts& f) {
       verdict::preprocessing_bound,
       gives_reason | forbids_threads | forbids_balanced};
 }
-
-namespace {
-
-/// Returns the function in which threads that build batches sleep outside of all operations, if
-/// that is what they mostly wait for; "" if it is unknown.
-std::string sleeps_outside_operations(const run_blocked_on& joined) {
-  constexpr double mostly = 0.5;
-  const blocked_list& all = joined.preprocessing;
-  if (all.empty() || all.by.front().reason != wait_reason::sleep || all.by.front().share < mostly) {
-    return {};
-  }
-  // The samples of operations are among these.
-  for (const auto& [name, of] : joined.ops) {
-    if (!of.empty() && of.by.front().calls == all.by.front().calls) return {};
-  }
-  return own_calls(all.by.front());
-}
-
-}  // namespace
 
 std::optional<finding> work_outside_operations(const run_facts& f) {
   constexpr double worth_naming = 0.3;

@@ -120,7 +120,7 @@ phrase why(const diagnosis& d) {
     case verdict::lock_bound:
       return lock_words(*d.lock).add(". ").add(lock_advice(d.lock->of)).add(".");
     case verdict::consumer_bound:
-      return phrase{has_pauses(d) ? "the consumer's own work (its steps) takes most of its epochs%."
+      return phrase{has_pauses(d) ? "the consumer's own work (its steps) takes most of the epochs%."
                                   : "the consumer's own work (its steps) takes most of the run%.",
                     {name_word{d.makes_itself ? ", and no batch is built meanwhile" : ""}}}
           .add(claims(d).may_gain_from_building() ? "" : " Building batches faster would not help.")

@@ -237,16 +237,6 @@ std::error_code look_below(const std::string& dir, search& logs) {
   return {};
 }
 
-/// Whether a folder contains samples of threads, which `lotus-tool run` stores for any program,
-/// even if the program itself records nothing.
-bool has_thread_samples(const std::string& dir) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(dir, error)) {
-    if (entry.path().filename().string().rfind(".lotus_threads_", 0) == 0) return true;
-  }
-  return false;
-}
-
 /// Calls each(name) for the names of the entries of a folder until it returns true. Returns whether
 /// it did.
 template <class Each>
@@ -256,6 +246,13 @@ bool any_name(const fs::path& folder, Each&& each) {
     if (each(entry.path().filename().string())) return true;
   }
   return false;
+}
+
+/// Whether a folder contains samples of threads, which `lotus-tool run` stores for any program,
+/// even if the program itself records nothing.
+bool has_thread_samples(const std::string& dir) {
+  return any_name(dir,
+                  [](const std::string& name) { return name.rfind(".lotus_threads_", 0) == 0; });
 }
 
 /// Returns the folder of the run of which `dir` is the folder of a loader; "" if it is none. The

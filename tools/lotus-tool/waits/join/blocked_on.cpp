@@ -204,13 +204,13 @@ run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics) {
   }
   std::map<std::uint32_t, collector> collectors;
   std::map<stage_id, collector> between;
-  const std::string other_loader = "code of another loader";
-  const bool others = !run.files->loader.empty() || !run.files->elsewhere.empty();
+  std::set<std::uint64_t> elsewhere;  // threads with logs of other loaders
+  for (const log_file& file : run.files->elsewhere) elsewhere.insert(file.number);
   for (const sampled_wait& wait : waits.all()) {
     const wait_object what = what_of(*wait.sample);
     const std::string held_by = waits.name_of(wait.holder);
-    const bool is_other = others && wait.sample->holder != 0 && !wait.holder_has_log;
-    const std::string& holder = is_other ? other_loader : held_by;
+    const bool is_other = !wait.holder_has_log && elsewhere.count(wait.sample->holder) != 0;
+    const std::string holder = is_other ? other_loader_code : held_by;
     const auto stage = wait.logs.empty() ? stages.end() : stages.find(wait.logs.front());
     if (wait.open.empty() && stage != stages.end()) {
       between[stage->second].add(*wait.sample, wait.process, what, holder);

@@ -41,6 +41,9 @@ struct wait_object {
 /// blocked_on::held_by if a thread that has no operation open holds a lock.
 inline constexpr const char* unmarked_code = "code outside of all operations";
 
+/// blocked_on::held_by if a thread holds a lock that has logs only of other loaders of the program.
+inline constexpr const char* other_loader_code = "code of another loader";
+
 /// How the consumer's step is named where operations are.
 inline constexpr const char* step_word = "the consumer's step";
 

@@ -43,6 +43,20 @@ std::string words_for_several(const blocked_list& list, wait_reason reason) {
              : "waits for the network (" + counted(number, "connection", "connections") + ')';
 }
 
+/// Returns the functions of the program in which a thread waits, the innermost first.
+std::vector<std::string> own_functions(const blocked_on& of) {
+  std::vector<std::string> own;
+  for (const std::string& call : of.calls) {
+    const auto begins = [&call](std::string_view with) {
+      return std::string_view(call).substr(0, with.size()) == with;
+    };
+    const bool is_library = begins("__") || begins("std::") || begins("...") || begins("lotus::");
+    const bool says_nothing = call == "main" || call.find("lambda") != std::string::npos;
+    if (!is_library && !says_nothing) own.push_back(call);
+  }
+  return own;
+}
+
 }  // namespace
 
 std::string object_text(const wait_object& of) {
@@ -156,24 +170,6 @@ std::string wait_phrase(const blocked_on& of, const std::string& name) {
   return behind.empty() ? "waits in the kernel" : "waits in the kernel:" + behind;
 }
 
-namespace {
-
-/// Returns the functions of the program in which a thread waits, the innermost first.
-std::vector<std::string> own_functions(const blocked_on& of) {
-  std::vector<std::string> own;
-  for (const std::string& call : of.calls) {
-    const auto begins = [&call](std::string_view with) {
-      return std::string_view(call).substr(0, with.size()) == with;
-    };
-    const bool is_library = begins("__") || begins("std::") || begins("...") || begins("lotus::");
-    const bool says_nothing = call == "main" || call.find("lambda") != std::string::npos;
-    if (!is_library && !says_nothing) own.push_back(call);
-  }
-  return own;
-}
-
-}  // namespace
-
 std::string own_calls(const blocked_on& of) {
   // Few samples do not tell which of two places is the one with more time.
   constexpr double clearly_most = 0.6;
@@ -223,14 +219,15 @@ std::string waiting_text(const run_blocked_on& joined, const std::string& name,
       static_cast<double>(blocked_ns.value_or(list->ns)) / static_cast<double>(total_ns);
   if (blocked < min_blocked) return {};
   const std::string text = printable_line(name) + ' ' + wait_phrases(*list, name, blocked);
-  // Other reasons say what is waited for, and the outer functions only contain the operation.
+  // Other reasons say what is waited for. The outermost functions only contain the operation.
   constexpr double nearly_only = 0.8;
   constexpr std::size_t deep = 3;
   const blocked_on& most = list->by.front();
-  const bool is_known = most.share < nearly_only || own_functions(most).size() < deep ||
-                        (most.reason != wait_reason::sleep &&
-                         (most.reason != wait_reason::condition || !named(most.what).empty()));
-  const std::string calls = is_known ? std::string() : own_calls(most);
+  const bool lacks_object = most.reason == wait_reason::sleep ||
+                            (most.reason == wait_reason::condition && named(most.what).empty());
+  const bool has_place =
+      lacks_object && most.share >= nearly_only && own_functions(most).size() >= deep;
+  const std::string calls = has_place ? own_calls(most) : std::string();
   return calls.empty() ? text : text + ", mostly in " + calls;
 }
 
