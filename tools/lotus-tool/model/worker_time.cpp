@@ -241,7 +241,7 @@ worker_time measure_worker_time(const run_data& run, const std::vector<bool>& co
     op.name = text;
     op.share = std::min(1.0, static_cast<double>(operations.total_ns[name]) / workers_ns);
     const auto calls = static_cast<double>(operations.durations[name].size());
-    if (batch_count > 0) op.per_batch = calls / static_cast<double>(batch_count);
+    if (batch_count > 0) op.per_batch = calls / batch_count;
     time.ops.push_back(std::move(op));
   }
   std::stable_sort(time.ops.begin(), time.ops.end(),

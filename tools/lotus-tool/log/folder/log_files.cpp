@@ -267,7 +267,8 @@ std::string run_of_loader(const std::string& dir, std::string_view prefix) {
   if (error || any_name(folder, is_info) || !any_name(above, is_info)) return {};
   const run_processes info = run_processes::read(above.string(), {});
   const bool wrote_here = any_name(folder, [&](const std::string& name) {
-    return is_log_name(name, prefix) && info.process_of(*number_of(name)) != nullptr;
+    const std::optional<std::uint64_t> number = number_of(name);
+    return number && is_log_name(name, prefix) && info.process_of(*number) != nullptr;
   });
   return wrote_here ? above.string() : std::string();
 }
