@@ -71,6 +71,28 @@ TEST_CASE("without turns, the threads of a CPU run at the same time at a lower s
   check_ends(ends(law_of(2, 0), {{0, 10}, {0, 2}, {0, 3}}), {11, 2, 4});
 }
 
+TEST_CASE("a thread that wakes while all CPUs are busy waits for the one on which it ran last") {
+  const speed_law law = law_of(2, 4);
+  replay_clocks clocks(law);
+  // Thread 0 computes for 100 ms. Two threads sleep for 1 ms and compute for 1 ms, together, so
+  // that both need the other CPU. Only at first they do not know it.
+  clocks.at(0, 0);
+  for (const std::uint32_t t : {1U, 2U}) clocks.at(0.5 * ms, t);
+  std::vector<bool> computes(3);
+  while (const auto next = clocks.next()) {
+    const std::uint32_t t = *next;
+    computes[t] = !computes[t];
+    if (computes[t]) {
+      clocks.run((t == 0 ? 100 : 1) * ms, t);
+    } else if (t == 0) {
+      break;
+    } else {
+      clocks.at(clocks.now_ns() + ms, t);
+    }
+  }
+  CHECK(clocks.now_ns() / ms < 104);
+}
+
 TEST_CASE("the threads of a CPU take turns, and a waking thread is next") {
   check_ends(ends(law_of(1, 4), {{0, 10}, {0, 2}}), {12, 6});
   // The third thread wakes during a time slice of the second one. It runs before the first thread,

@@ -19,7 +19,9 @@ namespace lotus::tool {
 
 /// Simulates when threads run. A blocked thread wakes at a given time. Runnable threads share the
 /// CPUs in a similar way as on Linux:
-/// - A thread that wakes goes to the CPU with the fewest threads and stays there.
+/// - A thread that wakes goes to a CPU without threads; if there is none, to the one on which it
+/// ran
+///   last, unless that has at least two threads more than another. It stays there.
 /// - The threads of a CPU run one after another, each for a time slice of speed_law::turn_ns.
 ///   Threads that have just woken run first.
 /// - A CPU without threads waits for half a time slice, and then takes a thread from the CPU with
@@ -42,7 +44,7 @@ class replay_clocks {
   double now_ns() const noexcept { return now_ns_; }
   void at(double time_ns, std::uint32_t thread) { sleeping_.emplace(time_ns, thread); }
   void run(double cpu_ns, std::uint32_t thread) {
-    cpu& to = *std::min_element(cpus_.begin(), cpus_.end(), fewer_threads);
+    cpu& to = cpu_for(thread);
     if (has_time_slices() && !to.running.empty()) {
       if (to.waiting.empty()) to.event_ns = end_of_slice(to);
       to.waiting.insert(to.waiting.begin() + static_cast<std::ptrdiff_t>(to.woken++),
@@ -104,6 +106,17 @@ class replay_clocks {
 
   static bool fewer_threads(const cpu& a, const cpu& b) noexcept {
     return a.threads() < b.threads();
+  }
+
+  /// Returns the CPU on which a thread that wakes will run.
+  cpu& cpu_for(std::uint32_t thread) {
+    if (last_cpu_.size() <= thread) last_cpu_.resize(thread + 1, cpus_.size());
+    std::size_t& last = last_cpu_[thread];
+    const auto fewest = std::min_element(cpus_.begin(), cpus_.end(), fewer_threads);
+    const bool stays = last < cpus_.size() &&
+                       cpus_[last].threads() <= fewest->threads() + (fewest->threads() > 0 ? 1 : 0);
+    if (!stays) last = static_cast<std::size_t>(fewest - cpus_.begin());
+    return cpus_[last];
   }
 
   bool has_time_slices() const noexcept { return one_by_one_ && speed_.turn_ns > 0; }
@@ -172,6 +185,7 @@ class replay_clocks {
       from.woken = std::min(from.woken, from.waiting.size());
       if (from.waiting.empty()) from.event_ns = HUGE_VAL;
       start(to, last.first, last.second);
+      last_cpu_[last.second] = static_cast<std::size_t>(&to - cpus_.data());
     } else {
       const event last = from.running.back();
       from.running.pop_back();
@@ -195,7 +209,8 @@ class replay_clocks {
   bool one_by_one_;
   std::priority_queue<event, std::vector<event>, std::greater<>> sleeping_;
   std::vector<cpu> cpus_;
-  std::size_t busy_ = 0;  // number of CPUs that run a thread
+  std::vector<std::size_t> last_cpu_;  // for each thread: the CPU to which it went last
+  std::size_t busy_ = 0;               // number of CPUs that run a thread
   double now_ns_ = 0;
 };
 

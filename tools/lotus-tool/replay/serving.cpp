@@ -105,8 +105,8 @@ const judged_operation* shown_limit(const std::vector<judged_operation>& all) {
 }
 
 /// Estimates how many calls are served at the same time. The calls of a stage that is held up begin
-/// one after the other because later stages take its units one after the other. This looks as if
-/// they waited for each other.
+/// one after the other because later stages, or the consumer, take its units one after the other.
+/// This looks as if they waited for each other.
 served_at_once judge(const shared_operation& op, const recorded_pipeline& pipeline) {
   const bool is_held_up =
       std::any_of(pipeline.stages.begin(), pipeline.stages.end(),

@@ -174,6 +174,9 @@ std::string function_outside_operations(const run_data& run,
 /// operations; "" if too few samples show it.
 std::string function_in_steps(const run_data& run);
 
+/// The same of its time between two epochs.
+std::string function_between_epochs(const run_data& run);
+
 /// The same of the threads that build batches, in the time in which they do.
 std::string function_in_batches(const run_data& run);
 

@@ -82,10 +82,7 @@ std::map<std::uint64_t, intervals> times_of_late_waits(const run_data& run) {
 }
 
 std::optional<operation_sum> largest_between_epochs(const run_data& run) {
-  intervals pauses;
-  for (const epoch_times& of : run.batches.epochs()) {
-    if (of.between_ns) pauses.push_back({of.last_ns, of.last_ns + *of.between_ns});
-  }
+  const intervals pauses = between_epochs(run.batches);
   std::map<std::uint64_t, intervals> of_consumers;
   for (const batch& b : run.batches.all()) {
     const batch_record* const of = run.batches.record(b.consumed);

@@ -216,6 +216,15 @@ std::string function_in_steps(const run_data& run) {
   return function_outside_operations(run, std::move(steps));
 }
 
+std::string function_between_epochs(const run_data& run) {
+  std::map<std::uint64_t, intervals> pauses;
+  for (const batch& b : run.batches.all()) {
+    const batch_record* const of = run.batches.record(b.consumed);
+    if (of != nullptr) pauses[run.log(of->file).number] = between_epochs(run.batches);
+  }
+  return function_outside_operations(run, std::move(pauses));
+}
+
 std::string function_in_batches(const run_data& run) {
   std::map<std::uint64_t, intervals> batches;
   add_preprocessings(run, batches);

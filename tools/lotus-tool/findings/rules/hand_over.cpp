@@ -195,7 +195,7 @@ std::optional<finding> wait_polls(const run_facts& f) {
 }
 
 std::optional<finding> wait_spins(const run_facts& f) {
-  constexpr double mostly = 0.4;  // the rest may be waits for a CPU
+  constexpr double much = 0.25;  // the rest is waits for a CPU
   constexpr double rarely = 0.1;
   if (f.d.pushed || f.d.makes_itself || is_handed_over_late(f) || f.waits.share() < waits_much) {
     return std::nullopt;
@@ -209,7 +209,7 @@ std::optional<finding> wait_spins(const run_facts& f) {
   const double blocked = static_cast<double>(*own->blocked_ns) / f.waits.all_ns;
   // While there are enough CPUs, such a wait takes none of them from the workers.
   const double queued = f.states().queue;
-  if (spins < mostly || blocked > rarely || queued < rarely / 2) return std::nullopt;
+  if (spins < much || blocked > rarely || queued < rarely / 2) return std::nullopt;
   return finding{"wait-spins",
                  {"the consumer's thread uses a CPU during % of the time in which it waits for "
                   "batches (it spins), while work on batches waits for a CPU during % of the run.",

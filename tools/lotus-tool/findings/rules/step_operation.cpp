@@ -44,6 +44,22 @@ phrase waits_in_steps(const run_facts& f) {
   return text.empty() ? text : text.add(".");
 }
 
+/// Returns what takes most of the time between epochs, of which there are `pauses_ns`: an
+/// operation, a place where the consumer waits, or a function; "" if it is unknown.
+std::string most_between_epochs(const run_facts& f, double pauses_ns) {
+  constexpr double mostly = 0.5;
+  constexpr std::uint64_t fewest = 10;
+  const std::optional<operation_sum> most = largest_between_epochs(f.run);
+  if (most && most->self_ns >= mostly * pauses_ns) return most->name;
+  // What a loader with a name does not mark there may be the steps of another one.
+  if (!f.run.files->loader.empty()) return {};
+  const blocked_list& list = f.d.blocked_on.between_epochs;
+  if (list.samples < fewest) return function_between_epochs(f.run);
+  std::string place = own_calls(list.by.front());
+  const double share = list.by.front().share * static_cast<double>(list.ns) / pauses_ns;
+  return share >= mostly ? place : std::string();
+}
+
 }  // namespace
 
 std::optional<finding> step_operation(const run_facts& f) {
@@ -103,13 +119,12 @@ std::optional<finding> pauses_between_epochs(const run_facts& f) {
     ++pauses;
   }
   if (sum_ns < worth_naming * f.run_ns) return std::nullopt;
-  const std::optional<operation_sum> most = largest_between_epochs(f.run);
+  const std::string most = most_between_epochs(f, sum_ns);
   constexpr double most_of_it = 0.5;
-  const bool is_known = most && most->self_ns >= most_of_it * sum_ns;
   const double share = sum_ns / f.run_ns;
   constexpr std::string_view id = "pauses-between-epochs";
   // A loader with a name is often one of several, whose batches are received meanwhile.
-  if (!is_known && !f.run.files->loader.empty()) {
+  if (most.empty() && !f.run.files->loader.empty()) {
     if (share < most_of_it) return std::nullopt;
     return finding{id,
                    {"between its epochs, the consumer did something else for % in all (% of the "
@@ -122,18 +137,18 @@ std::optional<finding> pauses_between_epochs(const run_facts& f) {
       "between the last batch of an epoch and the wait for the first of the next, the consumer did "
       "something else",
       {}};
-  if (is_known) {
-    because.add(" (mostly %)", {name_word{most->name}});
-  }
+  if (!most.empty()) because.add(" (mostly %)", {name_word{most}});
   because.add(" for % in all", {time_word{sum_ns}});
   if (pauses > 1) because.add(", % each", {time_word{sum_ns / pauses}});
   because.add(", which is % of the run and not in the critical path.", {share_word{share}});
-  finding found{id, std::move(because), {"Do it during the epoch, on another thread."}, share};
-  // Other pauses may be waits for somebody who begins the next epoch.
+  finding found{
+      id, std::move(because), {"Do it once, or during the epoch on another thread."}, share};
   constexpr double much = 0.3;
-  if (is_known && share >= much && sum_ns >= 2 * f.waits.all_ns) {
+  if (share >= much && sum_ns >= 2 * f.waits.all_ns) {
     found.is = verdict::consumer_bound;
-    found.effects = gives_reason | decides;
+    found.effects = gives_reason;
+    // Other pauses may be waits for somebody who begins the next epoch.
+    if (!most.empty()) found.effects |= decides;
   }
   return found;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "model/run_model.hpp"
@@ -25,6 +26,16 @@ inline intervals joined(intervals spans) {
     }
   }
   return disjoint;
+}
+
+/// Returns the times between the last batch of an epoch and the wait for the first of the next; see
+/// epoch_times::between_ns.
+inline intervals between_epochs(const run_batches& batches) {
+  intervals all;
+  for (const epoch_times& of : batches.epochs()) {
+    if (of.between_ns) all.push_back({of.last_ns, of.last_ns + *of.between_ns});
+  }
+  return joined(std::move(all));
 }
 
 /// Returns how much of the time from start_ns to end_ns the intervals cover.

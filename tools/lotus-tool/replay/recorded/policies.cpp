@@ -362,7 +362,7 @@ class policy_finder {
     for (std::size_t s = 0; s < p_.stages.size(); ++s) {
       const bound_seen ahead = ahead_[s].found();
       p_.stages[s].max_ahead = std::max<std::size_t>(1, ahead.units);
-      p_.stages[s].is_held_up = p_.stages.size() > 1 && ahead.held_often;
+      p_.stages[s].is_held_up = ahead.held_often;
     }
     double units = 0;
     double batches = 0;

@@ -8,6 +8,7 @@
 
 #include "model/path/span_segments.hpp"
 #include "model/pipeline/items.hpp"
+#include "model/pipeline/stage_threads.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -164,25 +165,46 @@ void put_into_order(std::vector<found_unit>& epoch, std::size_t threads) {
 
 }  // namespace
 
+bool builds_in_parts(const run_batches& batches, stage_id stage,
+                     const std::function<bool(span_number)>& is_used) {
+  if (stage == preprocess_stage) return false;
+  const std::vector<preprocessing_span>& spans = batches.preprocessing_spans();
+  std::map<batch_id, std::vector<std::pair<std::int64_t, std::int64_t>>> by_batch;
+  for (span_number n = 0; n < spans.size(); ++n) {
+    if (spans[n].stage != stage || !is_used(n)) continue;
+    by_batch[*spans[n].batch].emplace_back(spans[n].start_ns, spans[n].end_ns());
+  }
+  const auto in_parts = std::count_if(by_batch.begin(), by_batch.end(),
+                                      [](const auto& of) { return max_at_once(of.second) > 1; });
+  return 2 * static_cast<std::size_t>(in_parts) > by_batch.size();
+}
+
 std::vector<std::vector<found_unit>> units_of(const run_batches& batches,
                                               const std::function<bool(span_number)>& is_used,
-                                              std::size_t threads) {
+                                              std::size_t threads,
+                                              const std::optional<stage_id>& in_parts) {
   std::map<std::uint32_t, std::vector<found_unit>> by_epoch;
   std::vector<bool> has_own(batches.all().size());
   std::vector<bool> has_items(batches.all().size());
+  const auto add_unit = [&](found_unit&& u) {
+    (u.of_item ? has_items : has_own)[u.batch.value()] = true;
+    by_epoch[batches.at(u.batch).epoch].push_back(std::move(u));
+  };
   for (const item& it : items_of(batches)) {
     found_unit u;
     u.of_item = it.of_item;
     for (const span_number n : it.spans) {
       if (!is_used(n)) continue;
       const preprocessing_span& s = batches.preprocessing_spans()[n];
+      if (s.stage == in_parts) {
+        add_unit({*s.batch, true, {n}, s.start_ns});
+        continue;
+      }
       if (u.spans.empty()) u.start_ns = s.start_ns;
       u.batch = *s.batch;
       u.spans.push_back(n);
     }
-    if (u.spans.empty()) continue;
-    (u.of_item ? has_items : has_own)[u.batch.value()] = true;
-    by_epoch[batches.at(u.batch).epoch].push_back(std::move(u));
+    if (!u.spans.empty()) add_unit(std::move(u));
   }
   for (std::uint32_t b = 0; b < has_own.size(); ++b) {
     if (!has_items[b] || has_own[b]) continue;

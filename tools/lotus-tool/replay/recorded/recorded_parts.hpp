@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "model/run_data.hpp"
@@ -36,6 +37,11 @@ struct found_unit {
   std::int64_t start_ns = 0;
 };
 
+/// Returns whether threads of a stage of batches mostly build parts of the same batch at the same
+/// time.
+bool builds_in_parts(const run_batches& batches, stage_id stage,
+                     const std::function<bool(span_number)>& is_used);
+
 /// Returns the units of each epoch, items before batches. If batches were dispatched in the order
 /// of their numbers, sorts them by number, even if a thread began late. Sorts all other units by
 /// the start of their work.
@@ -43,9 +49,12 @@ struct found_unit {
 /// @param threads  the number of threads of the first stage. If a batch began more than 4 * threads
 ///   places earlier or later than its number suggests, batches were not dispatched in the order of
 ///   their numbers.
+/// @param in_parts  a stage that builds parts of a batch on several threads at once: each of its
+///   spans is then an item of its batch.
 std::vector<std::vector<found_unit>> units_of(const run_batches& batches,
                                               const std::function<bool(span_number)>& is_used,
-                                              std::size_t threads);
+                                              std::size_t threads,
+                                              const std::optional<stage_id>& in_parts);
 
 /// Returns when the consumer received a batch: at the end of its wait, or at the SBatchConsumed
 /// record if this is earlier or no wait was recorded.

@@ -151,6 +151,13 @@ class recorder_of_pipeline {
         if (f.of_items) item_stages_ = static_cast<std::uint32_t>(p_.stages.size());
       }
     }
+    if (!p_.stages.empty() && item_stages_ == 0) {
+      recorded_stage& first = p_.stages.front();
+      const auto is_used = [this](span_number span) { return is_work(span); };
+      first.of_items = builds_in_parts(batches_, first.stage, is_used);
+      item_stages_ = first.of_items ? 1 : 0;
+      if (first.of_items) in_parts_ = first.stage;
+    }
     find_pool_sizes();
     const auto preprocess = stage_index_.find(preprocess_stage);
     if (batches_.in_parts() && preprocess != stage_index_.end()) {
@@ -189,7 +196,7 @@ class recorder_of_pipeline {
   void find_units() {
     const auto is_used = [this](span_number span) { return is_work(span); };
     const std::size_t threads = p_.stages.empty() ? 1 : p_.stages.front().threads;
-    for (const std::vector<found_unit>& epoch : units_of(batches_, is_used, threads)) {
+    for (const std::vector<found_unit>& epoch : units_of(batches_, is_used, threads, in_parts_)) {
       add_epoch(epoch);
     }
   }
@@ -471,7 +478,8 @@ class recorder_of_pipeline {
   recorded_pipeline p_;
   std::map<stage_id, std::uint32_t> stage_index_;  // for each stage: its index in p_.stages
   std::uint32_t item_stages_ = 0;
-  std::size_t works_ = 0;  // number of works of all units; later the size of p_.works
+  std::optional<stage_id> in_parts_;  // see units_of()
+  std::size_t works_ = 0;             // number of works of all units; later the size of p_.works
   std::vector<spans_of_unit> unit_spans_;
   std::vector<cpu_interval> intervals_;
 };

@@ -40,8 +40,7 @@ struct recorded_stage {
   std::optional<std::size_t> pool;
   /// The limit planned_stage::max_ahead, if the stage has one; otherwise the recorded maximum.
   std::size_t max_ahead = 0;
-  /// Whether the stage is one of several and mostly began a unit only when the queue after it was
-  /// no longer full.
+  /// Whether the stage mostly began a unit only when the queue after it was no longer full.
   bool is_held_up = false;
 };
 

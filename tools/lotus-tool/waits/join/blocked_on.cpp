@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "log/shown_name.hpp"
+#include "model/times/intervals.hpp"
 #include "sampling/read/variable_names.hpp"
 #include "waits/join/sampled_waits.hpp"
 
@@ -129,6 +130,15 @@ class collector {
   std::map<std::pair<wait_reason, wait_object>, group> groups_;
 };
 
+std::set<std::size_t> logs_of_consumers(const run_batches& batches) {
+  std::set<std::size_t> logs;
+  for (const batch& b : batches.all()) {
+    const batch_record* const of = batches.record(b.consumed);
+    if (of != nullptr) logs.insert(of->file.value());
+  }
+  return logs;
+}
+
 /// Returns run_blocked_on::during_steps.
 std::string work_during_steps(const run_data& run, const sampled_waits& waits) {
   std::vector<std::int64_t> times;  // of the samples
@@ -202,6 +212,9 @@ run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics) {
   for (const preprocessing_span& s : run.batches.preprocessing_spans()) {
     if (s.file) stages.emplace(s.file->value(), s.stage);
   }
+  const intervals pauses = between_epochs(run.batches);
+  const std::set<std::size_t> consumers = logs_of_consumers(run.batches);
+  collector in_pauses;
   std::map<std::uint32_t, collector> collectors;
   std::map<stage_id, collector> between;
   std::set<std::uint64_t> elsewhere;  // threads with logs of other loaders
@@ -215,6 +228,13 @@ run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics) {
     if (wait.open.empty() && stage != stages.end()) {
       between[stage->second].add(*wait.sample, wait.process, what, holder);
     }
+    const bool is_marked = std::any_of(wait.open.begin(), wait.open.end(), [](std::uint32_t name) {
+      return name != sampled_wait::of_step;
+    });
+    if (!is_marked && !wait.logs.empty() && consumers.count(wait.logs.front()) != 0 &&
+        covered(pauses, wait.sample->time_ns, wait.sample->time_ns + 1) > 0) {
+      in_pauses.add(*wait.sample, wait.process, what, holder);
+    }
     for (const std::uint32_t name : wait.open) {
       collectors[name].add(*wait.sample, wait.process, what, holder);
     }
@@ -224,6 +244,7 @@ run_blocked_on join_waits(const run_data& run, diagnostic_log& diagnostics) {
     if (!held_by.empty()) ++lock.holds[held_by];
   }
   joined.during_steps = work_during_steps(run, waits);
+  joined.between_epochs = in_pauses.finish();
   for (auto& [stage, of] : between) joined.between_batches[stage] = of.finish();
   for (auto& [name, of] : collectors) {
     (name == sampled_wait::of_wait            ? joined.waits

@@ -100,6 +100,8 @@ struct run_blocked_on {
   blocked_list waits;          ///< what consumers were blocked on while they waited for a batch
   blocked_list preprocessing;  ///< what threads were blocked on while they preprocessed a batch
   blocked_list steps;          ///< what consumers were blocked on in their steps
+  /// What consumers were blocked on between two epochs, outside of all operations.
+  blocked_list between_epochs;
   /// What the threads of a stage were blocked on outside of all operations, waits and steps. The
   /// threads that build whole batches have preprocess_stage.
   std::map<stage_id, blocked_list> between_batches;

@@ -160,6 +160,7 @@ void for_each_entry(run_blocked_on& joined, const Each& each) {
   for (blocked_on& one : joined.waits.by) each(one);
   for (blocked_on& one : joined.preprocessing.by) each(one);
   for (blocked_on& one : joined.steps.by) each(one);
+  for (blocked_on& one : joined.between_epochs.by) each(one);
 }
 
 bool needs_place(const blocked_on& one) {
