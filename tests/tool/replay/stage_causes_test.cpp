@@ -142,33 +142,3 @@ TEST_CASE("parts of a batch that threads of a stage build at once are simulated 
   // Built by one thread each, only two of the three threads would ever work.
   CHECK(parse_json(r.out)["changes"][0]["gain"].number() > 1.85);
 }
-
-TEST_CASE("calls that the consumer paces are not taken for calls with a limit") {
-  planted_logs logs(8);
-  // Four workers fetch for 5 ms, and begin another batch whenever the consumer receives one.
-  std::array<std::int64_t, 4> ready{};
-  const std::int64_t step = 5 * ms / 2;
-  for (int i = 0; i < 150; ++i) {
-    const std::int64_t now = (i + 8) * step + i % 5 * ms / 100;
-    logs.waited(0, i, now, 10'000);
-    logs.used(0, i, now + 10'000);
-    const int next = i + 8;
-    std::int64_t& from = ready[static_cast<std::size_t>(next % 4)];
-    const std::int64_t start = std::max(from, now + 20'000);
-    from = start + 5 * ms;
-    logs.op(1 + next % 4, "Query", start + 1000, 5 * ms - 2000);
-    logs.made(1 + next % 4, next, start, 5 * ms);
-    logs.off_cpu(1 + next % 4, from - 10'000, 5 * ms - 100'000, 0);
-  }
-  for (int i = 0; i < 8; ++i) {
-    const std::int64_t start = i / 4 * 5 * ms + i % 4 * 10'000;
-    logs.op(1 + i % 4, "Query", start + 1000, 5 * ms - 2000);
-    logs.made(1 + i % 4, i, start, 5 * ms);
-    logs.off_cpu(1 + i % 4, start + 5 * ms - 10'000, 5 * ms - 100'000, 0);
-  }
-  const answer a = diagnose(logs);
-  INFO(a.text());
-  CHECK(a.verdict() == "consumer-bound");
-  const result r = run_well({"whatif", a.logs->path(), "--step", "0.5", "--json"});
-  CHECK(parse_json(r.out)["changes"][0]["gain"].number() > 1.8);
-}

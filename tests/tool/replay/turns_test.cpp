@@ -74,11 +74,11 @@ TEST_CASE("without turns, the threads of a CPU run at the same time at a lower s
 TEST_CASE("a thread that wakes while all CPUs are busy waits for the one on which it ran last") {
   const speed_law law = law_of(2, 4);
   replay_clocks clocks(law);
-  // Thread 0 computes for 100 ms. Two threads sleep for 1 ms and compute for 1 ms, together, so
-  // that both need the other CPU. Only at first they do not know it.
+  // Thread 0 computes for 100 ms. Three threads sleep for 1.2 ms and compute for 1 ms, together, so
+  // that all of them need the other CPU, to which they must first be moved.
   clocks.at(0, 0);
-  for (const std::uint32_t t : {1U, 2U}) clocks.at(0.5 * ms, t);
-  std::vector<bool> computes(3);
+  for (const std::uint32_t t : {1U, 2U, 3U}) clocks.at(0.5 * ms, t);
+  std::vector<bool> computes(4);
   while (const auto next = clocks.next()) {
     const std::uint32_t t = *next;
     computes[t] = !computes[t];
@@ -87,10 +87,10 @@ TEST_CASE("a thread that wakes while all CPUs are busy waits for the one on whic
     } else if (t == 0) {
       break;
     } else {
-      clocks.at(clocks.now_ns() + ms, t);
+      clocks.at(clocks.now_ns() + 1.2 * ms, t);
     }
   }
-  CHECK(clocks.now_ns() / ms < 104);
+  CHECK(clocks.now_ns() / ms < 110);
 }
 
 TEST_CASE("the threads of a CPU take turns, and a waking thread is next") {
