@@ -122,8 +122,9 @@ class numbers {
       }
       said.add(answer);
       if (p.also) {
-        with_also.add(tool_.ask("whatif '" + a + "' " + p.asked + " --also '" +
-                                recorded("also", p.also) + "'"));
+        const json also = tool_.ask("whatif '" + a + "' " + p.asked + " --also '" +
+                                    recorded("also", p.also) + "'");
+        if (also.contains("changes")) with_also.add(also);
       }
       const json& baseline = answer["baseline"];
       a_per_s.push_back(baseline["batches_per_s"]);
@@ -143,19 +144,24 @@ class numbers {
     std::printf("%-50s %8.1f %8.1f %8.1f %+6.1f%% %+6.1f%% %+6.1f%% %+6.1f%%", p.name.c_str(),
                 median(a_per_s), median(said.per_s), truth, error, repeated, median(replayed),
                 median(fitted));
-    if (p.also) std::printf("  also %+5.1f%%", with_also.error(truth));
+    const bool has_also = !with_also.per_s.empty();
+    if (has_also) std::printf("  also %+5.1f%%", with_also.error(truth));
     std::printf("%s\n", said.covers(truth) ? "" : "  outside its interval");
     std::fflush(stdout);
     if (p.contended) {
       contended_.add(said, truth);
-      if (p.also) contended_also_.add(with_also, truth);
+      if (has_also) {
+        contended_also_.add(with_also, truth);
+      } else if (p.also) {
+        ++contended_also_.silent;
+      }
       return;
     }
     (p.more ? beyond_again_ : within_again_).add(repeated, false);
     replayed_.add(median(replayed), false);
     fitted_.add(median(fitted), false);
     (p.more ? beyond_ : within_).add(error, said.covers(truth));
-    if (p.also) also_.add(with_also.error(truth), with_also.covers(truth));
+    if (has_also) also_.add(with_also.error(truth), with_also.covers(truth));
     for (const auto& [rule, per_s] : rules) {
       simple_[rule].add(100 * (median(per_s) / truth - 1), false);
     }
