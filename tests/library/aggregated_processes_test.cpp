@@ -55,16 +55,22 @@ void handler(int) {
   ++handled;
 }
 
+/// Lets handler() handle SIGALRM, and counts from 0. Returns how the signal was handled before.
+struct sigaction handle_signals() {
+  handled = 0;
+  struct sigaction action {};
+  action.sa_handler = handler;
+  struct sigaction before {};
+  sigaction(SIGALRM, &action, &before);
+  return before;
+}
+
 }  // namespace
 
 TEST_CASE("calls in a signal handler that interrupts a call are counted") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
-  struct sigaction action {};
-  action.sa_handler = handler;
-  struct sigaction before {};
-  handled = 0;
-  sigaction(SIGALRM, &action, &before);
+  const struct sigaction before = handle_signals();
   const std::uint64_t dropped_before = lotus::dropped();
   int called = 0;
   // Each signal is asked for after the one before, so that a thread that gets no CPU for long is
@@ -88,12 +94,8 @@ TEST_CASE("calls in a signal handler that interrupts a call are counted") {
 TEST_CASE("where many handlers interrupt one call, those that are not counted are dropped ones") {
   const support::temp_directory run;
   REQUIRE(lotus::start(run.prefix()));
-  struct sigaction action {};
-  action.sa_handler = handler;
-  struct sigaction before {};
-  handled = 0;
   const std::uint64_t dropped_before = lotus::dropped();
-  sigaction(SIGALRM, &action, &before);
+  const struct sigaction before = handle_signals();
   const itimerval often{{0, 50}, {0, 50}};
   setitimer(ITIMER_REAL, &often, nullptr);
   while (handled < 2000) calls(100);

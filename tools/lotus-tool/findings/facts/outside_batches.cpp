@@ -81,14 +81,18 @@ std::map<std::uint64_t, intervals> times_of_late_waits(const run_data& run) {
   return late;
 }
 
-std::optional<operation_sum> largest_between_epochs(const run_data& run) {
+std::map<std::uint64_t, intervals> consumers_between_epochs(const run_data& run) {
   const intervals pauses = between_epochs(run.batches);
   std::map<std::uint64_t, intervals> of_consumers;
   for (const batch& b : run.batches.all()) {
     const batch_record* const of = run.batches.record(b.consumed);
     if (of != nullptr) of_consumers.try_emplace(run.log(of->file).number, pauses);
   }
-  return first_of(operations_within(run, std::move(of_consumers)));
+  return of_consumers;
+}
+
+std::optional<operation_sum> largest_between_epochs(const run_data& run) {
+  return first_of(operations_within(run, consumers_between_epochs(run)));
 }
 
 std::optional<operation_sum> largest_in_late_waits(const run_data& run) {

@@ -27,6 +27,9 @@ std::vector<operation_sum> operations_in_steps(const run_data& run);
 /// Returns the operation with the most time of those in times_of_late_waits().
 std::optional<operation_sum> largest_in_late_waits(const run_data& run);
 
+/// Returns when consumers are between two epochs, by the numbers of their logs.
+std::map<std::uint64_t, intervals> consumers_between_epochs(const run_data& run);
+
 /// Returns the operation with the most time of those that consumers execute between two epochs.
 std::optional<operation_sum> largest_between_epochs(const run_data& run);
 

@@ -13,6 +13,7 @@
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
 #include "findings/facts/facts.hpp"
+#include "findings/facts/outside_batches.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/process_info.hpp"
 #include "log/shown_name.hpp"
@@ -217,12 +218,7 @@ std::string function_in_steps(const run_data& run) {
 }
 
 std::string function_between_epochs(const run_data& run) {
-  std::map<std::uint64_t, intervals> pauses;
-  for (const batch& b : run.batches.all()) {
-    const batch_record* const of = run.batches.record(b.consumed);
-    if (of != nullptr) pauses[run.log(of->file).number] = between_epochs(run.batches);
-  }
-  return function_outside_operations(run, std::move(pauses));
+  return function_outside_operations(run, consumers_between_epochs(run));
 }
 
 std::string function_in_batches(const run_data& run) {
