@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "model/run_model.hpp"
+
 namespace lotus::tool {
 namespace {
 

@@ -11,6 +11,7 @@
 #include "base/diagnostics.hpp"
 #include "log/folder/log_files.hpp"
 #include "log/window/time_window.hpp"
+#include "lotus/format/record_kinds.hpp"
 
 namespace lotus::tool {
 

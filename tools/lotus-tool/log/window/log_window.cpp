@@ -15,6 +15,7 @@
 #include "log/log_line.hpp"
 #include "log/process_info.hpp"
 #include "log/side_line.hpp"
+#include "lotus/folder/log_claims.hpp"
 #include "lotus/format/record_kinds.hpp"
 
 namespace lotus::tool {

@@ -12,6 +12,7 @@
 #include "log/operation_names.hpp"
 #include "log/process_info.hpp"
 #include "model/pipeline/side_data.hpp"
+#include "model/run_model.hpp"
 
 namespace lotus::tool {
 

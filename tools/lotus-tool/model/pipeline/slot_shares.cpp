@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "model/run_model.hpp"
+
 namespace lotus::tool {
 namespace {
 
