@@ -46,7 +46,9 @@ class path_walker {
       std::sort(deliveries.begin(), deliveries.end(), [](const delivered& a, const delivered& b) {
         return std::tie(a.at_ns, a.batch) < std::tie(b.at_ns, b.batch);
       });
-      begin_ns_ = std::min(std::max(ended_ns, begin_of(deliveries)), deliveries.front().at_ns);
+      const bool is_first = ended_ns == INT64_MIN;
+      const std::int64_t from_ns = is_first ? begin_of(deliveries) : begin_after_pause(deliveries);
+      begin_ns_ = std::min(std::max(ended_ns, from_ns), deliveries.front().at_ns);
       ended_ns = deliveries.back().at_ns;
       path.run_ns += ended_ns - begin_ns_;
       walk_epoch(deliveries);
@@ -127,6 +129,17 @@ class path_walker {
       if (b.spans > 0) begin_ns = std::min(begin_ns, spans_[b.first_span].start_ns);
     }
     return begin_ns;
+  }
+
+  /// The same for an epoch that follows another one. If its first batch was ready before the
+  /// consumer waited for it, it begins with this wait: what the consumer did before is no start-up.
+  std::int64_t begin_after_pause(const std::vector<delivered>& deliveries) const {
+    const batch& first = batches_.at(deliveries.front().batch);
+    const batch_record* const wait = batches_.record(first.wait);
+    const std::optional<time_span> made = batches_.made(first);
+    const bool was_ready =
+        wait != nullptr && !wait->is_marker() && made && made->end_ns <= wait->start_ns;
+    return was_ready ? wait->start_ns : begin_of(deliveries);
   }
 
   void walk_epoch(const std::vector<delivered>& deliveries) {

@@ -10,6 +10,7 @@
 
 #include "model/identifiers.hpp"
 #include "model/path/critical_path.hpp"
+#include "model/pipeline/off_cpu.hpp"
 #include "model/run_data.hpp"
 
 namespace lotus::tool {
@@ -29,13 +30,21 @@ class path_sum {
   /// Adds the sums of another object of the same run. Its activities are not added.
   void add(const path_sum& other);
 
-  /// Returns the shares of all activities, largest first.
+  /// Returns the shares of all activities, largest first. If at most a twentieth of an activity's
+  /// time does not divide into running, waiting for a CPU and being blocked, it is assumed to
+  /// divide like the rest.
   std::vector<path_share> shares() const;
 
  private:
+  struct summed {
+    path_share share;
+    cpu_split cpu{0, 0, 0};
+    std::int64_t without_cpu_ns = 0;  ///< part of share.ns for which `cpu` is unknown
+  };
+
   const run_data& run_;
   std::vector<path_activity>* activities_;
-  std::map<std::pair<path_kind, std::optional<std::uint32_t>>, path_share> shares_;
+  std::map<std::pair<path_kind, std::optional<std::uint32_t>>, summed> sums_;
 };
 
 }  // namespace lotus::tool
