@@ -231,7 +231,8 @@ class policy_finder {
       }
     }
     const std::size_t most = counts[1] > counts[0] ? 1 : 0;
-    if (counts[most] > 0) p_.turnaround_ns = gaps_ns[most] / counts[most];
+    // Between two of its batches, a consumer that builds them itself does its step.
+    if (counts[most] > 0 && !p_.makes_itself) p_.turnaround_ns = gaps_ns[most] / counts[most];
     preprocessing_ns /= static_cast<double>(p_.units.size());
     p_.turnaround_ns = std::min(p_.turnaround_ns, 0.1 * preprocessing_ns);
     late_ns_ = 0.02 * preprocessing_ns;
