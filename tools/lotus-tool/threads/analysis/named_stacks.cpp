@@ -405,6 +405,10 @@ source_place working_place(const named_stack& stack, const std::string& program)
   source_place place = named == stack.end() ? stack[outer] : *named;
   place.callee = stack[outer].has_name ? callee_of(stack, outer) : stack[outer].function;
   if (named == stack.end() && !stack[outer].has_name) place.callee = callee_of(stack, outer);
+  // An own function that is inlined into it may do most of its work.
+  for (std::size_t i = outer; place.callee.empty() && i-- > at;) {
+    if (is_own(stack[i], program)) place.callee = short_function(stack[i].function);
+  }
   return place;
 }
 

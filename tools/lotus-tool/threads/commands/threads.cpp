@@ -1,6 +1,8 @@
 #include "threads/commands/threads.hpp"
 
 #include <cstddef>
+#include <filesystem>
+#include <string>
 #include <vector>
 
 #include "base/diagnostics.hpp"
@@ -63,6 +65,17 @@ auto of_group(Value thread_activity::*part) {
 
 bool is_of_group(const shown_wait_of_group& of) {
   return of.part->of.has_value();
+}
+
+/// Returns the folder that contains the samples of a run's threads. If `dir` is the folder of one
+/// of its loaders, this is the folder above, because the samples do not tell loaders apart.
+std::string folder_with_samples(const std::string& dir, diagnostic_log& diagnostics) {
+  const std::string above = (std::filesystem::path(dir) / "..").lexically_normal().string();
+  const bool is_part = std::filesystem::is_directory(dir) && has_thread_samples(above);
+  if (has_thread_samples(dir) || !is_part) return dir;
+  diagnostics.note(dir +
+                   ": the samples are of all loaders of the program, so these are all its threads");
+  return above;
 }
 
 }  // namespace
@@ -257,7 +270,8 @@ const description<threads_view>& description_of(const threads_view*) {
 
 int run_threads(const threads_options& options, std::ostream& out, std::ostream& err) {
   diagnostic_log diagnostics(err, options.quiet);
-  const threads_view view = read_threads(options.dir, diagnostics);
+  const threads_view view =
+      read_threads(folder_with_samples(options.dir, diagnostics), diagnostics);
   if (options.json) {
     print_json(view, out);
   } else {
