@@ -351,3 +351,58 @@ TEST_CASE("one thread whose steps take most of the run is consumer-bound") {
                                      : "batches are built on the consumer's own thread"));
   }
 }
+
+TEST_CASE("a consumer that is never blocked spins, whenever its batches are ready") {
+  // It takes a ready batch 2 ms late, because another thread has its CPU. Otherwise, it is blocked
+  // until the batch is ready, and then works for 2 ms.
+  for (const bool spins : {true, false}) {
+    planted_logs logs(2);
+    std::int64_t now = 0;
+    for (std::int64_t i = 0; i < 100; ++i) {
+      const std::int64_t start = i * (5 * ms + 3000);
+      const std::int64_t ready = start + 5 * ms;
+      logs.made(1, i, start, 5 * ms);
+      logs.op(1, "Parse", start + 1000, 5 * ms - 2000);
+      logs.off_cpu(1, ready - 2000, 2 * ms, 2 * ms);
+      const std::int64_t wait = now;
+      now = std::max(wait + 2000, ready + 2 * ms);
+      logs.waited(0, i, wait, now - wait);
+      const std::int64_t blocked = std::max<std::int64_t>(20'000, ready - wait);
+      logs.off_cpu(0, now - 1000, spins ? ms : blocked - 10'000, spins ? ms : 0);
+      logs.used(0, i, now);
+      now += 500'000;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(contains(a.text(), "(it spins)") == spins);
+    CHECK(contains(a.text(), "the wait contains work") != spins);
+  }
+}
+
+TEST_CASE("a pool whose threads wait for parts that it has to build itself is told") {
+  // Two batches at once are each built by a thread that waits for four parts, which two other
+  // threads build in pairs. In one pool, the threads change their roles.
+  for (const bool one_pool : {true, false}) {
+    planted_logs logs(8);
+    std::int64_t now = 0;
+    for (std::int64_t i = 0; i < 100; ++i) {
+      const auto turn = static_cast<int>(one_pool ? i / 2 : 0);
+      const auto thread = [turn](std::int64_t role) {
+        return 1 + (turn + static_cast<int>(role)) % 4;
+      };
+      const std::int64_t start = i / 2 * (6 * ms + 200'000);
+      logs.made(thread(i % 2), i, start, 6 * ms + 100'000);
+      logs.off_cpu(thread(i % 2), start + 6 * ms + 50'000, 6 * ms, 0);
+      for (std::int64_t part = 0; part < 4; ++part) {
+        const std::int64_t at = start + 10'000 + (part / 2 * 2 + i % 2) * 3 * ms / 2;
+        logs.stage(thread(2 + part % 2), "Fetch", i, at, 3 * ms / 2 - 10'000);
+        logs.off_cpu(thread(2 + part % 2), at + 3 * ms / 2 - 20'000, 3 * ms / 2 - 50'000, 0);
+      }
+      now = received_when(logs, i, now, start + 6 * ms + 110'000) + 300'000;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(contains(a.text(), "also have to do Fetch, for which they wait: 1.9 of") == one_pool);
+    CHECK(suggests(a, "prefetch") <= !one_pool);
+  }
+}

@@ -1,6 +1,7 @@
 #include "findings/decision.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,7 +12,11 @@
 #include "findings/run_limits.hpp"
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
+#include "model/path/critical_path.hpp"
 #include "model/run_model.hpp"
+#include "replay/prediction.hpp"
+#include "replay/single_changes.hpp"
+#include "threads/analysis/started_threads.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -70,12 +75,20 @@ std::optional<verdict> largest_part(const run_facts& f, bool is_simulated) {
   return could_all_do_more(f) ? std::nullopt : std::optional(verdict::stage_bound);
 }
 
-/// Whether a stage has hardly any of the critical path, and another stage has most of it.
-bool is_beside_path(const run_facts& f, const bound_gain& largest) {
-  const path_share* const work = f.largest_work();
-  return largest.bound == verdict::stage_bound && work != nullptr &&
-         work->kind == path_kind::stage && f.states_of(largest.stage).all < 0.1 &&
-         f.states_of(work->name).all > 0.5;
+/// Returns the stage that has most of the critical path with its operations; "" if none has.
+/// @param of  the largest gain; if its stage has much of the path, the result is "" too.
+std::string stage_on_path(const what_if& asked, const run_facts& f, const bound_gain& of) {
+  if (of.bound != verdict::stage_bound) return {};
+  const auto stages = stages_of_operations(asked.recorded(), f.run.names);
+  std::map<std::string, double> shares;
+  for (const path_share& one : f.path.shares) {
+    if (!is_work(one)) continue;
+    const auto at = one.kind == path_kind::operation ? stages.find(one.name) : stages.end();
+    shares[at == stages.end() ? one.name : at->second] += static_cast<double>(one.ns) / f.run_ns;
+  }
+  const auto most = most_frequent(shares);
+  if (most == shares.end() || most->second <= 0.5 || shares[of.stage] >= 0.1) return {};
+  return most->first;
 }
 
 /// Whether the work on batches would limit the run, although the consumer needs longer for a batch,
@@ -124,9 +137,18 @@ void decide(const what_if& asked, const claims& facts, const run_facts& f, diagn
     }
     bound_gain largest = largest_or_recorded(d);
     if (is_fed(f)) largest.bound = verdict::consumer_bound;
+    // More batches in flight are then more threads that build, as more workers are elsewhere.
+    if (largest.bound == verdict::prefetch_bound && d.thread_for_each) {
+      largest.bound = verdict::preprocessing_bound;
+    }
     if (could_build_meanwhile(f, largest)) largest.bound = verdict::preprocessing_bound;
-    if (!facts.forbids(largest.bound) && !is_beside_path(f, largest) &&
-        !is_consumer_slower(f, largest)) {
+    const std::string other = stage_on_path(asked, f, largest);
+    const auto on_path = std::find_if(d.gains.begin(), d.gains.end(), [&](const bound_gain& g) {
+      return !other.empty() && g.stage == other && g.gain >= 1 + worthwhile;
+    });
+    if (on_path != d.gains.end()) largest = *on_path;
+    const bool is_beside_path = !other.empty() && on_path == d.gains.end();
+    if (!facts.forbids(largest.bound) && !is_beside_path && !is_consumer_slower(f, largest)) {
       const bool lacks_cpus =
           (largest.bound == verdict::balanced && facts.lacks_cpus()) ||
           (largest.bound == verdict::consumer_bound && facts.loses_cpus_to_unmarked());

@@ -347,11 +347,12 @@ void doubt_what_waits(diagnosis& d) {
 /// If preprocessing is the bottleneck and is limited by a lock, changes the verdict to lock_bound.
 void find_lock(const run_data& run, std::size_t skip_batches, diagnosis& d) {
   if (d.is != verdict::preprocessing_bound && d.is != verdict::stage_bound) return;
-  d.lock = find_limiting_lock(run, d.blocked_on, d.stage, d.workers, skip_batches);
+  d.lock = find_limiting_lock(run, d.blocked_on, d.path, d.stage, d.workers, skip_batches);
   // Batches may be built in stages although none of these is the bottleneck of a simulation.
   const bool any_stage = d.stage.empty() && d.blocked_on.preprocessing.empty();
   for (std::size_t i = 0; any_stage && !d.lock && i < d.stages.size(); ++i) {
-    d.lock = find_limiting_lock(run, d.blocked_on, d.stages[i].name, d.workers, skip_batches);
+    d.lock =
+        find_limiting_lock(run, d.blocked_on, d.path, d.stages[i].name, d.workers, skip_batches);
   }
   // If CPUs are missing, few waits for a lock limit nothing; most are for a thread without a CPU.
   if (d.lock && d.queued_longer_than_ran && d.lock->share < 0.25) d.lock.reset();
@@ -361,8 +362,16 @@ void find_lock(const run_data& run, std::size_t skip_batches, diagnosis& d) {
   d.findings.erase(std::remove_if(d.findings.begin(), d.findings.end(),
                                   [](const finding& one) { return one.has(names_lock); }),
                    d.findings.end());
-  // The simulation does not always know of the lock and may suggest more threads.
+  // The simulation does not always know of the lock and may suggest more threads, or to make faster
+  // what only waits for it.
   keep_possible(claims(d), d);
+  if (!d.lock->of.held_by.empty()) return;
+  const auto only_waits = [&](const suggestion& m) {
+    return m.change.faster.count(d.lock->operation) != 0;
+  };
+  for (auto* const all : {&d.suggestions, &d.possible}) {
+    all->erase(std::remove_if(all->begin(), all->end(), only_waits), all->end());
+  }
 }
 
 }  // namespace
@@ -462,6 +471,7 @@ judgement diagnose_run(const run_data& run, std::size_t skip_batches, diagnostic
   d.blocked_on = join_waits(run, diagnostics);
   name_locks(*run.files, d.blocked_on, diagnostics);
   name_stacks(*run.files, d.blocked_on, diagnostics);
+  name_running_holders(run, d.blocked_on);
   if (operations.recorded.pipeline) {
     operations.recorded.pipeline->lock = find_sampled_lock(d.blocked_on);
     leave_out_waits(d.blocked_on, d.run_ns, operations.recorded.pipeline->bounds);

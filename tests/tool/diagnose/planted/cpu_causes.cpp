@@ -37,6 +37,14 @@ __attribute__((noinline)) void close_decoder(double ms) {
   asm volatile("");
 }
 
+void touch_new_pages() {
+  constexpr std::size_t bytes = 16 << 20;
+  void* const pages =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  for (std::size_t at = 0; at < bytes; at += 4096) static_cast<char*>(pages)[at] = 1;
+  munmap(pages, bytes);
+}
+
 const cause_map& cpu_causes() {
   static const cause_map all{
       {"checkpoint",
@@ -225,6 +233,13 @@ const cause_map& cpu_causes() {
          l.make = [](int) { slow ? add_checksum(8) : nap(3); };
          l.run([](int) { train(1); });
        }},
+      {"no-scopes-asleep",
+       [] {
+         loader l;
+         l.batches = batches_of(slow ? 5 : 2);
+         l.make = [](int) { slow ? close_decoder(9) : nap(3); };
+         l.run([](int) { train(1); });
+       }},
       {"index",
        [] {
          loader l;
@@ -238,6 +253,16 @@ const cause_map& cpu_causes() {
          l.make = [](int) { step("Read", [] { nap(3); }); };
          l.run([](int) { train(4); });
        }},
+      {"manifest",
+       [] {
+         for (int epoch = 0; epoch < 6; ++epoch) {
+           if (slow && epoch > 0) load_index(150);
+           loader l;
+           l.batches = 25;
+           l.make = [](int) { step("Load", [] { nap(3); }); };
+           l.run([](int) { train(4); });
+         }
+       }},
       {"optimizer",
        [] {
          loader l;
@@ -245,18 +270,19 @@ const cause_map& cpu_causes() {
          l.make = [](int) { step("Read", [] { nap(3); }); };
          l.run([](int) { slow ? update_weights(9) : burn(0.1); });
        }},
-      {"page-faults", [] {
+      {"page-faults",
+       [] {
          loader l;
          l.batches = batches_of(slow ? 10 : 6);
+         l.make = [](int) { step("Resize", [] { slow ? touch_new_pages() : burn(4); }); };
+         l.run([](int) { train(0, 0.5); });
+       }},
+      {"new-grids", [] {
+         loader l;
+         l.batches = batches_of(slow ? 12 : 6);
          l.make = [](int) {
-           step("Resize", [] {
-             if (!slow) return burn(4);
-             constexpr std::size_t bytes = 16 << 20;
-             void* const page =
-                 mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-             for (std::size_t at = 0; at < bytes; at += 4096) static_cast<char*>(page)[at] = 1;
-             munmap(page, bytes);
-           });
+           step("Read", [] { nap(2); });
+           slow ? touch_new_pages() : burn(2);  // has no marker
          };
          l.run([](int) { train(0, 0.5); });
        }}};

@@ -189,6 +189,37 @@ const cause_map& causes() {
          };
          l.run([](int) { train(1); });
        }},
+      {"audit-lock",
+       [] {
+         loader l;
+         l.workers = 3;
+         l.batches = batches_of(slow ? 7 : 4);
+         l.make = [](int) {
+           step("Read", [] { nap(6); });
+           step("Audit", [] {
+             const auto guard = held(codec_mutex);
+             nap(6.5);
+           });
+         };
+         l.run([](int) { train(1); });
+       }},
+      {"readers-lock",
+       [] {
+         loader l;
+         l.workers = 4;
+         l.batches = batches_of(slow ? 4 : 2);
+         l.make = [](int i) {
+           const auto locked = [](auto lock, double ms) {
+             if (slow) lock(&table_lock);
+             nap(ms);
+             if (slow) pthread_rwlock_unlock(&table_lock);
+           };
+           step("Read", [] { nap(1); });
+           step("Normalize", [&] { locked(pthread_rwlock_rdlock, i % 4 == 0 ? 12 : 2); });
+           step("Update", [&] { locked(pthread_rwlock_wrlock, 0.3); });
+         };
+         l.run([](int) { train(0.5); });
+       }},
       {"writer",
        [] {
          std::atomic<bool> stop{false};

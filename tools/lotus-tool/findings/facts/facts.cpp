@@ -309,7 +309,7 @@ run_facts facts_of(const run_data& run, const diagnosis& d, const critical_path&
   }
   f.others_cpus = d.others_cpus;
   add_outside_work(run, f);
-  constexpr double worth_naming = 0.25;
+  constexpr double worth_naming = 0.1;
   if (f.unmarked_share >= worth_naming) f.unmarked_in = busiest_unmarked(run, f);
   f.started = started_threads_of(run, f);
   f.for_each_batch = find_batch_threads(run);

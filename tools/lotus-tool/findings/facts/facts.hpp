@@ -180,6 +180,9 @@ std::string function_between_epochs(const run_data& run);
 /// The same of the threads that build batches, in the time in which they do.
 std::string function_in_batches(const run_data& run);
 
+/// Sets blocked_on::runs_in of locks that are held by a thread without records, if samples show it.
+void name_running_holders(const run_data& run, run_blocked_on& joined);
+
 /// Returns the function in which the program uses most CPU time while the consumer waits for the
 /// first batches of epochs; "" if too few samples show it.
 std::string function_in_first_waits(const run_facts& f);

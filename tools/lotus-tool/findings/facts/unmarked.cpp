@@ -227,6 +227,26 @@ std::string function_in_batches(const run_data& run) {
   return function_outside_operations(run, std::move(batches));
 }
 
+void name_running_holders(const run_data& run, run_blocked_on& joined) {
+  std::vector<blocked_on*> locks;
+  const auto look_at = [&locks](blocked_list& list) {
+    for (blocked_on& one : list.by) {
+      if (one.holder_thread != 0 && one.held_in.empty()) locks.push_back(&one);
+    }
+  };
+  for (auto& [name, list] : joined.ops) look_at(list);
+  look_at(joined.preprocessing);
+  look_at(joined.steps);
+  if (locks.empty()) return;
+  const std::optional<thread_samples> samples = samples_of(run);
+  if (!samples) return;
+  for (blocked_on* const one : locks) {
+    one->runs_in = busiest_function(*samples, [&](const thread_sample& s, std::int64_t) {
+      return samples->threads[s.thread].tid == one->holder_thread;
+    });
+  }
+}
+
 std::string function_in_first_waits(const run_facts& f) {
   const std::optional<thread_samples> samples = samples_of(f.run);
   if (!samples) return {};

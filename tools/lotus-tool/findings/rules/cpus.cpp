@@ -97,7 +97,8 @@ std::optional<finding> pinned_threads(const run_facts& f) {
 }
 
 std::optional<finding> unmarked_threads(const run_facts& f) {
-  constexpr double worth_saying = 0.25;
+  // Where the consumer spins, other threads often do, too.
+  const double worth_saying = wait_spins(f) ? 0.1 : 0.25;
   constexpr double takes_cpus = 0.25;
   if (f.unmarked_share < worth_saying || f.cpus <= 0) return std::nullopt;
   // What a thread does outside of the markers of one loader may be in those of another.

@@ -11,6 +11,7 @@
 #include "findings/facts/facts.hpp"
 #include "findings/facts/outside_batches.hpp"
 #include "findings/finding.hpp"
+#include "findings/run_limits.hpp"
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
 #include "model/path/critical_path.hpp"
@@ -99,29 +100,43 @@ bool limits_unmarked(const run_facts& f) {
   return (idle && could_do_more(f, f.d.preprocessing_capacity)) || begins_late(f);
 }
 
-/// What the workers of a loader do that has only the markers of batches, if samples show it.
-std::optional<finding> work_without_scopes(const run_facts& f, double share) {
-  const std::string function = function_in_batches(f.run);
-  if (function.empty()) return std::nullopt;
-  return finding{"outside-operations",
-                 {"the threads that build batches use the CPU mostly in %.", {name_word{function}}},
-                 {"Put LOTUS_SCOPE into the parts of their work to see what each of them takes."},
-                 share};
-}
-
-/// Returns the function in which threads that build batches sleep outside of all operations, if
-/// that is what they mostly wait for; "" if it is unknown.
-std::string sleeps_outside_operations(const run_blocked_on& joined) {
+/// Returns the function in which threads that build batches are blocked outside of all operations,
+/// if that is what they mostly wait for, such as "asleep in read_ids"; "" if it is unknown. Locks
+/// have a finding of their own.
+std::string blocked_outside_operations(const run_blocked_on& joined) {
   constexpr double mostly = 0.5;
   const blocked_list& all = joined.preprocessing;
-  if (all.empty() || all.by.front().reason != wait_reason::sleep || all.by.front().share < mostly) {
+  if (all.empty() || all.by.front().reason == wait_reason::lock || all.by.front().share < mostly) {
     return {};
   }
   // The samples of operations are among these.
   for (const auto& [name, of] : joined.ops) {
     if (!of.empty() && of.by.front().calls == all.by.front().calls) return {};
   }
-  return own_calls(all.by.front());
+  const std::string calls = own_calls(all.by.front());
+  const bool sleeps = all.by.front().reason == wait_reason::sleep;
+  return calls.empty() ? calls : (sleeps ? "asleep in " : "waiting in ") + calls;
+}
+
+/// Returns what threads that build batches mostly do outside of all operations, such as "asleep in
+/// read_ids" or "on a CPU in parse"; "" if samples do not show it.
+std::string done_outside_operations(const run_facts& f) {
+  const path_states outside = f.states(path_kind::unrecorded);
+  const std::string blocked = blocked_outside_operations(f.d.blocked_on);
+  if (outside.blocked > outside.cpu && !blocked.empty()) return blocked;
+  const std::string function = function_in_batches(f.run);
+  return function.empty() ? blocked : "on a CPU in " + function;
+}
+
+/// Returns the advice for threads that wait at a condition for what others give back.
+/// @param what  result of done_outside_operations().
+phrase give_more(const run_blocked_on& joined, const std::string& what) {
+  if (what.empty() || what != blocked_outside_operations(joined) ||
+      joined.preprocessing.by.front().reason != wait_reason::condition) {
+    return {};
+  }
+  return {
+      "If others give back what they wait for (buffers of a pool, permits), let there be more. "};
 }
 
 }  // namespace
@@ -259,13 +274,20 @@ std::optional<finding> waits_for_order(const run_facts& f) {
   const std::optional<finding> slow = slow_worker_found(f);
   if (slow && slow->has(forbids_order)) return std::nullopt;
   if (f.d.pushed || f.d.makes_itself || !waits_for(f, f.waits.order_ns)) return std::nullopt;
-  return finding{
-      "order",
-      {"of the % that the consumer waited, a later batch was ready during %, but not the next one.",
-       {time_word{f.waits.all_ns}, time_word{f.waits.order_ns}}},
-      {},
-      f.waits.order_ns / (f.waits.all_ns + f.waits.steps_ns),
-      verdict::order_bound};
+  phrase because{
+      "of the % that the consumer waited, a later batch was ready during %, but not the next one.",
+      {time_word{f.waits.all_ns}, time_word{f.waits.order_ns}}};
+  phrase to_do;
+  constexpr double often_idle = 0.75;
+  const auto workers = static_cast<double>(f.idle.workers);
+  const double building = f.d.mean_preprocess_ns * static_cast<double>(f.d.received) / f.run_ns;
+  if (f.idle.workers > 1 && building < often_idle * workers) {
+    because.add(" Only % of % build a batch on average.",
+                {count_word{building}, count_word{workers, "worker", "workers"}});
+    to_do = {"Deliver batches in any order, or let workers that are done go on with others."};
+  }
+  return finding{"order", std::move(because), std::move(to_do),
+                 f.waits.order_ns / (f.waits.all_ns + f.waits.steps_ns), verdict::order_bound};
 }
 
 std::optional<finding> step_waits_for_cpu(const run_facts& f) {
@@ -297,18 +319,24 @@ std::optional<finding> work_outside_operations(const run_facts& f) {
       (most != nullptr && outside <= f.states_of(most->name).all)) {
     return std::nullopt;
   }
-  if (most == nullptr) return work_without_scopes(f, outside);
+  const std::string what = done_outside_operations(f);
+  if (most == nullptr) {
+    if (what.empty()) return std::nullopt;
+    return finding{"outside-operations",
+                   {"the threads that build batches are mostly %.", {name_word{what}}},
+                   give_more(f.d.blocked_on, what)
+                       .add("Put LOTUS_SCOPE into the parts of their work to see what each of them "
+                            "takes."),
+                   outside};
+  }
   phrase because{f.d.makes_itself
                      ? "building batches takes % of the critical path outside of all operations"
                      : "workers spend % of the critical path outside of all operations",
                  {share_word{outside}}};
-  const std::string function = function_in_batches(f.run);
-  const std::string asleep = function.empty() ? sleeps_outside_operations(f.d.blocked_on) : "";
-  if (!function.empty()) because.add(", on a CPU mostly in %", {name_word{function}});
-  if (!asleep.empty()) because.add(", mostly asleep in %", {name_word{asleep}});
+  if (!what.empty()) because.add(", mostly %", {name_word{what}});
   return finding{"outside-operations",
                  std::move(because.add(".")),
-                 {"Put LOTUS_SCOPE into what they do there."},
+                 give_more(f.d.blocked_on, what).add("Put LOTUS_SCOPE into what they do there."),
                  outside,
                  f.d.makes_itself ? std::nullopt : std::optional(verdict::preprocessing_bound),
                  f.d.makes_itself ? 0U : gives_reason};

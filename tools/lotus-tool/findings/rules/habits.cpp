@@ -1,10 +1,13 @@
 // How the program hands out its batches: a thread for each of them, or ever more of them ahead.
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -20,6 +23,7 @@
 #include "model/pipeline/awaited_spans.hpp"
 #include "model/pipeline/side_data.hpp"
 #include "model/run_model.hpp"
+#include "model/times/intervals.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -33,14 +37,67 @@ std::size_t until(const std::vector<std::int64_t>& times, std::int64_t at_ns) {
                                   times.begin());
 }
 
-/// Returns whether threads wait for the spans of a stage in their own spans of the same batches.
-bool is_joined(const run_data& run, stage_id stage) {
-  const std::vector<preprocessing_span>& spans = run.batches.preprocessing_spans();
-  const awaited_spans forked(run, segmented_spans(run.batches));
+/// The spans of a stage that threads wait for in their own spans of the same batches.
+struct joined_parts {
+  bool any = false;
+  /// If the threads that wait also build such parts, as those of one pool: how many they are
+  /// together, and how many of them wait on average. 0 otherwise.
+  std::size_t pool = 0;
+  double waiting = 0;
+};
+
+joined_parts find_joined_parts(const run_facts& f, stage_id stage) {
+  const std::vector<preprocessing_span>& spans = f.run.batches.preprocessing_spans();
+  const awaited_spans forked(f.run, segmented_spans(f.run.batches));
+  joined_parts found;
+  std::set<file_id> build_parts;
+  std::map<file_id, intervals> wait;
   for (span_number n = 0; forked.any() && n < spans.size(); ++n) {
-    if (spans[n].stage == stage && forked.is_forked(n)) return true;
+    const preprocessing_span& s = spans[n];
+    if (!s.file) continue;
+    if (s.stage == stage) {
+      found.any = found.any || forked.is_forked(n);
+      build_parts.insert(*s.file);
+    } else if (forked.waited_ns(n) > 0) {
+      wait[*s.file].push_back({s.start_ns, s.end_ns()});
+    }
   }
-  return false;
+  std::size_t do_both = 0;
+  for (auto& [file, whole] : wait) {
+    do_both += build_parts.count(file);
+    build_parts.insert(file);
+    const off_cpu_time* const off = f.run.side.off_cpu_of(file);
+    if (off == nullptr) return {found.any};
+    const auto blocked_ns = [off](const time_span& of) {
+      return static_cast<double>(off->split(of.start_ns, of.end_ns).blocked_ns.value_or(0));
+    };
+    whole = joined(std::move(whole));
+    for (const time_span& of : whole) found.waiting += blocked_ns(of) / f.run_ns;
+    // In its own operations, it waits for something else.
+    f.run.for_each_operation(file.value(), [&](const operation& op) {
+      if (covered(whole, op.start_ns, op.end_ns()) == 0) return;
+      found.waiting -= blocked_ns({op.start_ns, op.end_ns()}) / f.run_ns;
+    });
+  }
+  if (wait.size() < 2 || 2 * do_both < wait.size()) return {found.any};
+  found.pool = build_parts.size();
+  return found;
+}
+
+/// Returns the finding about a pool whose threads wait for parts that the same pool has to build.
+std::optional<finding> pool_waits_for_itself(const run_facts& f, const joined_parts& parts,
+                                             const std::string& stage) {
+  const auto threads = static_cast<double>(parts.pool);
+  if (parts.pool == 0 || parts.waiting < 0.3 * threads) return std::nullopt;
+  return finding{
+      "pool-waits-for-itself",
+      {"the % threads that build batches also have to do %, for which they wait: % of "
+       "them only wait on average. If all do, the program hangs.",
+       {count_word{parts.pool}, name_word{stage}, count_word{std::round(10 * parts.waiting) / 10}}},
+      {"Give % threads of its own, or do it in the thread that needs it.", {name_word{stage}}},
+      f.waits.share(),
+      verdict::preprocessing_bound,
+      gives_reason | forbids_limit};
 }
 
 }  // namespace
@@ -138,7 +195,11 @@ std::optional<finding> forked_batches(const run_facts& f) {
                 {count_word{f.used_cpus - f.unmarked_cpus}, count_word{f.cpus, "CPU", "CPUs"}});
   }
   // The simulation knows parts for which the thread that builds the batch waits.
-  const bool joined = is_joined(f.run, stage_id(most_in));
+  const joined_parts parts = find_joined_parts(f, stage_id(most_in));
+  const bool joined = parts.any;
+  if (auto pool = pool_waits_for_itself(f, parts, shown_name(f.run.names.name(most_in)))) {
+    return pool;
+  }
   return finding{joined ? "joined-batches" : "forked-batches",
                  std::move(because),
                  std::move(to_do),

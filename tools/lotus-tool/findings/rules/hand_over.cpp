@@ -16,6 +16,7 @@
 #include "findings/words.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/quantities.hpp"
+#include "model/run_model.hpp"
 #include "waits/join/blocked_on.hpp"
 
 namespace lotus::tool {
@@ -33,10 +34,15 @@ double late_ns(const wait_parts& w) {
 /// Whether the consumer's thread reads batches from a pipe or socket in its waits: what it does on
 /// a CPU then is to copy them.
 bool reads_batches(const run_facts& f) {
-  constexpr double often = 0.4;
-  const std::vector<blocked_on>& by = f.d.blocked_on.waits.by;
-  return !by.empty() && by.front().samples >= 5 && by.front().share >= most_of_it &&
-         (by.front().reason == wait_reason::pipe || by.front().reason == wait_reason::socket) &&
+  constexpr double often = 0.25;
+  // Each process that builds batches may have a pipe of its own.
+  double from_others = 0;
+  for (const blocked_on& one : f.d.blocked_on.waits.by) {
+    if (one.reason == wait_reason::pipe || one.reason == wait_reason::socket) {
+      from_others += one.share;
+    }
+  }
+  return f.d.blocked_on.waits.samples >= 5 && from_others >= most_of_it &&
          f.waits.own_blocked_ns >= often * late_ns(f.waits);
 }
 
@@ -197,16 +203,21 @@ std::optional<finding> wait_polls(const run_facts& f) {
 std::optional<finding> wait_spins(const run_facts& f) {
   constexpr double much = 0.25;  // the rest is waits for a CPU
   constexpr double rarely = 0.1;
-  if (f.d.pushed || f.d.makes_itself || is_handed_over_late(f) || f.waits.share() < waits_much) {
-    return std::nullopt;
-  }
+  if (f.d.pushed || f.d.makes_itself || f.waits.share() < waits_much) return std::nullopt;
   const std::optional<cpu_split> own = cpu_of(f.run, quantity::wait, 0);
   // Where nothing of a wait was measured, all of it seems to be on a CPU.
   if (!own || !own->blocked_ns || own->run_queue_ns.value_or(0) <= 0) return std::nullopt;
-  // What it does while a batch is ready is work.
-  const double spins_ns = static_cast<double>(own->cpu_ns) - f.waits.own_cpu_ns;
+  const auto blocked_ns = static_cast<double>(*own->blocked_ns);
+  // A thread that is not even blocked until a batch is ready spins; when in a wait it had no CPU is
+  // unknown, so what it does while a batch is ready may be the same. Otherwise, that is work.
+  const double until_ready_ns = f.waits.all_ns - f.waits.hand_over_ns;
+  const bool never_sleeps =
+      until_ready_ns >= 0.3 * f.waits.all_ns && blocked_ns <= rarely * until_ready_ns;
+  if (!never_sleeps && is_handed_over_late(f)) return std::nullopt;
+  const double spins_ns =
+      static_cast<double>(own->cpu_ns) - (never_sleeps ? 0 : f.waits.own_cpu_ns);
   const double spins = spins_ns / f.waits.all_ns;
-  const double blocked = static_cast<double>(*own->blocked_ns) / f.waits.all_ns;
+  const double blocked = blocked_ns / f.waits.all_ns;
   // While there are enough CPUs, such a wait takes none of them from the workers.
   const double queued = f.states().queue;
   if (spins < much || blocked > rarely || queued < rarely / 2) return std::nullopt;
@@ -226,13 +237,21 @@ std::optional<finding> wait_of_fixed_time(const run_facts& f) {
       !kept_words(f).empty()) {
     return std::nullopt;
   }
-  return found(
-      f, "wait-of-fixed-time",
-      ". % of that time is in % that last % each, whenever a batch becomes ready: nothing "
-      "wakes the consumer before a fixed time is over.",
-      {"Notify the consumer when a batch is ready, and let it wait without timeout or interval."},
-      {share_word{fixed.share}, count_word{fixed.count, "wait", "waits"},
-       time_word{fixed.each_ns}});
+  const std::vector<preprocessing_span>& spans = f.run.batches.preprocessing_spans();
+  const bool has_items = std::any_of(spans.begin(), spans.end(),
+                                     [](const preprocessing_span& s) { return s.of_item; });
+  phrase to_do{"Let whoever passes it on wait without timeout or interval, and be notified."};
+  if (has_items) {
+    to_do.add(
+        " A thread that collects items until there are enough, or this time is over, must not "
+        "need more of them than are in flight.");
+  }
+  return found(f, "wait-of-fixed-time",
+               ". % of that time is in % that last % each, whenever a batch becomes ready: nothing "
+               "passes it on before a fixed time is over.",
+               std::move(to_do),
+               {share_word{fixed.share}, count_word{fixed.count, "wait", "waits"},
+                time_word{fixed.each_ns}});
 }
 
 std::optional<finding> slow_hand_over(const run_facts& f) {

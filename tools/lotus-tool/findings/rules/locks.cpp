@@ -11,8 +11,6 @@
 #include "findings/finding.hpp"
 #include "findings/words.hpp"
 #include "model/path/critical_path.hpp"
-#include "model/pipeline/off_cpu.hpp"
-#include "model/quantities.hpp"
 #include "waits/join/blocked_on.hpp"
 #include "waits/join/limiting_lock.hpp"
 
@@ -28,7 +26,8 @@ const blocked_on* lock_in(const blocked_list& list) {
 
 /// Returns the lock and, if samples show it, who held it.
 name_word shown(const blocked_on& lock) {
-  return {lock_name(lock) + (lock.held_by.empty() ? "" : ", held by " + lock_holders(lock))};
+  return {lock_name(lock) + (lock.held_by.empty() ? "" : ", held by " + lock_holders(lock)) +
+          what_holder_does(lock)};
 }
 
 /// Returns the advice for a lock of the allocator.
@@ -90,16 +89,6 @@ std::optional<finding> step_waits(const run_facts& f) {
   return of;
 }
 
-/// Returns the share (0..1) of the preprocessing of batches, with its waits for a CPU, in which it
-/// is blocked or asleep.
-double blocked_in_batches(const run_facts& f) {
-  const std::optional<cpu_split> of = cpu_of(f.run, quantity::preprocess, 0);
-  if (!of || !of->blocked_ns) return 0;
-  const auto blocked_ns = static_cast<double>(*of->blocked_ns);
-  const double all_ns = blocked_ns + static_cast<double>(of->cpu_ns + of->run_queue_ns.value_or(0));
-  return all_ns > 0 ? blocked_ns / all_ns : 0;
-}
-
 /// Whether it is a lock of the C library that starting and ending a thread takes.
 bool is_of_thread_start(const blocked_on& lock) {
   const std::string& name = lock.what.name;
@@ -137,10 +126,8 @@ std::optional<finding> perhaps_a_lock(const run_facts& f) {
   if (lock == nullptr || lock->samples < fewest) return shared_library_lock(f);
   // The finding about these threads says what to do.
   if (f.started.count > 0 && is_of_thread_start(*lock)) return std::nullopt;
-  const double blocked = stages ? f.states_of(work->name).blocked
-                                : f.states(path_kind::operation).blocked +
-                                      f.states(path_kind::unrecorded).all * blocked_in_batches(f);
-  const double share = lock->share * blocked;
+  const double share =
+      lock->share * blocked_on_path(f.run, f.path, stages ? work->name : std::string());
   if (share < 0.15 || is_of_library(*lock)) return shared_library_lock(f, share);
   return finding{"perhaps-a-lock",
                  {"Work on batches waits during about % of the run for % (% samples).",

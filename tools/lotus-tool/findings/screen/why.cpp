@@ -8,6 +8,7 @@
 #include "findings/claims.hpp"
 #include "findings/facts/facts.hpp"
 #include "findings/finding.hpp"
+#include "findings/run_limits.hpp"
 #include "findings/screen/first_screen.hpp"
 #include "findings/verdict.hpp"
 #include "model/path/critical_path.hpp"
@@ -97,6 +98,12 @@ phrase busy_workers(const diagnosis& d) {
   } else {
     text.add(", the consumer %", {time_word{d.mean_step_ns}});
   }
+  constexpr double nearly_all = 0.92;
+  const double used_cpus = d.cpu_ns && d.run_ns > 0 ? *d.cpu_ns / d.run_ns : 0;
+  const double cpus = d.cpus.value_or(0);
+  if (cpus > 0 && used_cpus >= nearly_all * cpus) {
+    text.add(". The program uses % of %", {count_word{used_cpus}, count_word{cpus, "CPU", "CPUs"}});
+  }
   return wait.empty() ? text.add(".") : text.add(". ").add(wait).add(".");
 }
 
@@ -129,10 +136,6 @@ phrase why(const diagnosis& d) {
       return {"during % of the waits, a later batch was ready, but not the next one.",
               {share_word{d.head_of_line_share}}};
     case verdict::prefetch_bound:
-      if (d.thread_for_each) {
-        return {"only % built at once, each by a thread of its own.",
-                {count_word{d.workers, "batch is", "batches are"}}};
-      }
       return {"too few batches are in flight, so the threads that build them have to pause."};
     case verdict::start_up_bound:
       return {"% of the consumer's waits are for the first batches of an epoch.",
@@ -166,7 +169,8 @@ phrase why_and_findings(const diagnosis& d) {
   for (const finding& one : d.findings) {
     // What else limits the run is not said, except for a long start, which comes on top of it.
     const bool is_start = one.is == verdict::start_up_bound && one.share >= 0.2;
-    if (&one == first || (one.is && (!is_start || d.is == one.is))) continue;
+    const bool takes_cpus = one.has(explains_queues) && d.is == verdict::stage_bound;
+    if (&one == first || (one.is && !takes_cpus && (!is_start || d.is == one.is))) continue;
     if (d.predicted && one.has(replaces_prediction)) continue;
     const bool builds = d.is == verdict::preprocessing_bound && !d.makes_itself;
     if (one.has(explains_building) && !builds) continue;

@@ -49,6 +49,7 @@ class collector {
     to.ns += sample.ns;
     if (sample.reason == wait_reason::lock && sample.holder != 0) {
       ++to.holders[held_by.empty() ? unmarked_code : held_by];
+      if (held_by.empty()) ++to.unmarked_threads[sample.holder];
     }
     if (sample.stack != 0) ++to.stacks[{process, sample.stack}];
     if (sample.holder_stack) ++to.holder_stacks[{process, *sample.holder_stack}];
@@ -69,6 +70,12 @@ class collector {
       one.ns = of.ns;
       one.share = static_cast<double>(of.samples) / static_cast<double>(all.samples);
       name_holders(of.holders, one);
+      if (const auto most =
+              std::max_element(of.unmarked_threads.begin(), of.unmarked_threads.end(),
+                               [](const auto& a, const auto& b) { return a.second < b.second; });
+          most != of.unmarked_threads.end() && one.held_by == unmarked_code) {
+        one.holder_thread = most->first;
+      }
       one.stacks = frequent_stacks(of.stacks);
       one.holder_stacks = frequent_stacks(of.holder_stacks);
       all.by.push_back(std::move(one));
@@ -87,6 +94,7 @@ class collector {
     std::uint64_t samples = 0;
     std::int64_t ns = 0;
     std::map<std::string, std::uint64_t> holders;
+    std::map<std::uint64_t, std::uint64_t> unmarked_threads;  // those of the holders
     stack_counts stacks;
     stack_counts holder_stacks;
   };
@@ -121,6 +129,7 @@ class collector {
       to.samples += of.samples;
       to.ns += of.ns;
       for (const auto& [name, count] : of.holders) to.holders[name] += count;
+      for (const auto& [thread, count] : of.unmarked_threads) to.unmarked_threads[thread] += count;
       for (const auto& [stack, count] : of.stacks) to.stacks[stack] += count;
       for (const auto& [stack, count] : of.holder_stacks) to.holder_stacks[stack] += count;
     }

@@ -60,6 +60,12 @@ struct blocked_on {
   /// The function in which the holder itself waited in most samples; "": it was mostly running, or
   /// it is unknown. Set by name_stacks().
   std::string held_in{};
+  /// The thread that held the lock in most samples, if its records do not say in which operation;
+  /// 0: none.
+  std::uint64_t holder_thread = 0;
+  /// The function in which this thread used most CPU time, with its line; set by `diagnose` if the
+  /// thread was mostly running.
+  std::string runs_in{};
   /// The function that takes a lock whose variable has no symbol; "" if it has one, or if the
   /// function is unknown. Set by name_locks().
   std::string taken_in{};
@@ -154,6 +160,9 @@ std::string lock_name(const blocked_on& of);
 
 /// Returns who held a lock, such as "Decode" or "Decode and Augment"; "" if it is unknown.
 std::string lock_holders(const blocked_on& of);
+
+/// Returns a text such as " (its holder waits in write_all)"; "" if it is unknown.
+std::string what_holder_does(const blocked_on& of);
 
 /// Returns a text such as "waits for the lock decoder_mutex held by Decode on other threads".
 /// @param name  name of the operation that waits, without the S that logs put before it.

@@ -8,6 +8,7 @@
 
 #include "log/shown_name.hpp"
 #include "model/identifiers.hpp"
+#include "model/path/critical_path.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/pipeline/stages.hpp"
 #include "model/quantities.hpp"
@@ -132,13 +133,37 @@ double work_of_holder(const run_data& run, const run_blocked_on& joined, const b
   return ns / static_cast<double>(run.batches.length_ns());
 }
 
+/// Returns the share (0..1) of the preprocessing of batches, with its waits for a CPU, in which it
+/// is blocked or asleep.
+double blocked_in_batches(const run_data& run) {
+  const std::optional<cpu_split> of = cpu_of(run, quantity::preprocess, 0);
+  if (!of || !of->blocked_ns) return 0;
+  const auto blocked_ns = static_cast<double>(*of->blocked_ns);
+  const double all_ns = blocked_ns + static_cast<double>(of->cpu_ns + of->run_queue_ns.value_or(0));
+  return all_ns > 0 ? blocked_ns / all_ns : 0;
+}
+
 }  // namespace
 
+double blocked_on_path(const run_data& run, const critical_path& path, const std::string& stage) {
+  if (path.run_ns <= 0) return 0;
+  double ns = 0;
+  for (const path_share& one : path.shares) {
+    const bool counts = stage.empty() ? one.kind == path_kind::operation : one.name == stage;
+    if (counts && one.cpu) ns += static_cast<double>(one.cpu->blocked_ns.value_or(0));
+    if (stage.empty() && one.kind == path_kind::unrecorded) {
+      ns += static_cast<double>(one.ns) * blocked_in_batches(run);
+    }
+  }
+  return ns / static_cast<double>(path.run_ns);
+}
+
 std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_blocked_on& joined,
-                                                const std::string& stage, std::size_t workers,
-                                                std::size_t skip) {
+                                                const critical_path& path, const std::string& stage,
+                                                std::size_t workers, std::size_t skip) {
   constexpr std::uint64_t min_samples = 10;
   constexpr double most_of_the_time = 0.5;
+  constexpr double much_of_the_run = 0.25;
   const blocked_list* const seen = stage.empty() ? &joined.preprocessing : joined.of('S' + stage);
   if (seen == nullptr || seen->empty()) return std::nullopt;
   const auto& all = seen->by;
@@ -175,8 +200,10 @@ std::optional<limiting_lock> find_limiting_lock(const run_data& run, const run_b
     const double work = work_of_holder(run, joined, *found);
     return work >= 0.85 && work <= 1.15;
   };
-  if (!nearly_all_wait && !mostly_one_waits && !is_shared && surely < most_of_the_time &&
-      (surely < 0.15 || !fills_the_run())) {
+  const bool delays_much =
+      found->share * sure * blocked_on_path(run, path, stage) >= much_of_the_run;
+  if (!nearly_all_wait && !mostly_one_waits && !is_shared && !delays_much &&
+      surely < most_of_the_time && (surely < 0.15 || !fills_the_run())) {
     return std::nullopt;
   }
   lock.operation = is_shared ? stage : operation_that_waits(joined, *found);

@@ -133,6 +133,11 @@ std::string lock_holders(const blocked_on& of) {
   return printable_line(of.held_by) + also;
 }
 
+std::string what_holder_does(const blocked_on& of) {
+  if (!of.held_in.empty()) return " (its holder waits in " + printable_line(of.held_in) + ')';
+  return of.runs_in.empty() ? "" : " (its holder runs in " + of.runs_in + ')';
+}
+
 std::string wait_phrase(const blocked_on& of, const std::string& name) {
   const std::string what = printable_line(named(of.what));
   const std::string behind = what.empty() ? "" : ' ' + what;
@@ -143,8 +148,7 @@ std::string wait_phrase(const blocked_on& of, const std::string& name) {
         text += " held by " + lock_holders(of);
         if (of.held_by == name && of.also_held_by.empty()) text += " on other threads";
       }
-      if (of.held_in.empty()) return text;
-      return text + " (its holder waits in " + printable_line(of.held_in) + ')';
+      return text + what_holder_does(of);
     }
     case wait_reason::condition:
       if (of.what.name == thread_end_word) return "waits for the end of a thread";
@@ -153,7 +157,9 @@ std::string wait_phrase(const blocked_on& of, const std::string& name) {
     case wait_reason::file:
       return "waits for the disk:" + (behind.empty() ? " a file" : behind);
     case wait_reason::pipe:
-      return "waits for the pipe" + behind;
+      // The kernel's number of a pipe without a path tells nobody anything.
+      return of.what.name.rfind("pipe:[", 0) == 0 ? "waits for a pipe"
+                                                  : "waits for the pipe" + behind;
     case wait_reason::socket:
       return "waits for the network:" + (behind.empty() ? " a socket" : behind);
     case wait_reason::poll:

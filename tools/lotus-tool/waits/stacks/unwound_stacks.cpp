@@ -163,6 +163,21 @@ void for_each_entry(run_blocked_on& joined, const Each& each) {
   for (blocked_on& one : joined.between_epochs.by) each(one);
 }
 
+/// Whether most samples of a wait are in functions of a readers-writer lock. The kernel does not
+/// tell these from condition variables, and nothing tells who holds it for reading.
+bool waits_for_readers_writer_lock(const run_blocked_on& joined, const blocked_on& one,
+                                   const unwound_stacks& stacks) {
+  if (one.reason != wait_reason::condition) return false;
+  std::uint64_t in_lock = 0;
+  std::uint64_t all = 0;
+  for (const seen_stack& seen : one.stacks) {
+    const std::string call = stacks.library_call(joined.processes[seen.process], seen.number);
+    if (call.find("rwlock_") != std::string::npos) in_lock += seen.samples;
+    all += seen.samples;
+  }
+  return in_lock > 0 && 2 * in_lock >= all;
+}
+
 bool needs_place(const blocked_on& one) {
   // A lock of a library is held for so short that few samples show it.
   const std::uint64_t min_samples = variable_names::is_place_in_library(one.what.name) ? 2 : 3;
@@ -228,6 +243,10 @@ void name_stacks(const run_files& run, run_blocked_on& joined, diagnostic_log& d
     }
     if (all > 0) one.calls_share = static_cast<double>(most) / static_cast<double>(all);
     one.held_in = held_in(joined, one, stacks);
+    if (waits_for_readers_writer_lock(joined, one, stacks)) {
+      one.reason = wait_reason::lock;
+      joined.locks[one.what];
+    }
   });
 }
 
