@@ -87,6 +87,33 @@ TEST_CASE("a slow consumer takes the whole critical path, and a slow start its b
   CHECK(spawned["start-up"] == Approx(50).margin(1));
 }
 
+TEST_CASE("a pause before an epoch whose first batch is ready is no start-up") {
+  planted_logs logs(8);
+  std::int64_t now = 0;
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    // The first batches are built while the consumer does something else for 60 ms.
+    const std::int64_t begin = now;
+    if (epoch > 0) now += 60 * ms;
+    for (std::int64_t i = 0; i < 20; ++i) {
+      const std::int64_t ready = begin + (20 + i) * ms;
+      logs.made(1 + static_cast<int>(i % 2), i, i == 0 ? begin : ready - ms,
+                (i == 0 ? 20 : 1) * ms);
+      const std::int64_t at = std::max(now + 2000, ready);
+      logs.waited(0, i, now, at - now);
+      logs.used(0, i, at);
+      now = at + 5 * ms;
+    }
+  }
+  const answer a = diagnose(logs);
+  INFO(a.text());
+  double start_up_ms = 0;
+  for (const json& part : a.whole["critical_path"].array()) {
+    if (part["what"].text() == "start-up") start_up_ms += part["ns"].number() / 1e6;
+  }
+  CHECK(start_up_ms < 1);
+  CHECK(a.verdict() == "consumer-bound");
+}
+
 TEST_CASE("the critical path of a chain lies in its slowest stage") {
   planted p;
   generator random(3);

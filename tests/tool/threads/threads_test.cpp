@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <deque>
+#include <filesystem>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -428,6 +429,22 @@ TEST_CASE("waits whose code is unknown are shown without a function") {
   const json main = parse_json(printed.out)["groups"].array().front();
   CHECK(main["blocked"].array().front()["function"].text().empty());
   CHECK(run({"threads", dir.path()}).status == 0);
+}
+
+TEST_CASE("the folder of a loader has the samples of the whole program") {
+  const temp_dir dir;
+  dir.file(".lotus_threads_1_1",
+           "lotus-threads,1\nsampling,10000000,10,0.01,1\nmodule,/nowhere\nplace,0,10\nstack,0\n"
+           "thread,1,1,100,100,1000000000,0,0,prog\nwait,0,0,100,sleep,0,0,\n");
+  const std::string loader = dir.path() + "/train";
+  std::filesystem::create_directory(loader);
+  for (const std::string& of : {loader, loader + '/'}) {
+    const result shown = run({"threads", of});
+    CHECK(shown.status == 0);
+    CHECK(contains(shown.err, "the samples are of all loaders of the program"));
+    CHECK(shown.out == run({"threads", dir.path()}).out);
+  }
+  CHECK(run({"threads", dir.path() + "/mistyped"}).status == 1);
 }
 
 TEST_CASE("damaged lines of a file of samples are reported and ignored") {

@@ -70,7 +70,7 @@ bool claims::forbids(verdict is) const {
     case verdict::order_bound:
       return w.order_ns < 0.1 * w.all_ns || has(forbids_order);
     case verdict::start_up_bound:
-      return w.first_ns < 0.3 * w.all_ns || w.first_ns < 0.03 * (w.all_ns + w.steps_ns);
+      return w.first_ns < 0.3 * w.all_ns || w.first_ns < 0.1 * (w.all_ns + w.steps_ns);
     case verdict::hand_over_bound:
     case verdict::preprocessing_bound:
     case verdict::stage_bound:
