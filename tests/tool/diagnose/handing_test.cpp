@@ -406,3 +406,33 @@ TEST_CASE("a pool whose threads wait for parts that it has to build itself is to
     CHECK(suggests(a, "prefetch") <= !one_pool);
   }
 }
+
+TEST_CASE("of a batch that the others wait for, it is told before which stage it stayed") {
+  // At most eight batches are in flight. Every 20th is late: before its second stage, or in it.
+  for (const bool before_stage : {true, false}) {
+    planted_logs logs(8);
+    std::int64_t now = 0;
+    std::vector<std::int64_t> received_at;
+    std::int64_t free_ns[6] = {};
+    for (std::int64_t i = 0; i < 200; ++i) {
+      const std::int64_t room = i < 8 ? 0 : received_at[static_cast<std::size_t>(i - 8)];
+      const std::int64_t fetch = std::max(free_ns[1], room) + 10'000;
+      logs.stage(1, "Fetch", i, fetch, ms);
+      free_ns[1] = fetch + ms;
+      const bool is_late = i % 20 == 10;
+      const int thread = is_late ? 5 : 2 + static_cast<int>(i % 3);
+      const std::int64_t late = is_late ? 30 * ms : 0;
+      const std::int64_t decode =
+          std::max(free_ns[thread], fetch + ms + (before_stage ? late : 0)) + 10'000;
+      const std::int64_t took = 2 * ms + (before_stage ? 0 : late);
+      logs.stage(thread, "Decode", i, decode, took);
+      free_ns[thread] = decode + took;
+      received_at.push_back(received_when(logs, i, now, decode + took + 10'000));
+      now = received_at.back() + ms;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(a.verdict() == "order-bound");
+    CHECK(contains(found(a, "order"), "was between two stages, before Decode") == before_stage);
+  }
+}

@@ -180,6 +180,10 @@ std::string function_between_epochs(const run_data& run);
 /// The same of the threads that build batches, in the time in which they do.
 std::string function_in_batches(const run_data& run);
 
+/// Returns the function in which threads that build batches use most CPU time, if it does so in
+/// calls that read a file; "" otherwise.
+std::string function_that_reads(const run_data& run);
+
 /// Sets blocked_on::runs_in of locks that are held by a thread without records, if samples show it.
 void name_running_holders(const run_data& run, run_blocked_on& joined);
 

@@ -1,12 +1,14 @@
 // What used the CPUs outside of all markers: threads without markers, and what the program did
 // before and after the run.
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,15 +45,16 @@ std::optional<thread_samples> samples_of(const run_data& run) {
   }
 }
 
-/// Returns the function in which most of the counted CPU samples were; "" if there are none.
+/// Returns where in the program most of the counted CPU samples were: the most frequent place of
+/// the most frequent function; nullopt if there are none.
 /// @param counted  double(const thread_sample&): how often a sample counts.
-/// @param least  the share (0..1) of the samples that it must have; otherwise the result is "".
+/// @param least  the share (0..1) of the samples that the function must have.
 template <class Counted>
-std::string busiest_function(const thread_samples& samples, const named_stacks& stacks,
-                             Counted&& counted, double least = 0) {
+std::optional<source_place> busiest_place(const thread_samples& samples, const named_stacks& stacks,
+                                          Counted&& counted, double least = 0) {
   const std::string program = samples.processes.empty() ? "" : samples.processes[0].program;
   std::map<std::string, double> functions;
-  std::map<std::string, std::map<std::string, double>> places;  // of each function
+  std::map<std::string, std::map<source_place, double>> places;  // of each function
   double all = 0;
   for (const thread_sample& s : samples.samples) {
     const double count = s.waits || stacks.of(s.stack).empty() ? 0 : counted(s);
@@ -59,11 +62,19 @@ std::string busiest_function(const thread_samples& samples, const named_stacks& 
     if (count <= 0) continue;
     const source_place place = working_place(stacks.of(s.stack), program);
     functions[place.function] += count;
-    places[place.function][shown_work(place)] += count;
+    places[place.function][place] += count;
   }
   const auto most = most_frequent(functions);
-  if (most == functions.end() || most->second < least * all) return {};
+  if (most == functions.end() || most->second < least * all) return std::nullopt;
   return most_frequent(places[most->first])->first;
+}
+
+/// Returns the function in which most of the counted CPU samples were; "" if there are none.
+template <class Counted>
+std::string busiest_function(const thread_samples& samples, const named_stacks& stacks,
+                             Counted&& counted, double least = 0) {
+  const auto place = busiest_place(samples, stacks, std::forward<Counted>(counted), least);
+  return place ? shown_work(*place) : std::string();
 }
 
 /// Returns the function in which the program used most CPU time during a span of the time since
@@ -166,6 +177,20 @@ std::optional<stage_id> stage_after_gap(const run_batches& batches, bool between
   return most == gaps.end() ? std::nullopt : std::optional(most->first);
 }
 
+/// Whether a function of the C or C++ library reads from a file.
+bool is_read_call(std::string_view function) {
+  static constexpr std::array<std::string_view, 16> names{
+      "read",           "__read",  "__libc_read", "pread",     "pread64", "__pread64",
+      "__libc_pread64", "readv",   "__readv",     "fread",     "fgets",   "_IO_fread",
+      "_IO_file_read",  "getline", "getdelim",    "__getdelim"};
+  static constexpr std::array<std::string_view, 3> methods{"istream::read", "ifstream::read",
+                                                           "::getline"};
+  return std::find(names.begin(), names.end(), function) != names.end() ||
+         std::any_of(methods.begin(), methods.end(), [&](std::string_view method) {
+           return function.find(method) != std::string_view::npos;
+         });
+}
+
 /// Returns the function that has at least half of the CPU samples that count; "" if these are few.
 /// @param counts  bool(const thread_sample&, std::int64_t): whether a sample at this time counts.
 template <class Counts>
@@ -225,6 +250,27 @@ std::string function_in_batches(const run_data& run) {
   std::map<std::uint64_t, intervals> batches;
   add_preprocessings(run, batches);
   return function_outside_operations(run, std::move(batches));
+}
+
+std::string function_that_reads(const run_data& run) {
+  constexpr double fewest = 10;
+  constexpr double mostly = 0.5;
+  const std::optional<thread_samples> samples = samples_of(run);
+  if (!samples) return {};
+  std::set<std::uint64_t> builders;
+  for (const preprocessing_span& s : run.batches.preprocessing_spans()) {
+    if (s.file) builders.insert(run.log(*s.file).number);
+  }
+  double all = 0;
+  const auto place = busiest_place(
+      *samples, named_stacks(*samples),
+      [&](const thread_sample& s) {
+        if (builders.count(samples->threads[s.thread].tid) == 0) return 0.0;
+        all += static_cast<double>(s.count);
+        return static_cast<double>(s.count);
+      },
+      mostly);
+  return place && all >= fewest && is_read_call(place->callee) ? shown_work(*place) : std::string();
 }
 
 void name_running_holders(const run_data& run, run_blocked_on& joined) {

@@ -1,6 +1,7 @@
 #include "findings/facts/wait_parts.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -10,6 +11,7 @@
 #include "model/pipeline/off_cpu.hpp"
 #include "model/run_model.hpp"
 #include "model/times/intervals.hpp"
+#include "threads/analysis/started_threads.hpp"
 
 namespace lotus::tool {
 namespace {
@@ -50,6 +52,8 @@ class divider {
     if (sum_.ready_before > 0) {
       sum_.mean_ready_for_ns /= static_cast<double>(sum_.ready_before);
     }
+    const auto longest = most_frequent(order_gaps_);
+    if (longest != order_gaps_.end()) sum_.order_stage = longest->first;
     sum_.patterns = find_patterns(run_, counted_, building_);
     return sum_;
   }
@@ -103,9 +107,14 @@ class divider {
         const preprocessing_span& s = batches_.preprocessing_spans()[n];
         own.push_back({s.start_ns, s.end_ns()});
       }
-      const double built_ns = covered(joined(std::move(own)), not_begun_until_ns, other_ns);
+      own = joined(std::move(own));
+      const double built_ns = covered(own, not_begun_until_ns, other_ns);
       sum_.built_ns += built_ns;
       sum_.between_ns += static_cast<double>(other_ns - not_begun_until_ns) - built_ns;
+      const std::int64_t late_ns = std::max(begun_ns, other_ns);
+      sum_.order_between_ns +=
+          static_cast<double>(ready_ns - late_ns) - covered(own, late_ns, ready_ns);
+      if (late_ns < ready_ns) add_gaps(b, {late_ns, ready_ns});
     }
     sum_.nobody_ns +=
         static_cast<double>(ready_ns - begin_ns) - covered(building_, begin_ns, ready_ns);
@@ -113,6 +122,21 @@ class divider {
     if (made && made->end_ns <= begin_ns) {
       ++sum_.ready_before;
       sum_.mean_ready_for_ns += static_cast<double>(end_ns - made->end_ns);
+    }
+  }
+
+  /// Adds how long a batch was before each of its stages within a time.
+  void add_gaps(const batch& b, time_span within) {
+    const auto first =
+        batches_.preprocessing_spans().begin() + static_cast<std::ptrdiff_t>(b.first_span);
+    std::vector<preprocessing_span> spans(first, first + static_cast<std::ptrdiff_t>(b.spans));
+    std::sort(spans.begin(), spans.end(),
+              [](const auto& a, const auto& c) { return a.start_ns < c.start_ns; });
+    std::int64_t end_ns = within.start_ns;
+    for (const preprocessing_span& s : spans) {
+      const std::int64_t gap_ns = std::min(s.start_ns, within.end_ns) - end_ns;
+      if (gap_ns > 0) order_gaps_[s.stage] += static_cast<double>(gap_ns);
+      end_ns = std::max(end_ns, s.end_ns());
     }
   }
 
@@ -141,6 +165,7 @@ class divider {
   intervals building_;
   // Of each batch: when one of its epoch that was received later was ready.
   std::vector<std::int64_t> later_ready_;
+  std::map<stage_id, double> order_gaps_;  // in ns, of each stage
   wait_parts sum_;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "findings/facts/wait_patterns.hpp"
@@ -16,7 +17,8 @@ namespace lotus::tool {
 /// loaders, balanced and consumer-bound runs have at most 0.08.
 inline constexpr double waits_much = 0.15;
 
-/// Sums over the consumer's waits, in ns. The first six add up to all_ns.
+/// Sums over the consumer's waits, in ns. All times up to hand_over_ns that are not parts of others
+/// add up to all_ns.
 struct wait_parts {
   double first_ns = 0;          ///< until the first batch of an epoch was ready
   double longest_first_ns = 0;  ///< the longest part of first_ns that one epoch has
@@ -24,6 +26,7 @@ struct wait_parts {
   double built_ns = 0;          ///< the batch was being built
   double between_ns = 0;        ///< the batch was between two stages
   double order_ns = 0;          ///< the batch was not ready, but a later one was
+  double order_between_ns = 0;  ///< the part of order_ns in which it was between two stages
   double hand_over_ns = 0;      ///< the batch was ready, but the consumer did not have it yet
   double all_ns = 0;
   double steps_ns = 0;          ///< time of the consumer's steps
@@ -42,6 +45,8 @@ struct wait_parts {
   double mean_ready_for_ns = 0;  ///< mean time from ready to received, of these batches
   wait_patterns patterns;
   std::vector<time_span> first_spans;  ///< the times that first_ns sums up
+  /// The stage before which batches were longest during order_between_ns; nullopt if it is 0.
+  std::optional<stage_id> order_stage{};
 
   /// Returns the share (0..1) of the consumer's time during which it waited.
   double share() const noexcept { return all_ns > 0 ? all_ns / (all_ns + steps_ns) : 0; }

@@ -195,6 +195,11 @@ std::optional<finding> time_in_kernel(const run_facts& f) {
     of.to_do = {"Read these pages ahead (posix_madvise, or read() of larger blocks)."};
     return of;
   }
+  if (const std::string function = function_that_reads(f.run); !function.empty()) {
+    of.because = {"the program spends % of its CPU time in the kernel, mostly where % reads.",
+                  {share_word{share}, name_word{function}}};
+    of.to_do = {"Read larger blocks, or keep what is read again."};
+  }
   // If the consumer rarely waits, this time may not be on the critical path. And if threads wait
   // for a lock, these are the system calls.
   constexpr double rarely_waits = 0.05;

@@ -14,6 +14,7 @@
 #include "findings/run_limits.hpp"
 #include "findings/verdict.hpp"
 #include "findings/words.hpp"
+#include "log/shown_name.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/pipeline/off_cpu.hpp"
 #include "model/quantities.hpp"
@@ -122,7 +123,7 @@ std::string blocked_outside_operations(const run_blocked_on& joined) {
 /// read_ids" or "on a CPU in parse"; "" if samples do not show it.
 std::string done_outside_operations(const run_facts& f) {
   const path_states outside = f.states(path_kind::unrecorded);
-  const std::string blocked = blocked_outside_operations(f.d.blocked_on);
+  std::string blocked = blocked_outside_operations(f.d.blocked_on);
   if (outside.blocked > outside.cpu && !blocked.empty()) return blocked;
   const std::string function = function_in_batches(f.run);
   return function.empty() ? blocked : "on a CPU in " + function;
@@ -285,6 +286,15 @@ std::optional<finding> waits_for_order(const run_facts& f) {
     because.add(" Only % of % build a batch on average.",
                 {count_word{building}, count_word{workers, "worker", "workers"}});
     to_do = {"Deliver batches in any order, or let workers that are done go on with others."};
+  }
+  constexpr double mostly = 0.5;
+  if (!f.d.stages.empty() && f.waits.order_stage && *f.waits.order_stage != preprocess_stage &&
+      f.waits.order_between_ns >= mostly * f.waits.order_ns) {
+    because.add(" During % of that time, the next one was between two stages, before %.",
+                {share_word{f.waits.order_between_ns / f.waits.order_ns},
+                 name_word{shown_name(f.run.names.name(f.waits.order_stage->value()))}});
+    to_do = {
+        "Mark what it waits for there with LOTUS_SCOPE; perhaps threads take later batches first."};
   }
   return finding{"order", std::move(because), std::move(to_do),
                  f.waits.order_ns / (f.waits.all_ns + f.waits.steps_ns), verdict::order_bound};

@@ -70,7 +70,7 @@ bool is_of_group(const shown_wait_of_group& of) {
 /// Returns the folder that contains the samples of a run's threads. If `dir` is the folder of one
 /// of its loaders, this is the folder above, because the samples do not tell loaders apart.
 std::string folder_with_samples(const std::string& dir, diagnostic_log& diagnostics) {
-  const std::string above = (std::filesystem::path(dir) / "..").lexically_normal().string();
+  std::string above = (std::filesystem::path(dir) / "..").lexically_normal().string();
   const bool is_part = std::filesystem::is_directory(dir) && has_thread_samples(above);
   if (has_thread_samples(dir) || !is_part) return dir;
   diagnostics.note(dir +
