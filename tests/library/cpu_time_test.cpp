@@ -216,7 +216,8 @@ TEST_CASE("a thread that only computes is never blocked, and waits only for CPUs
   std::vector<std::thread> workers;
   for (unsigned t = 0; t < 4 * std::max(1U, std::thread::hardware_concurrency()); ++t) {
     workers.emplace_back([&] {
-      { LOTUS_SCOPE("First"); }  // creates files
+      { LOTUS_SCOPE("First"); }   // creates files after it has ended
+      { LOTUS_SCOPE("Second"); }  // has the time for which these blocked the thread
       // In this order, time between the two readings can only be counted as blocked, not
       // subtracted.
       true_blocked_ns -= off_ns_of_this_thread();
@@ -236,7 +237,7 @@ TEST_CASE("a thread that only computes is never blocked, and waits only for CPUs
   lotus::stop();
   std::map<std::uint32_t, std::int64_t> begins_ns;
   for (const auto& l : support::read_logs(run.path())) {
-    if (l.name == "SFirst") begins_ns[l.tid] = l.end_ns();
+    if (l.name == "SSecond") begins_ns[l.tid] = l.end_ns();
   }
   std::int64_t off_ns = 0;
   std::int64_t run_queue_ns = 0;
