@@ -436,3 +436,26 @@ TEST_CASE("of a batch that the others wait for, it is told before which stage it
     CHECK(contains(found(a, "order"), "was between two stages, before Decode") == before_stage);
   }
 }
+
+TEST_CASE("parts of a batch that begin only one after another are told") {
+  // The consumer starts a task for each part of its batch, and waits for each or for all of them.
+  for (const bool in_sequence : {true, false}) {
+    planted_logs logs(8);
+    std::int64_t now = 0;
+    for (std::int64_t i = 0; i < 60; ++i) {
+      std::int64_t end = 0;
+      for (int part = 0; part < 4; ++part) {
+        const std::int64_t at = now + 50'000 + (in_sequence ? part * (2 * ms + 50'000) : 0);
+        logs.stage(1 + part, "Fetch", i, at, 2 * ms);
+        logs.off_cpu(1 + part, at + 2 * ms - 10'000, 2 * ms - 50'000, 0);
+        end = at + 2 * ms;
+      }
+      now = received_when(logs, i, now, end + 50'000) + ms;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(contains(a.text(),
+                   "Why: of the 4 parts that Fetch has for each batch, one begins when "
+                   "the one before has ended") == in_sequence);
+  }
+}

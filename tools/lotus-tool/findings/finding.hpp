@@ -98,7 +98,8 @@ phrase steady_rate_words(const std::string& operation, double per_s);
 bool is_unlimited(const idle_workers& idle);
 
 /// The rules; rules.cpp lists them in order.
-finding_rule worker_ended_early, thread_for_each_batch, batches_pile_up, worked_outside_markers;
+finding_rule worker_ended_early, thread_for_each_batch, batches_pile_up, worked_outside_markers,
+    parts_in_sequence;
 finding_rule buffer_filled_first, wait_contains_work, wait_polls, wait_spins, wait_of_fixed_time,
     slow_hand_over, refilled_in_windows, passed_on_together;
 finding_rule cpu_limit, pinned_threads, unmarked_threads, time_in_kernel;

@@ -180,9 +180,12 @@ std::optional<finding> forked_batches(const run_facts& f) {
   }
   if (2 * numbers[most_in].second < numbers[most_in].first) return std::nullopt;
   constexpr double much_queued = 0.3;
+  constexpr double most_of_them = 0.7;
   const bool queues = f.states().queue >= much_queued;
   phrase to_do;
-  if (queues && static_cast<double>(most) > f.cpus && f.cpus > 0) {
+  // Otherwise, other programs make the threads wait.
+  const bool is_own = f.used_cpus >= most_of_them * f.cpus;
+  if (queues && is_own && static_cast<double>(most) > f.cpus && f.cpus > 0) {
     to_do = {"They mostly wait for a CPU: use % threads for one batch, as many as there are CPUs.",
              {count_word{f.cpus}}};
   }
@@ -206,6 +209,72 @@ std::optional<finding> forked_batches(const run_facts& f) {
                  0,
                  {},
                  (queues || is_full ? forbids_threads : 0U) | (joined ? 0U : forbids_simulation)};
+}
+
+namespace {
+
+/// How the threads of a stage divide single batches.
+struct divided_batches {
+  std::size_t batches = 0;  ///< with at least three parts on several threads
+  std::size_t parts = 0;    ///< of these batches
+  bool overlap = false;     ///< whether two parts of any batch were ever done at once
+  double parts_ns = 0;      ///< the sum of the times of their parts
+  double batches_ns = 0;    ///< the sum of the times from the first part to the last
+};
+
+/// Adds the parts of one batch.
+void add_parts(std::vector<preprocessing_span> parts, divided_batches& to) {
+  constexpr std::size_t fewest = 3;
+  std::sort(parts.begin(), parts.end(),
+            [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
+  std::set<optional_file> threads;
+  double sum_ns = 0;
+  std::int64_t end_ns = INT64_MIN;
+  for (const preprocessing_span& part : parts) {
+    to.overlap = to.overlap || part.start_ns < end_ns;
+    end_ns = std::max(end_ns, part.end_ns());
+    threads.insert(part.file);
+    sum_ns += static_cast<double>(part.duration_ns);
+  }
+  if (parts.size() < fewest || threads.size() < 2) return;
+  ++to.batches;
+  to.parts += parts.size();
+  to.parts_ns += sum_ns;
+  to.batches_ns += static_cast<double>(end_ns - parts.front().start_ns);
+}
+
+}  // namespace
+
+std::optional<finding> parts_in_sequence(const run_facts& f) {
+  constexpr std::size_t fewest = 5;
+  constexpr double nearly_always = 0.8;
+  constexpr double mostly = 0.5;
+  if (f.d.pushed || f.waits.share() < mostly) return std::nullopt;
+  std::map<stage_id, divided_batches> stages;
+  for (const batch& b : f.run.batches.all()) {
+    std::map<stage_id, std::vector<preprocessing_span>> parts;
+    for (span_number n = b.first_span; n < b.first_span + b.spans; ++n) {
+      const preprocessing_span& s = f.run.batches.preprocessing_spans()[n];
+      parts[s.stage].push_back(s);
+    }
+    for (auto& [stage, all] : parts) add_parts(std::move(all), stages[stage]);
+  }
+  for (const auto& [stage, of] : stages) {
+    if (stage == preprocess_stage || of.batches < fewest || of.overlap) continue;
+    // Otherwise, parts may have nothing to do until the next one arrives.
+    if (of.parts_ns < nearly_always * of.batches_ns) continue;
+    const double each = static_cast<double>(of.parts) / static_cast<double>(of.batches);
+    return finding{
+        "parts-in-sequence",
+        {"of the % parts that % has for each batch, one begins when the one before has "
+         "ended, although several threads do them.",
+         {count_word{std::round(each)}, name_word{shown_name(f.run.names.name(stage.value()))}}},
+        {"Start all parts of a batch before you wait for the first."},
+        f.waits.share(),
+        {},
+        gives_reason};
+  }
+  return std::nullopt;
 }
 
 std::optional<finding> batches_pile_up(const run_facts& f) {

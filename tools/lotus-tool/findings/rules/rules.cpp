@@ -31,6 +31,7 @@ std::vector<finding> find_all(const run_facts& facts) {
       waits_for_one_pipe,
       waits_for_many_pipes,
       time_in_kernel,
+      parts_in_sequence,
       built_on_demand,
       limited_batches,
       workers_ended,

@@ -363,6 +363,15 @@ phrase slow_call(const diagnosis& d, const slow_sample& s) {
   return text.add(", worker %", {name_word{std::to_string(s.worker)}});
 }
 
+phrase many_calls(const diagnosis& d, const std::string& operation) {
+  constexpr double many = 3;
+  const auto of = std::find_if(d.ops.begin(), d.ops.end(), [&operation](const op_share& op) {
+    return shown_name(op.name) == operation;
+  });
+  if (of == d.ops.end() || of->per_batch < many) return {};
+  return {"% calls for each batch", {count_word{std::round(of->per_batch)}}};
+}
+
 shown_wait largest_wait(const diagnosis& d) {
   constexpr double mostly = 0.5;
   if (d.is != verdict::preprocessing_bound && d.is != verdict::stage_bound) return {};
@@ -377,13 +386,8 @@ shown_wait largest_wait(const diagnosis& d) {
   // The finding perhaps-a-lock says the same, so do not say it twice.
   if (first_with(names_lock, d.findings) != nullptr) return {most->name, {}};
   phrase told{"%", {name_word{text}}};
-  const auto calls = std::find_if(d.ops.begin(), d.ops.end(), [&most](const op_share& op) {
-    return shown_name(op.name) == most->name;
-  });
-  constexpr double many = 3;
-  if (calls != d.ops.end() && calls->per_batch >= many) {
-    told.add("; % calls for each batch", {count_word{std::round(calls->per_batch)}});
-  }
+  const phrase calls = many_calls(d, most->name);
+  if (!calls.empty()) told.add("; ").add(calls);
   return {most->name, told};
 }
 

@@ -95,6 +95,11 @@ struct shown_wait {
 };
 shown_wait largest_wait(const diagnosis& d);
 
+/// Returns how often each batch calls an operation, without final period; empty if that is hardly
+/// more than once.
+/// @param operation  its name without the S that begins it in logs.
+phrase many_calls(const diagnosis& d, const std::string& operation);
+
 /// Returns a sentence about a call that took unusually long.
 phrase slow_call(const diagnosis& d, const slow_sample& s);
 

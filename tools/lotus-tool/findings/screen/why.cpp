@@ -74,6 +74,18 @@ phrase path_words(const diagnosis& d) {
       d, {"the work on batches has % of the critical path", {share_word{work_on_batches(d.path)}}});
 }
 
+/// Returns how often each batch calls the operation that takes most of the critical path; empty if
+/// that is hardly more than once.
+phrase calls_of_largest(const diagnosis& d) {
+  constexpr double mostly = 0.5;
+  if (d.path.shares.empty()) return {};
+  const path_share& most = d.path.shares.front();
+  const auto run_ns = static_cast<double>(d.path.run_ns);
+  if (most.kind != path_kind::operation || static_cast<double>(most.ns) < mostly * run_ns)
+    return {};
+  return many_calls(d, most.name);
+}
+
 phrase busy_workers(const diagnosis& d) {
   if (d.queued_longer_than_ran) return without_cpu_words(d);
   phrase wait = largest_wait(d).text;
@@ -104,7 +116,12 @@ phrase busy_workers(const diagnosis& d) {
   if (cpus > 0 && used_cpus >= nearly_all * cpus) {
     text.add(". The program uses % of %", {count_word{used_cpus}, count_word{cpus, "CPU", "CPUs"}});
   }
-  return wait.empty() ? text.add(".") : text.add(". ").add(wait).add(".");
+  if (!wait.empty()) return text.add(". ").add(wait).add(".");
+  const phrase calls = calls_of_largest(d);
+  if (!calls.empty()) {
+    text.add(". % has ", {name_word{d.path.shares.front().name}}).add(calls);
+  }
+  return text.add(".");
 }
 
 /// Returns the evidence for the verdict.
