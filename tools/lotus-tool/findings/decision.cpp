@@ -117,6 +117,12 @@ bool could_build_meanwhile(const run_facts& f, const bound_gain& largest) {
          f.waits.share() > much_of_it;
 }
 
+/// Whether a start-up that happens only once is short, compared to the consumer's steps: in a run
+/// with more batches, it would soon be nothing.
+bool starts_once(const wait_parts& w) {
+  return w.longest_first_ns > 0.8 * w.first_ns && w.first_ns < 0.4 * w.steps_ns;
+}
+
 }  // namespace
 
 void decide(const what_if& asked, const claims& facts, const run_facts& f, diagnosis& d) {
@@ -128,8 +134,8 @@ void decide(const what_if& asked, const claims& facts, const run_facts& f, diagn
   if (simulates && unlike.empty()) {
     d.gains = gains_of(asked);
     const bool begins_later = f.run.files->part && f.run.files->part->from_ns;
-    if (begins_later && f.run.batches.epochs().size() < 2) {
-      // The part begins in the middle of an epoch, so what begins late in it is no start-up.
+    // The part may begin in the middle of an epoch, so that what begins late in it is no start-up.
+    if ((begins_later && f.run.batches.epochs().size() < 2) || starts_once(f.waits)) {
       d.gains.erase(
           std::remove_if(d.gains.begin(), d.gains.end(),
                          [](const bound_gain& of) { return of.bound == verdict::start_up_bound; }),

@@ -99,9 +99,9 @@ bool is_unlimited(const idle_workers& idle);
 
 /// The rules; rules.cpp lists them in order.
 finding_rule worker_ended_early, thread_for_each_batch, batches_pile_up, worked_outside_markers,
-    parts_in_sequence;
-finding_rule buffer_filled_first, wait_contains_work, wait_polls, wait_spins, wait_of_fixed_time,
-    slow_hand_over, refilled_in_windows, passed_on_together;
+    parts_in_sequence, several_consumers;
+finding_rule buffer_filled_first, wait_contains_work, wait_polls, wait_for_cpu, wait_spins,
+    wait_of_fixed_time, slow_hand_over, refilled_in_windows, passed_on_together;
 finding_rule cpu_limit, pinned_threads, unmarked_threads, time_in_kernel;
 finding_rule step_waits_for_lock, perhaps_a_lock, waits_for_one_pipe, waits_for_many_pipes,
     time_changes, slow_worker_found;
@@ -109,8 +109,8 @@ finding_rule workers_start_anew, workers_start_again, waits_at_start, waits_whil
     waits_for_order;
 finding_rule step_waits_for_cpu, steps_take_the_run, step_operation, forked_batches,
     pauses_between_epochs;
-finding_rule work_outside_operations, built_on_demand, nobody_builds, rate_limit, waits_for_few,
-    limited_batches;
+finding_rule work_outside_operations, work_between_batches, built_on_demand, nobody_builds,
+    rate_limit, waits_for_few, limited_batches;
 finding_rule equally_slow_stages, threads_sleep, workers_begin_late, workers_ended,
     workers_wait_for_consumer;
 

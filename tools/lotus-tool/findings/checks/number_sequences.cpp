@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "findings/checks/checked_run.hpp"
+#include "findings/checks/consumers.hpp"
 #include "findings/checks/recorded_work.hpp"
 #include "findings/words.hpp"
 #include "model/run_data.hpp"
@@ -26,36 +26,6 @@ struct sequence {
   bool left_early = false;         ///< whether some of its batches were built but not received
   std::set<optional_file> builders;
 };
-
-/// Returns whether two threads of one process wait for batches at the same time.
-bool threads_wait_at_once(const run_data& run) {
-  struct thread_waits {
-    consumer_id consumer;
-    std::int64_t first_ns = INT64_MAX;
-    std::int64_t last_ns = INT64_MIN;
-  };
-  std::map<file_id, thread_waits> of_file;
-  for (const batch_record& r : run.batches.records()) {
-    if (r.kind != record_kind::wait || r.is_marker()) continue;
-    thread_waits& waits = of_file[r.file];
-    waits.consumer = r.consumer;
-    waits.first_ns = std::min(waits.first_ns, r.start_ns);
-    waits.last_ns = std::max(waits.last_ns, r.end_ns());
-  }
-  std::vector<thread_waits> by_time;
-  by_time.reserve(of_file.size());
-  for (const auto& [file, waits] : of_file) by_time.push_back(waits);
-  std::sort(by_time.begin(), by_time.end(), [](const thread_waits& a, const thread_waits& b) {
-    return std::tie(a.consumer, a.first_ns) < std::tie(b.consumer, b.first_ns);
-  });
-  for (std::size_t i = 1; i < by_time.size(); ++i) {
-    if (by_time[i].consumer == by_time[i - 1].consumer &&
-        by_time[i].first_ns < by_time[i - 1].last_ns) {
-      return true;
-    }
-  }
-  return false;
-}
 
 /// Splits the batches that one consumer received into sequences, sorted by time.
 std::vector<sequence> sequences_of(const run_data& run, consumer_id consumer) {
@@ -195,7 +165,8 @@ bool is_shorter_loader(const sequence& s, bool last, std::size_t before, const a
 }  // namespace
 
 phrase mixed_sequences(const run_data& run, const recorded_work& work) {
-  if (threads_wait_at_once(run)) {
+  const concurrent_consumers consumers_at_once = find_concurrent_consumers(run);
+  if (consumers_at_once.threads > 0 && !consumers_at_once.share_loader) {
     return {"two threads of one process wait for batches at the same time"};
   }
   // A part of a run may begin and end in the middle of an epoch.

@@ -1,12 +1,14 @@
 // Checks of the operations: which of them no marker of a batch contains.
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "findings/checks/checked_run.hpp"
 #include "findings/checks/recorded_work.hpp"
+#include "findings/facts/outside_batches.hpp"
 #include "findings/facts/wait_parts.hpp"
 #include "findings/words.hpp"
 
@@ -39,7 +41,11 @@ void unrecorded_work(checked_run& r) {
   if (is_explained) return;
   // What is called only now and then serves several batches, so it is no part of one.
   const bool serves_several = 3 * r.work.calls_outside <= r.run.batches.all().size();
-  const bool limits = (waits.waits == 0 || waits.share() > waits_much) && !serves_several;
+  // A finding says what the threads that build batches do between these.
+  const std::optional<operation_sum> between = largest_between_batches(r.run);
+  const bool is_told = between && between->self_ns > mostly * r.work.outside_ns;
+  const bool limits =
+      (waits.waits == 0 || waits.share() > waits_much) && !serves_several && !is_told;
   r.fail("unrecorded-work", limits,
          {"% of the operations' time is outside any batch or stage: %",
           {exact_share_word{r.work.outside_ns / all_ns},

@@ -107,7 +107,7 @@ kept_batches find_kept_batches(const run_data& run) {
   if (ready_ns <= 0) return {};
   found.share /= ready_ns;
   found.cpu_share /= ready_ns;
-  found.function = function_outside_operations(run, std::move(kept));
+  found.function = function_outside_operations(run, std::move(kept)).shown;
   return found;
 }
 

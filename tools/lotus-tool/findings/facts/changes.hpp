@@ -31,6 +31,8 @@ struct time_change {
   std::size_t every = 0;    ///< 0: at irregular distances
   double rare_share = 0;    ///< share (0..1) of the series' time in the rare elements
   double rare_mean_ns = 0;  ///< mean time of the rare elements
+  /// Whether the operation's calls take as long as before, so that their number changes.
+  bool by_calls = false;
 };
 
 /// Returns the value below which the share `q` (0..1) of the values lies.

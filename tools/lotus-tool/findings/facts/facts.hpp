@@ -165,10 +165,16 @@ std::optional<unmarked_use> busiest_unmarked(const run_data& run, const run_fact
 /// @param f  has its times.
 short_threads started_threads_of(const run_data& run, const run_facts& f);
 
+/// The function that uses most CPU time in some part of a run.
+struct busy_function {
+  std::string shown{};  ///< with its file and line; "" if too few samples show it
+  bool reads = false;   ///< whether it does so in calls that read a file, a pipe or a socket
+};
+
 /// Returns the function in which threads with records use most CPU time in these spans of their
-/// logs, but outside of all operations; "" if too few samples show it.
-std::string function_outside_operations(const run_data& run,
-                                        std::map<std::uint64_t, intervals> spans);
+/// logs, but outside of all operations.
+busy_function function_outside_operations(const run_data& run,
+                                          std::map<std::uint64_t, intervals> spans);
 
 /// Returns the function in which the consumer uses most CPU time in its steps, outside of all
 /// operations; "" if too few samples show it.

@@ -177,7 +177,7 @@ std::optional<stage_id> stage_after_gap(const run_batches& batches, bool between
   return most == gaps.end() ? std::nullopt : std::optional(most->first);
 }
 
-/// Whether a function of the C or C++ library reads from a file.
+/// Whether a function of the C or C++ library reads a file, a pipe or a socket.
 bool is_read_call(std::string_view function) {
   static constexpr std::array<std::string_view, 16> names{
       "read",           "__read",  "__libc_read", "pread",     "pread64", "__pread64",
@@ -194,11 +194,11 @@ bool is_read_call(std::string_view function) {
 /// Returns the function that has at least half of the CPU samples that count; "" if these are few.
 /// @param counts  bool(const thread_sample&, std::int64_t): whether a sample at this time counts.
 template <class Counts>
-std::string busiest_function(const thread_samples& samples, Counts&& counts) {
+busy_function busiest_function(const thread_samples& samples, Counts&& counts) {
   constexpr double fewest = 10;
   const std::int64_t first_ns = samples.time_ns - static_cast<std::int64_t>(samples.duration_ns);
   double all = 0;
-  std::string function = busiest_function(
+  const std::optional<source_place> place = busiest_place(
       samples, named_stacks(samples),
       [&](const thread_sample& s) {
         const auto n = std::count_if(s.at_ms.begin(), s.at_ms.end(), [&](std::uint32_t at_ms) {
@@ -208,13 +208,14 @@ std::string busiest_function(const thread_samples& samples, Counts&& counts) {
         return static_cast<double>(n);
       },
       0.5);
-  return all < fewest ? std::string() : function;
+  if (!place || all < fewest) return {};
+  return {shown_work(*place), is_read_call(place->callee)};
 }
 
 }  // namespace
 
-std::string function_outside_operations(const run_data& run,
-                                        std::map<std::uint64_t, intervals> spans) {
+busy_function function_outside_operations(const run_data& run,
+                                          std::map<std::uint64_t, intervals> spans) {
   const std::optional<thread_samples> samples = samples_of(run);
   if (!samples) return {};
   std::map<std::uint64_t, intervals> operations;
@@ -239,38 +240,30 @@ std::string function_outside_operations(const run_data& run,
 std::string function_in_steps(const run_data& run) {
   std::map<std::uint64_t, intervals> steps;
   add_steps(run, steps);
-  return function_outside_operations(run, std::move(steps));
+  return function_outside_operations(run, std::move(steps)).shown;
 }
 
 std::string function_between_epochs(const run_data& run) {
-  return function_outside_operations(run, consumers_between_epochs(run));
+  return function_outside_operations(run, consumers_between_epochs(run)).shown;
 }
 
 std::string function_in_batches(const run_data& run) {
   std::map<std::uint64_t, intervals> batches;
   add_preprocessings(run, batches);
-  return function_outside_operations(run, std::move(batches));
+  return function_outside_operations(run, std::move(batches)).shown;
 }
 
 std::string function_that_reads(const run_data& run) {
-  constexpr double fewest = 10;
-  constexpr double mostly = 0.5;
   const std::optional<thread_samples> samples = samples_of(run);
   if (!samples) return {};
   std::set<std::uint64_t> builders;
   for (const preprocessing_span& s : run.batches.preprocessing_spans()) {
     if (s.file) builders.insert(run.log(*s.file).number);
   }
-  double all = 0;
-  const auto place = busiest_place(
-      *samples, named_stacks(*samples),
-      [&](const thread_sample& s) {
-        if (builders.count(samples->threads[s.thread].tid) == 0) return 0.0;
-        all += static_cast<double>(s.count);
-        return static_cast<double>(s.count);
-      },
-      mostly);
-  return place && all >= fewest && is_read_call(place->callee) ? shown_work(*place) : std::string();
+  busy_function most = busiest_function(*samples, [&](const thread_sample& s, std::int64_t) {
+    return builders.count(samples->threads[s.thread].tid) > 0;
+  });
+  return most.reads ? std::move(most.shown) : std::string();
 }
 
 void name_running_holders(const run_data& run, run_blocked_on& joined) {
@@ -288,8 +281,8 @@ void name_running_holders(const run_data& run, run_blocked_on& joined) {
   if (!samples) return;
   for (blocked_on* const one : locks) {
     one->runs_in = busiest_function(*samples, [&](const thread_sample& s, std::int64_t) {
-      return samples->threads[s.thread].tid == one->holder_thread;
-    });
+                     return samples->threads[s.thread].tid == one->holder_thread;
+                   }).shown;
   }
 }
 
@@ -297,9 +290,11 @@ std::string function_in_first_waits(const run_facts& f) {
   const std::optional<thread_samples> samples = samples_of(f.run);
   if (!samples) return {};
   const intervals waits = joined(f.waits.first_spans);
-  return busiest_function(*samples, [&](const thread_sample&, std::int64_t at_ns) {
-    return covered(waits, at_ns, at_ns + 1'000'000) >= 0.5e6;
-  });
+  return busiest_function(*samples,
+                          [&](const thread_sample&, std::int64_t at_ns) {
+                            return covered(waits, at_ns, at_ns + 1'000'000) >= 0.5e6;
+                          })
+      .shown;
 }
 
 namespace {

@@ -20,7 +20,7 @@
 namespace lotus::tool {
 namespace {
 
-phrase phrase_of(const time_change& c) {
+phrase phrase_without_reason(const time_change& c) {
   const name_word who{c.is_outside   ? "The work outside of all operations"
                       : c.of.empty() ? "The consumer's step"
                                      : c.of};
@@ -49,6 +49,13 @@ phrase phrase_of(const time_change& c) {
   if (differ) text.add("on average ");
   return text.add("at % batches, which is % of its time, and % at the others.",
                   {count_word{c.rare}, share_word{c.rare_share}, before});
+}
+
+phrase phrase_of(const time_change& c) {
+  phrase text = phrase_without_reason(c);
+  if (!c.by_calls) return text;
+  return text.add(c.after_ns > c.before_ns ? " A call takes as long as before: there are more."
+                                           : " A call takes as long as before: there are fewer.");
 }
 
 /// Whether a worker has as many batches to build as the others, and does nothing else in the run.

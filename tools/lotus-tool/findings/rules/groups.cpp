@@ -352,6 +352,27 @@ std::optional<finding> work_outside_operations(const run_facts& f) {
                  f.d.makes_itself ? 0U : gives_reason};
 }
 
+std::optional<finding> work_between_batches(const run_facts& f) {
+  constexpr double worth_naming = 0.2;
+  if (f.d.pushed || f.d.makes_itself || f.idle.workers == 0 || f.waits.share() < waits_much) {
+    return std::nullopt;
+  }
+  const std::optional<operation_sum> most = largest_between_batches(f.run);
+  if (!most) return std::nullopt;
+  const double share = most->self_ns / (f.run_ns * static_cast<double>(f.idle.workers));
+  if (share < worth_naming) return std::nullopt;
+  return finding{
+      "work-between-batches",
+      {"between two batches, the threads that build them spend % of their time in %, % per call.",
+       {share_word{share}, name_word{most->name},
+        time_word{most->self_ns / static_cast<double>(most->calls)}}},
+      {"Make it faster or do it elsewhere. If it is a part of the work on a batch, let "
+       "LOTUS_BATCH_PREPROCESSED(i) include it, so that changes can be predicted."},
+      share,
+      verdict::preprocessing_bound,
+      gives_reason | forbids_simulation | forbids_limit};
+}
+
 std::optional<finding> steps_take_the_run(const run_facts& f) {
   const path_states steps = f.states(path_kind::step);
   const double most = consumer_by_workers(f).value_or(1);

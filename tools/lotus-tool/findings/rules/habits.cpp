@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "findings/checks/consumers.hpp"
 #include "findings/facts/facts.hpp"
 #include "findings/facts/wait_parts.hpp"
 #include "findings/finding.hpp"
@@ -217,6 +218,7 @@ namespace {
 struct divided_batches {
   std::size_t batches = 0;  ///< with at least three parts on several threads
   std::size_t parts = 0;    ///< of these batches
+  bool shared = false;      ///< whether a thread ever did several parts of one of them
   bool overlap = false;     ///< whether two parts of any batch were ever done at once
   double parts_ns = 0;      ///< the sum of the times of their parts
   double batches_ns = 0;    ///< the sum of the times from the first part to the last
@@ -239,6 +241,7 @@ void add_parts(std::vector<preprocessing_span> parts, divided_batches& to) {
   if (parts.size() < fewest || threads.size() < 2) return;
   ++to.batches;
   to.parts += parts.size();
+  to.shared = to.shared || threads.size() < parts.size();
   to.parts_ns += sum_ns;
   to.batches_ns += static_cast<double>(end_ns - parts.front().start_ns);
 }
@@ -261,8 +264,9 @@ std::optional<finding> parts_in_sequence(const run_facts& f) {
   }
   for (const auto& [stage, of] : stages) {
     if (stage == preprocess_stage || of.batches < fewest || of.overlap) continue;
-    // Otherwise, parts may have nothing to do until the next one arrives.
-    if (of.parts_ns < nearly_always * of.batches_ns) continue;
+    // Otherwise, threads may have nothing to do until the next part arrives. To start a thread for
+    // each part takes time between them.
+    if (of.parts_ns < (of.shared ? nearly_always : mostly) * of.batches_ns) continue;
     const double each = static_cast<double>(of.parts) / static_cast<double>(of.batches);
     return finding{
         "parts-in-sequence",
@@ -275,6 +279,19 @@ std::optional<finding> parts_in_sequence(const run_facts& f) {
         gives_reason};
   }
   return std::nullopt;
+}
+
+std::optional<finding> several_consumers(const run_facts& f) {
+  const concurrent_consumers found = find_concurrent_consumers(f.run);
+  if (!found.share_loader) return std::nullopt;
+  return finding{"several-consumers",
+                 {"The batches are received by % threads; times of waits and steps are sums "
+                  "over them.",
+                  {count_word{found.threads}}},
+                 {},
+                 0,
+                 {},
+                 forbids_simulation};
 }
 
 std::optional<finding> batches_pile_up(const run_facts& f) {

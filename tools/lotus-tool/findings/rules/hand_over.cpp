@@ -143,9 +143,9 @@ phrase kept_words(const run_facts& f) {
 }
 
 /// Returns the operation, or else the function, that takes most of the time for which the consumer
-/// has a batch before its wait ends; "" if it is unknown.
-std::string work_in_waits(const run_facts& f) {
-  if (f.in_late_waits) return f.in_late_waits->name;
+/// has a batch before its wait ends.
+busy_function work_in_waits(const run_facts& f) {
+  if (f.in_late_waits) return {f.in_late_waits->name};
   return function_outside_operations(f.run, times_of_late_waits(f.run));
 }
 
@@ -167,7 +167,10 @@ std::optional<finding> wait_contains_work(const run_facts& f) {
     if (stage.name == f.d.slowest_stage) threads = std::max<std::size_t>(1, stage.slots);
   }
   const double then_ns = 1e9 / could.value_or(HUGE_VAL) + moved_ns / static_cast<double>(threads);
-  if (f.d.achieved && 1e9 / then_ns < hardly_faster * *f.d.achieved) {
+  const busy_function work = work_in_waits(f);
+  if (work.reads) {
+    to_do = {"Read a batch while the consumer works, or pass it in shared memory."};
+  } else if (f.d.achieved && 1e9 / then_ns < hardly_faster * *f.d.achieved) {
     to_do.add(" They would then hardly be faster than the run, so use more of them.");
   }
   phrase text;
@@ -177,9 +180,23 @@ std::optional<finding> wait_contains_work(const run_facts& f) {
   }
   if (queues) text.add(", or waited for one (%)", {share_word{w.own_queue_ns / w.hand_over_ns}});
   text.add(text.empty() ? ". The wait contains work" : ": the wait contains work");
-  const std::string work = work_in_waits(f);
-  if (!work.empty()) text.add(", mostly %", {name_word{work}});
+  if (!work.shown.empty()) text.add(", mostly %", {name_word{work.shown}});
   return found(f, "wait-contains-work", text.add(".").pattern, std::move(to_do), text.with);
+}
+
+std::optional<finding> wait_for_cpu(const run_facts& f) {
+  constexpr double worth_naming = 0.05;
+  const wait_parts& w = f.waits;
+  if (f.d.pushed || f.d.makes_itself || !w.own_known || w.share() < worth_naming ||
+      w.own_queue_ns < most_of_it * w.all_ns) {
+    return std::nullopt;
+  }
+  return finding{"wait-for-cpu",
+                 {"of the % that the consumer waited, batches were ready during %, and its own "
+                  "thread waited for a CPU.",
+                  {time_word{w.all_ns}, time_word{w.own_queue_ns}}},
+                 {},
+                 w.own_queue_ns / (w.all_ns + w.steps_ns)};
 }
 
 std::optional<finding> wait_polls(const run_facts& f) {
@@ -273,9 +290,17 @@ std::optional<finding> slow_hand_over(const run_facts& f) {
   }
   const std::vector<blocked_on>& by = f.d.blocked_on.waits.by;
   if (reads_batches(f)) {
-    return found(f, id, ". Meanwhile its own thread %.",
-                 {"Read the batch before the consumer asks for it, or pass it in shared memory."},
-                 {name_word{wait_phrase(by.front(), {})}});
+    const std::string calls = own_calls(by.front());
+    phrase text{". Meanwhile its own thread %", {name_word{wait_phrase(by.front(), {})}}};
+    if (!calls.empty()) text.add(", in %", {name_word{calls}});
+    // What takes longer than the steps takes too long while they run, too.
+    return found(f, id, text.add(".").pattern,
+                 {w.hand_over_ns > w.steps_ns
+                      ? "Pass a batch in larger pieces (a larger buffer of the pipe or socket), or "
+                        "in shared memory."
+                      : "Read the batch before the consumer asks for it, or pass it in shared "
+                        "memory."},
+                 text.with);
   }
   // Without samples it is unknown whether the thread slept or waited for another.
   if (f.d.blocked_on.waits.samples < 5) {

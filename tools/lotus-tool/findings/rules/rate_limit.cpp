@@ -24,9 +24,12 @@ std::optional<finding> rate_limit(const run_facts& f) {
       f.run.operations > most_searched_operations) {
     return std::nullopt;
   }
-  const double blocked = f.states_of(most->name).blocked;
-  // The others wait for a slow worker if batches are received in order.
-  if (blocked < 0.3 || slow_worker_found(f) || limited_batches(f)) return std::nullopt;
+  const path_states states = f.states_of(most->name);
+  const double blocked = states.blocked;
+  // Calls that use the CPUs, or wait for one, may end at a steady rate because of these. And the
+  // others wait for a slow worker if batches are received in order.
+  if (blocked < 0.3 || 2 * blocked < states.all || slow_worker_found(f) || limited_batches(f))
+    return std::nullopt;
   const name_word name{most->name};
   const verdict is =
       most->kind == path_kind::stage ? verdict::stage_bound : verdict::preprocessing_bound;

@@ -97,11 +97,12 @@ std::optional<finding> step_operation(const run_facts& f) {
       because.add(" % of this time is outside of all operations, mostly in %.",
                   {share_word{1 - marked}, name_word{function}});
     }
-  } else if (!function.empty()) {
-    because = {"the consumer's steps use the CPU mostly in %.", {name_word{function}}};
   }
   const bool waits = 2 * steps.blocked >= steps.all && f.waits.share() < waits_much;
   if (because.empty() && waits) because = waits_in_steps(f);
+  if (because.empty() && !function.empty()) {
+    because = {"the consumer's steps use the CPU mostly in %.", {name_word{function}}};
+  }
   if (because.empty()) return std::nullopt;
   return finding{"step-operation", std::move(because), std::move(to_do)};
 }

@@ -161,7 +161,10 @@ std::string wait_phrase(const blocked_on& of, const std::string& name) {
       return of.what.name.rfind("pipe:[", 0) == 0 ? "waits for a pipe"
                                                   : "waits for the pipe" + behind;
     case wait_reason::socket:
-      return "waits for the network:" + (behind.empty() ? " a socket" : behind);
+      // A socket without an address may be one of two processes of one machine.
+      return what.empty() || of.what.name.rfind("socket:[", 0) == 0
+                 ? "waits for a socket"
+                 : "waits for the network:" + behind;
     case wait_reason::poll:
       return "waits in" + behind + " for descriptors to become ready";
     case wait_reason::sleep:
