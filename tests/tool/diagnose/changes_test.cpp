@@ -19,6 +19,7 @@
 #include "findings/words.hpp"
 #include "model/path/critical_path.hpp"
 #include "model/run_data.hpp"
+#include "tool/diagnose/logged_facts.hpp"
 #include "waits/join/blocked_on.hpp"
 
 using lotus::tool::find_change;
@@ -179,4 +180,29 @@ TEST_CASE("the mean of rare long times fits their share of the time") {
   const double all_ns = static_cast<double>(found->rare) * found->rare_mean_ns / found->rare_share;
   CHECK(all_ns > 0.8 * (7 * 500 + 186 * 10));
   CHECK(all_ns < 1.2 * (7 * 500 + 186 * 10));
+}
+
+TEST_CASE("fewer calls for a batch are told from shorter ones") {
+  using namespace lotus::tool_test;
+  for (const bool fewer : {true, false}) {
+    planted_logs logs(8);
+    std::int64_t now = 0;
+    for (std::int64_t i = 0; i < 200; ++i) {
+      // From 10 calls of 1 ms to one of them, or to 10 of 0.1 ms.
+      const std::int64_t tenths = std::max<std::int64_t>(1, 10 - i / 20);
+      const std::int64_t calls = fewer ? tenths : 10;
+      const std::int64_t each = fewer ? ms : tenths * ms / 10;
+      const std::int64_t start = now + 10'000;
+      for (std::int64_t k = 0; k < calls; ++k) {
+        logs.op(1, "Lookup", start + k * (each + 1000) + 1000, each);
+      }
+      const std::int64_t took = calls * (each + 1000) + 2000;
+      logs.made(1, i, start, took);
+      now = received_when(logs, i, now, start + took + 10'000) + ms / 10;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(contains(found(a, "changes-over-time"), "Lookup takes less and less time"));
+    CHECK(contains(found(a, "changes-over-time"), "there are fewer") == fewer);
+  }
 }

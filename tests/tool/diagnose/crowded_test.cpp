@@ -249,3 +249,21 @@ TEST_CASE("threads that build each batch together and use all CPUs are said to")
     CHECK(contains(text, "of 2 CPUs: more threads gain nothing") == (cpus == 2));
   }
 }
+
+TEST_CASE("a consumer that waits for a CPU while batches are ready is told") {
+  for (const bool queues : {true, false}) {
+    planted_logs logs(2);
+    std::int64_t now = 0;
+    for (std::int64_t i = 0; i < 200; ++i) {
+      slept(logs, 1, i, now - (i == 0 ? 0 : 3 * ms), 2 * ms);
+      const std::int64_t at = now + ms + (i == 0 ? 2 * ms : 0);
+      logs.waited(0, i, now, at - now);
+      logs.off_cpu(0, at - 1000, at - now - 4000, queues ? ms - 10'000 : 0);
+      logs.used(0, i, at);
+      now = at + 4 * ms;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(found(a, "wait-for-cpu").empty() == !queues);
+  }
+}

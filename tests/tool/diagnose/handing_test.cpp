@@ -459,3 +459,29 @@ TEST_CASE("parts of a batch that begin only one after another are told") {
                    "the one before has ended") == in_sequence);
   }
 }
+
+TEST_CASE("two consumers of one loader are no two loaders") {
+  for (const bool one_loader : {true, false}) {
+    planted_logs logs(8);
+    std::int64_t now[2] = {};
+    std::int64_t free_ns[4] = {};
+    for (std::int64_t i = 0; i < 200; ++i) {
+      const int consumer = static_cast<int>(i % 2);
+      // Otherwise, each consumer has two workers of its own.
+      const int worker =
+          one_loader ? static_cast<int>(i % 3) : 2 * consumer + static_cast<int>(i / 2 % 2);
+      slept(logs, 1 + worker, i, free_ns[worker], 6 * ms);
+      free_ns[worker] += 6 * ms + 20'000;
+      const std::int64_t at = std::max(now[consumer] + 2000, free_ns[worker]);
+      logs.waited(6 + consumer, i, now[consumer], at - now[consumer]);
+      logs.off_cpu(6 + consumer, at - 1000, at - now[consumer] - 2000, 0);
+      logs.used(6 + consumer, i, at);
+      now[consumer] = at + ms;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(contains(a.text(), "The batches are received by 2 threads") == one_loader);
+    CHECK(contains(a.text(), "No verdict: several loaders are recorded as one") == !one_loader);
+    if (one_loader) CHECK(a.verdict() == "preprocessing-bound");
+  }
+}

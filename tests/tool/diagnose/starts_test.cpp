@@ -344,3 +344,45 @@ TEST_CASE("a faster consumer gains only what the downloads of others allow") {
     }
   }
 }
+
+TEST_CASE("what workers do between batches is told, and a verdict is given") {
+  for (const bool archives : {true, false}) {
+    planted_logs logs(8);
+    std::int64_t now = 0;
+    std::int64_t free_ns[2] = {};
+    for (std::int64_t i = 0; i < 200; ++i) {
+      const int turn = static_cast<int>(i % 2);
+      const std::int64_t start = free_ns[turn] + (i == 1 ? 3 * ms : 10'000);
+      slept(logs, 1 + turn, i, start, 4 * ms);
+      free_ns[turn] = start + 4 * ms + 20'000;
+      if (archives) {
+        logs.op(1 + turn, "Archive", free_ns[turn], 6 * ms);
+        logs.off_cpu(1 + turn, free_ns[turn] + 6 * ms, 6 * ms - 50'000, 0);
+        free_ns[turn] += 6 * ms;
+      }
+      now = received_when(logs, i, now, start + 4 * ms + 10'000) + ms / 2;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(a.verdict() == "preprocessing-bound");
+    CHECK(contains(a.text(), "spend 59 % of their time in Archive, 6.000 ms per call") == archives);
+  }
+}
+
+TEST_CASE("a start-up that happens once is no limit of a run of long steps") {
+  for (const bool each_epoch : {true, false}) {
+    planted_logs logs(8);
+    std::int64_t now = 0;
+    for (int epoch = 0; epoch < 4; ++epoch) {
+      const std::int64_t start = epoch == 0 || each_epoch ? 200 * ms : 0;
+      for (std::int64_t i = 0; i < 60; ++i) {
+        const std::int64_t ready = now + (i == 0 ? start : 0);
+        slept(logs, 1 + static_cast<int>(i % 2), i, ready - (i == 0 ? 0 : 2 * ms), 2 * ms);
+        now = received_when(logs, i, now, ready + (i == 0 ? 2 * ms : 0) + 10'000) + 3 * ms;
+      }
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(a.verdict() == (each_epoch ? "start-up-bound" : "consumer-bound"));
+  }
+}
