@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <random>
 #include <vector>
 
 #include "catch.hpp"
@@ -204,5 +205,37 @@ TEST_CASE("fewer calls for a batch are told from shorter ones") {
     INFO(a.text());
     CHECK(contains(found(a, "changes-over-time"), "Lookup takes less and less time"));
     CHECK(contains(found(a, "changes-over-time"), "there are fewer") == fewer);
+  }
+}
+
+TEST_CASE("a rate limit shows in batches without operations, too") {
+  using namespace lotus::tool_test;
+  for (const bool limited : {true, false}) {
+    planted_logs logs(8);
+    std::mt19937 random(7);
+    std::int64_t now = 0;
+    std::int64_t served = 0;
+    std::int64_t free_ns[3] = {};
+    std::size_t last = 0;
+    for (std::int64_t i = 0; i < 240; ++i) {
+      // One thread is often served several times; or every fifth batch takes longer by chance.
+      const std::size_t thread = !limited            ? static_cast<std::size_t>(i % 3)
+                                 : random() % 10 < 6 ? last
+                                                     : random() % 3;
+      last = thread;
+      const std::int64_t own = static_cast<std::int64_t>(random() % 5 == 0 ? random() % 100 : 14);
+      const std::int64_t start = free_ns[thread] + 20'000;
+      const std::int64_t end =
+          limited ? served + 14 * ms + static_cast<std::int64_t>(random() % 100'000)
+                  : start + own * ms + 100'000;
+      served = end;
+      free_ns[thread] = end;
+      logs.made(1 + static_cast<int>(thread), i, start, end - start);
+      logs.off_cpu(1 + static_cast<int>(thread), end - 1000, end - start - 50'000, 0);
+      now = received_when(logs, i, now, end + 10'000) + ms;
+    }
+    const answer a = diagnose(logs);
+    INFO(a.text());
+    CHECK(contains(a.text(), "batches end at a steady 71") == limited);
   }
 }

@@ -308,6 +308,26 @@ TEST_CASE("items that are marked as batches are found") {
         0);
 }
 
+TEST_CASE("batches that the workers go on to build for nobody are no items") {
+  planted_logs logs;
+  std::int64_t now = 0;
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    for (int i = 0; i < 80; ++i)
+      made_as_one(logs, 1 + i % 2, i, now + i / 2 * 4 * ms, 4 * ms - 1000);
+    for (int i = 0; i < 6; ++i) {
+      const std::int64_t ready = now + (i / 2 + 1) * 4 * ms;
+      logs.waited(0, i, ready - ms, ms + ms / 10);
+      logs.used(0, i, ready + ms / 10);
+    }
+    now += 200 * ms;
+  }
+  const answer a = diagnose(logs);
+  CAPTURE(a.text());
+  CHECK(a.verdict() != "none");
+  CHECK(text_of(a, "batches-in-vain").rfind("320 batches were built, but only 24 received", 0) ==
+        0);
+}
+
 TEST_CASE("a worker that ends in the middle of a run is named") {
   for (const bool dies : {true, false}) {
     planted_logs logs;

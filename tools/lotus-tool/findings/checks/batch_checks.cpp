@@ -54,6 +54,24 @@ bool built_outside_of_waits(const run_data& run) {
 
 }  // namespace
 
+/// Returns whether consumers mostly receive the first batch of an epoch before the threads could
+/// have built `several` of it, so that what they built is what it asked for.
+bool receive_at_once(const run_batches& batches, std::size_t several) {
+  std::vector<std::int64_t> first_ns(batches.epochs().size(), INT64_MAX);
+  for (const batch& b : batches.all()) {
+    const std::optional<std::int64_t> at_ns = batches.delivery_ns(b);
+    if (at_ns) first_ns[b.epoch] = std::min(first_ns[b.epoch], *at_ns);
+  }
+  std::vector<std::size_t> built(first_ns.size());
+  for (const batch& b : batches.all()) {
+    const std::optional<time_span> made = batches.made(b);
+    if (made && made->end_ns < first_ns[b.epoch]) ++built[b.epoch];
+  }
+  const auto at_once =
+      std::count_if(built.begin(), built.end(), [several](std::size_t n) { return n < several; });
+  return 2 * static_cast<std::size_t>(at_once) > built.size();
+}
+
 /// Macros of batches in the loop over items: far more batches were built than received.
 void items_as_batches(checked_run& r) {
   constexpr std::size_t many = 3;
@@ -63,9 +81,13 @@ void items_as_batches(checked_run& r) {
   if (r.run.files->is_part() || received < few_batches / 2 || discarded < many * received ||
       r.has("same-number"))
     return;
-  r.fail("items-as-batches", true,
-         {"% batches were built, but only % received",
-          {count_word{received + discarded}, count_word{received}}},
+  const phrase text{"% batches were built, but only % received",
+                    {count_word{received + discarded}, count_word{received}}};
+  if (receive_at_once(r.run.batches, (received + discarded) / (2 * received))) {
+    return r.fail("batches-in-vain", false, text,
+                  {"let the workers stop when the consumer takes no more, or build fewer ahead"});
+  }
+  r.fail("items-as-batches", true, text,
          {"put LOTUS_BATCH_PREPROCESSED(i) around the work on a whole batch; for items, use "
           "LOTUS_STAGE(name, item) and LOTUS_BATCH_TAKES(batch, item)"});
 }

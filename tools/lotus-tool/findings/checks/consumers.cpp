@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "model/run_model.hpp"
@@ -12,16 +12,14 @@
 namespace lotus::tool {
 namespace {
 
-/// From its first wait to its last, of one thread.
-struct thread_waits {
-  consumer_id consumer;
-  std::int64_t first_ns = INT64_MAX;
-  std::int64_t last_ns = INT64_MIN;
-};
-
 /// Returns the number of threads of one process that wait for batches at the same time; 0 if no
 /// process has more than one.
 std::size_t threads_at_once(const run_data& run) {
+  struct thread_waits {
+    consumer_id consumer;
+    std::int64_t first_ns = INT64_MAX;
+    std::int64_t last_ns = INT64_MIN;
+  };
   std::map<file_id, thread_waits> of_file;
   for (const batch_record& r : run.batches.records()) {
     if (r.kind != record_kind::wait || r.is_marker()) continue;
@@ -30,19 +28,19 @@ std::size_t threads_at_once(const run_data& run) {
     waits.first_ns = std::min(waits.first_ns, r.start_ns);
     waits.last_ns = std::max(waits.last_ns, r.end_ns());
   }
-  std::map<consumer_id, std::vector<thread_waits>> of_process;
-  for (const auto& [file, waits] : of_file) of_process[waits.consumer].push_back(waits);
-  std::size_t most = 0;
-  for (auto& [consumer, threads] : of_process) {
-    for (const thread_waits& one : threads) {
-      const auto at_once = static_cast<std::size_t>(
-          std::count_if(threads.begin(), threads.end(), [&one](const thread_waits& other) {
-            return other.first_ns <= one.first_ns && one.first_ns < other.last_ns;
-          }));
-      most = std::max(most, at_once);
-    }
+  // When the number of waiting threads changes; at the same time, threads end first.
+  std::map<consumer_id, std::vector<std::pair<std::int64_t, int>>> changes;
+  for (const auto& [file, waits] : of_file) {
+    changes[waits.consumer].push_back({waits.first_ns, 1});
+    changes[waits.consumer].push_back({waits.last_ns, -1});
   }
-  return most > 1 ? most : 0;
+  int most = 0;
+  for (auto& [consumer, all] : changes) {
+    std::sort(all.begin(), all.end());
+    int now = 0;
+    for (const auto& [at_ns, by] : all) most = std::max(most, now += by);
+  }
+  return most > 1 ? static_cast<std::size_t>(most) : 0;
 }
 
 /// Returns whether most threads that built several batches did so for several consumers.

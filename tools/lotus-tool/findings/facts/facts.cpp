@@ -90,8 +90,15 @@ std::optional<double> later_ends_in_turn(const std::vector<time_span>& by_end) {
   return later_ends(std::move(late));
 }
 
+/// Returns the calls of an operation; those of "" are the work on whole batches.
 std::vector<time_span> calls_of(const run_data& run, std::string_view name) {
   std::vector<time_span> calls;
+  if (name.empty()) {
+    for (const preprocessing_span& s : run.batches.preprocessing_spans()) {
+      if (s.stage == preprocess_stage) calls.push_back({s.start_ns, s.end_ns()});
+    }
+    return calls;
+  }
   const std::optional<std::uint32_t> wanted = name_in(run, name);
   for (std::size_t file = 0; wanted && file < run.files->files.size(); ++file) {
     run.for_each_operation(file, [&](const operation& op) {
@@ -262,6 +269,27 @@ bool wait_in_succession(const std::vector<time_span>& calls, const std::vector<d
   return quantile(longer, 0.9) >= differ * middle && middle >= differ * quantile(longer, 0.1);
 }
 
+/// Returns whether calls that take much longer than most end one interval after the call before, as
+/// if something served them then. Long calls that wait for nobody end at any moment.
+/// @param by_end  the calls, sorted by their ends.
+bool long_calls_end_in_turn(const std::vector<time_span>& by_end, double median_ns) {
+  constexpr std::size_t fewest = 10;
+  std::vector<double> gaps;
+  for (std::size_t i = 1; i < by_end.size(); ++i) {
+    gaps.push_back(static_cast<double>(by_end[i].end_ns - by_end[i - 1].end_ns));
+  }
+  if (gaps.size() < fewest) return false;
+  const double usual_ns = quantile(gaps, 0.5);
+  std::size_t longer = 0;
+  std::size_t in_turn = 0;
+  for (std::size_t i = 1; i < by_end.size(); ++i) {
+    if (static_cast<double>(by_end[i].duration_ns()) < 2 * median_ns) continue;
+    ++longer;
+    if (std::abs(gaps[i - 1] - usual_ns) < 0.2 * usual_ns) ++in_turn;
+  }
+  return longer >= fewest && 5 * in_turn >= 4 * longer;
+}
+
 }  // namespace
 
 path_states states_of(const critical_path& path) {
@@ -397,7 +425,9 @@ std::optional<double> steady_ends_per_s(const run_data& run, std::string_view op
   }
   // One thread may be served several times in succession, while the calls of others wait.
   const bool in_succession = 2 * together < calls.size();
-  if (in_succession && !wait_in_succession(calls, durations)) return std::nullopt;
+  const bool long_in_turn =
+      calls.size() >= fewest && long_calls_end_in_turn(calls, quantile(durations, 0.5));
+  if (in_succession && !long_in_turn && !wait_in_succession(calls, durations)) return std::nullopt;
   std::vector<double> between;
   for (std::size_t i = 1; i < calls.size(); ++i) {
     const std::int64_t start_ns = in_succession ? first_start_ns[i] : calls[i].start_ns;
@@ -409,7 +439,8 @@ std::optional<double> steady_ends_per_s(const run_data& run, std::string_view op
   if (usual_ns <= 0) return std::nullopt;  // they end together
   // Calls that are no longer than an interval wait for no other one: something else lets threads
   // that call in turn come at this rate.
-  if (!in_succession && quantile(durations, 0.5) < 1.3 * usual_ns) return std::nullopt;
+  const bool is_short = quantile(durations, 0.5) < 1.3 * usual_ns;
+  if (!in_succession && is_short && !long_in_turn) return std::nullopt;
   // What serves calls more than twice as fast as they come limits nothing.
   const auto all_ns = static_cast<double>(calls.back().end_ns - calls.front().end_ns);
   if (all_ns > 2 * usual_ns * static_cast<double>(calls.size())) return std::nullopt;

@@ -67,7 +67,10 @@ struct unmarked_use {
   bool have_markers = false;
   thread_activity group{};     ///< otherwise with only those threads that have no records
   bool others_marked = false;  ///< whether threads with records began in the same function
-  std::string function{};      ///< the function that used most of it; "" if not sampled
+  /// Name of the other loader of the program that has the records of these threads; "" if they have
+  /// none there either.
+  std::string loader{};
+  std::string function{};  ///< the function that used most of it; "" if not sampled
 };
 phrase words_of(const unmarked_use& use);
 
@@ -143,6 +146,7 @@ inline constexpr std::uint64_t most_searched_operations = 2'000'000;
 /// many of them overlap; nullopt otherwise. Some calls must take hardly longer than an interval,
 /// calls that begin together must end in turn, or calls that begin late must not end late. Neither
 /// is true of threads that work in turn, but independently of each other.
+/// @param operation  "" stands for the work on whole batches.
 std::optional<double> steady_ends_per_s(const run_data& run, std::string_view operation);
 
 /// Calls that end in bursts of the same size, at regular times.

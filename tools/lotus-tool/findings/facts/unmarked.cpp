@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,9 +15,11 @@
 
 #include "base/diagnostics.hpp"
 #include "base/errors.hpp"
+#include "base/printable.hpp"
 #include "findings/facts/facts.hpp"
 #include "findings/facts/outside_batches.hpp"
 #include "log/folder/log_files.hpp"
+#include "log/operation_names.hpp"
 #include "log/process_info.hpp"
 #include "log/shown_name.hpp"
 #include "lotus/folder/log_claims.hpp"
@@ -29,6 +32,8 @@
 #include "threads/data/thread_samples.hpp"
 
 namespace lotus::tool {
+
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -362,6 +367,23 @@ std::optional<sleeping_threads> asleep_between_batches(const run_facts& f) {
   return found;
 }
 
+namespace {
+
+/// Returns the names of the program's other loaders, by the numbers of the threads that have
+/// records in them.
+std::map<std::uint64_t, std::string> loaders_of_threads(const run_files& run) {
+  std::map<std::uint64_t, std::string> found;
+  for (const log_file& side : run.elsewhere) {
+    const std::string folder = fs::path(side.path).parent_path().filename().string();
+    if (fs::path(side.path).parent_path() != run.info_dir) {
+      found[side.number] = printable(decode_name(folder));
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
 std::optional<unmarked_use> busiest_unmarked(const run_data& run, const run_facts& f) {
   const std::optional<thread_samples> read = samples_of(run);
   if (!read) return {};
@@ -369,11 +391,13 @@ std::optional<unmarked_use> busiest_unmarked(const run_data& run, const run_fact
   const named_stacks stacks(samples);
   std::set<std::uint64_t> marked;
   for (const log_file& file : run.files->files) marked.insert(file.number);
+  const std::map<std::uint64_t, std::string> loaders = loaders_of_threads(*run.files);
   unmarked_use most;
   double most_ns = 0;
   for (thread_activity& group : activity_of(samples, stacks)) {
     // Threads with and without records may have begun in the same function.
     std::set<std::size_t> unmarked;
+    std::map<std::string, double> of_loader;
     double unmarked_ns = 0;
     double all_ns = 0;
     for (const std::size_t member : group.members) {
@@ -382,12 +406,15 @@ std::optional<unmarked_use> busiest_unmarked(const run_data& run, const run_fact
       if (marked.count(samples.threads[member].tid) != 0) continue;
       unmarked_ns += cpu_ns;
       unmarked.insert(member);
+      const auto loader = loaders.find(samples.threads[member].tid);
+      of_loader[loader == loaders.end() ? std::string() : loader->second] += cpu_ns;
     }
     double ns = all_ns <= 0 ? 0 : group.running * group.time_s * 1e9 * unmarked_ns / all_ns;
     // The main thread probably did what was done outside of the run.
     if (group.is_main) ns -= f.before.cpu_ns + f.after.cpu_ns;
     if (ns <= most_ns) continue;
     most.others_marked = group.members.size() > unmarked.size();
+    most.loader = most_frequent(of_loader)->first;
     most.group = std::move(group);
     most.group.threads = unmarked.size();
     most.group.members = std::move(unmarked);
@@ -407,6 +434,10 @@ phrase words_of(const unmarked_use& use) {
   const std::string group = use.group.is_main ? "the main thread" : shown_group(use.group);
   if (use.have_markers) {
     return {"% outside of their markers (mostly %)", {name_word{group}, name_word{use.function}}};
+  }
+  if (!use.loader.empty()) {
+    phrase of{"% of the loader %", {name_word{group}, name_word{use.loader}}};
+    return use.function.empty() ? of : of.add(" (mostly %)", {name_word{use.function}});
   }
   phrase text{use.others_marked ? "% without markers" : "%", {name_word{group}}};
   return use.function.empty() ? text : text.add(" (mostly %)", {name_word{use.function}});

@@ -121,7 +121,10 @@ std::optional<finding> unmarked_threads(const run_facts& f) {
   if (!queues && !waits) return std::nullopt;
   const double share = queues ? states.queue : working;
   const bool is_seen = f.unmarked_in && !f.unmarked_in->function.empty();
-  phrase because{"code outside of all markers used % of the program's CPU time (% of %),",
+  const bool is_loader = f.unmarked_in && !f.unmarked_in->loader.empty();
+  phrase because{is_loader ? "outside of this loader, the program used % of its CPU time (% of %),"
+                           : "code outside of all markers used % of the program's CPU time (% of "
+                             "%),",
                  {share_word{f.unmarked_share}, count_word{f.unmarked_cpus, "CPU", "CPUs"},
                   count_word{f.cpus}}};
   phrase to_do{
@@ -133,17 +136,16 @@ std::optional<finding> unmarked_threads(const run_facts& f) {
   if (f.unmarked_in && f.unmarked_in->group.threads > 1 && !f.unmarked_in->group.lambda.empty()) {
     to_do = {"Let these threads sleep while they have nothing to do, or use fewer of them."};
   }
-  if (!f.unmarked_in) {
+  if (is_loader) {
+    to_do = {"Let that loader build less, or at another time, or give it fewer threads."};
+  } else if (!f.unmarked_in) {
     to_do.add(" Record with 'lotus-tool run' to see which threads these are.");
-  } else {
-    because.add(" most of it in ").add(words_of(*f.unmarked_in)).add(",");
-    if (f.unmarked_in->group.threads == 1 && !f.unmarked_in->have_markers && queues) {
-      to_do = {"Let this thread do less, or do it when the loader does not need the CPUs."};
-    } else if (f.unmarked_in->have_markers) {
-      to_do = {
-          "Let them sleep while they wait, such as at a condition variable, or mark the rest."};
-    }
+  } else if (f.unmarked_in->group.threads == 1 && !f.unmarked_in->have_markers && queues) {
+    to_do = {"Let this thread do less, or do it when the loader does not need the CPUs."};
+  } else if (f.unmarked_in->have_markers) {
+    to_do = {"Let them sleep while they wait, such as at a condition variable, or mark the rest."};
   }
+  if (f.unmarked_in) because.add(" most of it in ").add(words_of(*f.unmarked_in)).add(",");
   because.add(" and the critical path % during % of the run.",
               {name_word{queues ? "waited for a CPU" : "was blocked"}, share_word{share}});
   return finding{

@@ -142,6 +142,29 @@ phrase give_more(const run_blocked_on& joined, const std::string& what) {
 
 }  // namespace
 
+namespace {
+
+/// Returns where the threads of stages mostly wait between two batches; empty if too few samples
+/// show it.
+phrase waits_between_batches(const run_facts& f) {
+  constexpr std::uint64_t fewest = 10;
+  constexpr double mostly = 0.5;
+  phrase text;
+  for (const auto& [stage, list] : f.d.blocked_on.between_batches) {
+    if (stage == preprocess_stage || list.samples < fewest || list.by.front().share < mostly) {
+      continue;
+    }
+    const std::string place = own_calls(list.by.front());
+    if (place.empty()) continue;
+    text.add(text.empty() ? ". Between their batches, the threads of % mostly wait in %"
+                          : ", those of % in %",
+             {name_word{shown_name(f.run.names.name(stage.value()))}, name_word{place}});
+  }
+  return text;
+}
+
+}  // namespace
+
 phrase when_idle(const run_facts& f) {
   constexpr double worth_naming = 0.25;
   const char* const where =
@@ -168,6 +191,7 @@ phrase when_idle(const run_facts& f) {
     }
     text.add(": something %", {name_word{where}});
   }
+  if (f.waits.is_between()) text.add(waits_between_batches(f));
   const std::optional<operation_sum> between = largest_between_batches(f.run);
   if (between && between->self_ns >= 0.5 * f.waits.idle_ns()) {
     text.add(". Between batches, % takes % in all, % in each call",
@@ -261,6 +285,9 @@ std::optional<finding> nobody_builds(const run_facts& f) {
       {f.asleep
            ? "If they poll there, let them wait at a condition variable; otherwise mark what they "
              "do there."
+       : f.waits.is_between() && !waits_between_batches(f).empty()
+           ? "If one waits to pass batches on while the next waits to receive them, a notification "
+             "is missing; otherwise, mark what passes them on with LOTUS_STAGE(name, i)."
        : f.waits.is_between()
            ? "Find out what passes batches on there, and mark it with "
              "LOTUS_STAGE(name, i)."

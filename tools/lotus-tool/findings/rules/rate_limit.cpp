@@ -18,10 +18,34 @@ phrase steady_rate_words(const std::string& operation, double per_s) {
       {name_word{operation}, count_word{per_s}}};
 }
 
+namespace {
+
+/// Batches without any operation, whose work mostly sleeps or waits.
+std::optional<finding> rate_of_batches(const run_facts& f) {
+  constexpr double mostly = 0.5;
+  if (f.waits.share() < waits_much || !f.d.stages.empty() || f.run.operations > 0 ||
+      f.states(path_kind::unrecorded).blocked < mostly) {
+    return std::nullopt;
+  }
+  const std::optional<double> per_s = steady_ends_per_s(f.run, {});
+  if (!per_s) return std::nullopt;
+  return finding{"batches-at-a-rate",
+                 {"batches end at a steady % per second, however many of them are built at once: "
+                  "something serves them one after another, or allows no more of them (a rate "
+                  "limit).",
+                  {count_word{*per_s}}},
+                 {"More workers do not help."},
+                 f.states(path_kind::unrecorded).blocked,
+                 verdict::preprocessing_bound,
+                 gives_reason | forbids_threads};
+}
+
+}  // namespace
+
 std::optional<finding> rate_limit(const run_facts& f) {
   const path_share* const most = f.largest_work();
-  if (most == nullptr || f.waits.share() < waits_much ||
-      f.run.operations > most_searched_operations) {
+  if (most == nullptr) return rate_of_batches(f);
+  if (f.waits.share() < waits_much || f.run.operations > most_searched_operations) {
     return std::nullopt;
   }
   const path_states states = f.states_of(most->name);

@@ -174,6 +174,9 @@ phrase why_and_findings(const diagnosis& d) {
     if (!reason.empty()) text.add("Why: ").add(reason);
   } else if (first != nullptr) {
     text.add("Why: ").add(first->because);
+    // The largest part of the path, which the evidence then names, may wait for something.
+    const phrase wait = first->id == "being-built" ? largest_wait(d).text : phrase{};
+    if (!wait.empty()) text.add(" ").add(wait).add(".");
     const bool ask = d.is == verdict::consumer_bound && d.accelerators.empty();
     if (!first->to_do.empty()) {
       text.add(" ").add(first->to_do);
