@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 
 #include "findings/checks/checked_run.hpp"
@@ -57,19 +58,22 @@ bool built_outside_of_waits(const run_data& run) {
 /// Returns whether consumers mostly receive the first batch of an epoch before the threads could
 /// have built `several` of it, so that what they built is what it asked for.
 bool receive_at_once(const run_batches& batches, std::size_t several) {
-  std::vector<std::int64_t> first_ns(batches.epochs().size(), INT64_MAX);
+  std::map<std::size_t, std::int64_t> first_ns;  // of each epoch: the first reception
   for (const batch& b : batches.all()) {
     const std::optional<std::int64_t> at_ns = batches.delivery_ns(b);
-    if (at_ns) first_ns[b.epoch] = std::min(first_ns[b.epoch], *at_ns);
+    if (!at_ns) continue;
+    std::int64_t& first = first_ns.try_emplace(b.epoch, INT64_MAX).first->second;
+    first = std::min(first, *at_ns);
   }
-  std::vector<std::size_t> built(first_ns.size());
+  std::map<std::size_t, std::size_t> built;  // of each epoch: before that
   for (const batch& b : batches.all()) {
     const std::optional<time_span> made = batches.made(b);
-    if (made && made->end_ns < first_ns[b.epoch]) ++built[b.epoch];
+    const auto first = first_ns.find(b.epoch);
+    if (made && first != first_ns.end() && made->end_ns < first->second) ++built[b.epoch];
   }
-  const auto at_once =
-      std::count_if(built.begin(), built.end(), [several](std::size_t n) { return n < several; });
-  return 2 * static_cast<std::size_t>(at_once) > built.size();
+  const auto late = static_cast<std::size_t>(std::count_if(
+      built.begin(), built.end(), [several](const auto& of) { return of.second >= several; }));
+  return 2 * late < first_ns.size();
 }
 
 /// Macros of batches in the loop over items: far more batches were built than received.
