@@ -93,6 +93,8 @@ void build_batches(std::chrono::microseconds fetch) {
         LOTUS_BATCH_PREPROCESSED(i);
         LOTUS_SCOPE("Join");
         for (int item = 0; item < 8; ++item) {
+          // Otherwise, a thread may take the lock again and again, before those that wait wake up.
+          std::this_thread::sleep_for(std::chrono::microseconds(20));
           {
             LOTUS_SCOPE("Lookup");
             const std::shared_lock<std::shared_mutex> lock(users);

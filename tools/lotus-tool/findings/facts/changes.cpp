@@ -11,6 +11,7 @@
 #include "log/folder/log_files.hpp"
 #include "log/shown_name.hpp"
 #include "lotus/folder/log_claims.hpp"
+#include "model/run_model.hpp"
 
 namespace lotus::tool {
 double quantile(std::vector<double> values, double q) {
@@ -273,6 +274,22 @@ std::optional<time_change> find_change(const std::vector<double>& times_ns) {
     }
   }
   return find_rare(times_ns);
+}
+
+bool has_equal_calls(std::vector<time_span> calls, const time_change& change) {
+  constexpr std::size_t fewest = 16;
+  if (calls.size() < fewest) return false;
+  std::sort(calls.begin(), calls.end(),
+            [](const time_span& a, const time_span& b) { return a.start_ns < b.start_ns; });
+  std::vector<double> times_ns;
+  times_ns.reserve(calls.size());
+  for (const time_span& call : calls) times_ns.push_back(static_cast<double>(call.duration_ns()));
+  const std::size_t some = calls.size() / 4;
+  const auto log_of = [&](std::size_t begin) {
+    return std::log(std::max(1.0, part_quantile(times_ns, begin, begin + some, 0.5)));
+  };
+  const double of_calls = log_of(calls.size() - some) - log_of(0);
+  return std::abs(of_calls) < 0.25 * std::abs(std::log(change.after_ns / change.before_ns));
 }
 
 std::vector<slow_worker> slow_workers_of(const run_data& run, const std::vector<bool>& counted) {

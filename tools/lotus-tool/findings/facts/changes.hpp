@@ -13,6 +13,8 @@
 
 namespace lotus::tool {
 
+struct time_span;
+
 /// How a series of times changes.
 struct time_change {
   enum class shape : std::uint8_t {
@@ -42,6 +44,11 @@ double quantile(std::vector<double> values, double q);
 /// Returns the change of a series of times; nullopt if its times do not change by a factor of two.
 /// @param times_ns  in order of time, without waits for a CPU, which other programs may cause.
 std::optional<time_change> find_change(const std::vector<double>& times_ns);
+
+/// Returns whether single calls of an operation change much less than its time in a batch.
+/// @param calls  of the operation, in any order.
+/// @param change  of its time in the batches, which lasts.
+bool has_equal_calls(std::vector<time_span> calls, const time_change& change);
 
 struct slow_worker {
   std::uint64_t worker = 0;

@@ -161,30 +161,6 @@ std::map<std::uint32_t, std::vector<double>> times_by_batch(
   return all;
 }
 
-/// Whether single calls of an operation change much less than its time in a batch.
-bool has_equal_calls(const run_data& run, std::string_view name, const time_change& change) {
-  constexpr std::size_t fewest = 16;
-  if (change.is == time_change::shape::now_again || run.operations > most_searched_operations) {
-    return false;
-  }
-  std::vector<time_span> calls = calls_of(run, name);
-  if (calls.size() < fewest) return false;
-  std::sort(calls.begin(), calls.end(),
-            [](const time_span& a, const time_span& b) { return a.start_ns < b.start_ns; });
-  const auto median_ns = [&calls](std::size_t begin, std::size_t end) {
-    std::vector<double> times_ns;
-    for (std::size_t i = begin; i < end; ++i) {
-      times_ns.push_back(static_cast<double>(calls[i].end_ns - calls[i].start_ns));
-    }
-    return std::max(1.0, quantile(std::move(times_ns), 0.5));
-  };
-  const std::size_t some = calls.size() / 4;
-  const double calls_log =
-      std::log(median_ns(calls.size() - some, calls.size()) / median_ns(0, some));
-  const double batches_log = std::log(change.after_ns / change.before_ns);
-  return std::abs(calls_log) < 0.25 * std::abs(batches_log);
-}
-
 std::vector<time_change> changes_of(const run_data& run, const critical_path& path) {
   constexpr double much = 0.1;
   std::vector<time_change> found;
@@ -224,7 +200,9 @@ std::vector<time_change> changes_of(const run_data& run, const critical_path& pa
       change = find_change(steps);
     }
     if (!change) continue;
-    change->by_calls = is_work(share) && has_equal_calls(run, share.name, *change);
+    const bool lasts = change->is != time_change::shape::now_again;
+    change->by_calls = is_work(share) && lasts && run.operations <= most_searched_operations &&
+                       has_equal_calls(calls_of(run, share.name), *change);
     change->of = is_work(share) ? share.name : std::string();
     change->is_outside = share.kind == path_kind::unrecorded;
     found.push_back(*change);
