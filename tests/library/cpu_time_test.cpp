@@ -155,8 +155,12 @@ TEST_CASE("CPU time is right for every operation, thread and worker, even on cro
     std::atomic<bool> done{false};
     std::thread holder{[&] {
       while (!done) {
-        const std::lock_guard<std::mutex> hold{lock};
-        nap(500'000);
+        {
+          const std::lock_guard<std::mutex> hold{lock};
+          nap(500'000);
+        }
+        // Otherwise, this thread may take the lock again before one that waits has woken up.
+        nap(50'000);
       }
     }};
     std::vector<std::thread> workers;
@@ -260,14 +264,16 @@ TEST_CASE("after a long time off the CPU the kernel is asked whether the thread 
       WARN("the kernel does not say how long threads wait for CPUs: nothing is tested");
       return;
     }
-    // As if the thread had waited for a CPU all the time, which looks like another wait, and all
-    // earlier predictions had been right.
-    account.recorded_ns -= off_ns;
+    // It looks like a wait for something else, and all earlier predictions had been right. But the
+    // thread waited for a CPU all the time, if it is asked.
+    const bool is_asked = off_ns > 5'000'000;
+    if (is_asked) account.recorded_ns -= off_ns;
     account.right_predictions = 100;
     account.due_ticks = UINT64_MAX;
     lotus::detail::extrapolated_clock wall;
     const std::uint64_t waited_ns = clock.part(account, off_ns, false, 1, 0, 0, wall);
-    CHECK(waited_ns == (off_ns > 5'000'000 ? static_cast<std::uint64_t>(off_ns) : 0));
+    CHECK(waited_ns == (is_asked ? static_cast<std::uint64_t>(off_ns) : 0));
+    CHECK((account.unread_off_ns == 0) == is_asked);
     clock.give_up(account);
   }
 }
@@ -310,7 +316,8 @@ TEST_CASE(
   }
   CAPTURE(true_off_ns, recorded_off_ns, true_queue_ns, recorded_queue_ns);
   CHECK(std::abs(recorded_off_ns - true_off_ns) < true_off_ns / 1000 + 100'000);
-  CHECK(std::abs(recorded_queue_ns - true_queue_ns) < true_queue_ns / 100 + 200'000);
+  // Between two readings it is predicted which time was a wait for a CPU.
+  CHECK(std::abs(recorded_queue_ns - true_queue_ns) < true_queue_ns / 100 + true_off_ns / 500);
 }
 
 TEST_CASE("the CPU time of a process contains threads that record nothing") {

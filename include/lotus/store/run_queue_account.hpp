@@ -52,7 +52,10 @@ class run_queue_clock {
       return run_queue_unknown;
     }
     compare(of, of.queue_ns - before_ns, computing ? off_ns : 0, clock.is_known());
-    if (is_predictable(of)) of.due_ticks = now + clock.to_ticks(pause_ns);
+    if (is_predictable(of)) {
+      const double right = of.right_predictions - min_right_predictions + 1;
+      of.due_ticks = now + clock.to_ticks(std::min(max_pause_ns, right * pause_step_ns));
+    }
     // If the thread is switched out after the clocks were read and before the run queue time was
     // read, the run queue time includes a wait that the time off the CPU does not include yet. The
     // next call records the rest of that wait.
@@ -61,9 +64,11 @@ class run_queue_clock {
   }
 
  private:
-  static constexpr std::uint32_t min_right_predictions = 16;
-  /// After so many right predictions, a reading allows the next one this much later.
-  static constexpr double pause_ns = 1e7;
+  static constexpr std::uint32_t min_right_predictions = 32;
+  /// After so many right predictions, a reading allows the next one later, and after each further
+  /// one by this much more: a few may be right by chance.
+  static constexpr double pause_step_ns = 1e5;
+  static constexpr double max_pause_ns = 1e7;
   /// After a time off the CPU that is this long, the file is always read. On a busy machine, a
   /// thread that computes may wait for a CPU ten times as long as it computes, which looks like a
   /// thread that waits for something else, and no later reading may correct a thread's last time.
@@ -83,10 +88,13 @@ class run_queue_clock {
   static std::uint64_t predict_unread(run_queue_account& of, std::int64_t off_ns,
                                       bool computing) noexcept {
     if (of.queue_ns < 0) return run_queue_unknown;
-    const std::int64_t prediction = computing ? off_ns : 0;
-    of.predicted_ns += prediction;
-    const double share = static_cast<double>(off_ns) * of.share;
-    return record(of, is_predictable(of) ? prediction : static_cast<std::int64_t>(share));
+    if (computing) of.predicted_ns += off_ns;
+    // What was predicted too high before the last reading is subtracted, so that errors which are
+    // too small to be noticed do not add up.
+    const double share_ns = static_cast<double>(of.unread_off_ns) * of.share;
+    const std::int64_t waited_ns =
+        of.queue_ns + (is_predictable(of) ? of.predicted_ns : static_cast<std::int64_t>(share_ns));
+    return record(of, std::max<std::int64_t>(0, std::min(waited_ns - of.recorded_ns, off_ns)));
   }
 
   /// Compares what was predicted since the last reading with the truth, `waited_ns`.
