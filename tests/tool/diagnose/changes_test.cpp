@@ -223,7 +223,7 @@ TEST_CASE("a rate limit shows in batches without operations, too") {
                                  : random() % 10 < 6 ? last
                                                      : random() % 3;
       last = thread;
-      const std::int64_t own = static_cast<std::int64_t>(random() % 5 == 0 ? random() % 100 : 14);
+      const auto own = static_cast<std::int64_t>(random() % 5 == 0 ? random() % 100 : 14);
       const std::int64_t start = free_ns[thread] + 20'000;
       const std::int64_t end =
           limited ? served + 14 * ms + static_cast<std::int64_t>(random() % 100'000)

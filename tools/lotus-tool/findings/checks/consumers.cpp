@@ -31,8 +31,8 @@ std::size_t threads_at_once(const run_data& run) {
   // When the number of waiting threads changes; at the same time, threads end first.
   std::map<consumer_id, std::vector<std::pair<std::int64_t, int>>> changes;
   for (const auto& [file, waits] : of_file) {
-    changes[waits.consumer].push_back({waits.first_ns, 1});
-    changes[waits.consumer].push_back({waits.last_ns, -1});
+    changes[waits.consumer].emplace_back(waits.first_ns, 1);
+    changes[waits.consumer].emplace_back(waits.last_ns, -1);
   }
   int most = 0;
   for (auto& [consumer, all] : changes) {
