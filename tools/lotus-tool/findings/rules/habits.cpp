@@ -72,11 +72,11 @@ joined_parts find_joined_parts(const run_facts& f, stage_id stage) {
     const auto blocked_ns = [off](const time_span& of) {
       return static_cast<double>(off->split(of.start_ns, of.end_ns).blocked_ns.value_or(0));
     };
-    whole = joined(std::move(whole));
-    for (const time_span& of : whole) found.waiting += blocked_ns(of) / f.run_ns;
+    const intervals times = joined(std::move(whole));
+    for (const time_span& of : times) found.waiting += blocked_ns(of) / f.run_ns;
     // In its own operations, it waits for something else.
     f.run.for_each_operation(file.value(), [&](const operation& op) {
-      if (covered(whole, op.start_ns, op.end_ns()) == 0) return;
+      if (covered(times, op.start_ns, op.end_ns()) == 0) return;
       found.waiting -= blocked_ns({op.start_ns, op.end_ns()}) / f.run_ns;
     });
   }
