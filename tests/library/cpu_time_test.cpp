@@ -264,8 +264,8 @@ TEST_CASE("after a long time off the CPU the kernel is asked whether the thread 
       WARN("the kernel does not say how long threads wait for CPUs: nothing is tested");
       return;
     }
-    // It looks like a wait for something else, and all earlier predictions had been right. But the
-    // thread waited for a CPU all the time, if it is asked.
+    // The time looks like a wait for something else, and all earlier predictions had been right.
+    // But where it is so long that the kernel is asked, the thread had waited for a CPU.
     const bool is_asked = off_ns > 5'000'000;
     if (is_asked) account.recorded_ns -= off_ns;
     account.right_predictions = 100;

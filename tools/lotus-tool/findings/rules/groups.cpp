@@ -140,10 +140,6 @@ phrase give_more(const run_blocked_on& joined, const std::string& what) {
       "If others give back what they wait for (buffers of a pool, permits), let there be more. "};
 }
 
-}  // namespace
-
-namespace {
-
 /// Returns where the threads of stages mostly wait between two batches; empty if too few samples
 /// show it.
 phrase waits_between_batches(const run_facts& f) {
